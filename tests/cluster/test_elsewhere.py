@@ -48,6 +48,8 @@ import fsspec
 import numpy as np
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.datasets import parts_of_files
+from sframe_spark.engine.segments.range_workers import SparkTasks
 url, settings, options, scratch, rows = json.loads(sys.argv[1])
 # Files of this process that no other machine sees.
 tempfile.tempdir = scratch
@@ -58,6 +60,16 @@ spark = builder.getOrCreate()
 config.storage_options, config.temporary_directory = {"s3://": options}, "s3://bucket/tmp"
 config.small_rows = config.single_task_rows = config.memory_budget = 0
 files = fsspec.filesystem("s3", **options)
+# Few bytes are many parts.
+parts_of_files.FEW_BYTES = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
+parts_of_files.LEAST_BYTES, parts_of_files.MOST_BYTES = 5_000, 10_000
+parts, run = {}, SparkTasks.run
+
+def counted(self, works, description, tasks=()):
+    parts[description] = len(works)
+    return run(self, works, description, tasks)
+
+SparkTasks.run = counted
 
 def stored():
     files.invalidate_cache()
@@ -83,10 +95,16 @@ assert len(joined) == rows // 2 and sorted(joined["n"]) == list(range(0, rows, 2
 assert sorted(made["k"].unique()) == list(range(7))
 assert list(made.append(ordered).sort("n")["n"])[:4] == [0, 0, 2, 2]
 made.export_csv("s3://bucket/out/made.csv")
+made.export_json("s3://bucket/out/made.json", orient="lines")
 made.write_parquet("s3://bucket/out/made")
-for read in (SFrame.read_csv("s3://bucket/out/*.csv", verbose=False), SFrame.read_parquet("s3://bucket/out/made")):
+of_lines = SFrame.read_json("s3://bucket/out/made.json", orient="lines")
+for read in (SFrame.read_csv("s3://bucket/out/*.csv", verbose=False), of_lines, SFrame.read_parquet("s3://bucket/out/made")):
     assert list(read["square"].apply(lambda n: n + 1, dtype=int)) == [n * n + 1 for n in range(0, rows, 2)]
     assert list(read.groupby("k", {"s": aggregate.SUM("n")}).sort("k")["s"]) == list(grouped.sort("k")["s"])
+assert parts["reading CSV files"] > 3 and parts["reading JSON files"] > 3, parts
+with files.open("bucket/out/odd.csv", "wb") as odd:
+    odd.write(b"n,t\\n" + b"".join(b'%d,"a\\n%d,b"\\n' % (n, n) for n in range(rows)))
+assert list(SFrame.read_csv("s3://bucket/out/odd.csv", verbose=False)["t"]) == ["a\\n%d,b" % n for n in range(rows)]
 ordered.save("s3://bucket/saved")
 assert list(load_sframe("s3://bucket/saved", verify=True)["n"]) == list(ordered["n"])
 spark.stop()

@@ -48,6 +48,11 @@ class ColumnKinds:
         self.kinds |= found.kinds
         self.inner |= found.inner
 
+    def add(self, other: ColumnKinds) -> None:
+        """Take what others know of other values into account."""
+        self.kinds |= other.kinds
+        self.inner |= other.inner
+
     def require_one_kind(self) -> None:
         """Refuse values that only text would hold together.
 

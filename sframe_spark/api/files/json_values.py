@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import math
 import re
@@ -16,7 +17,9 @@ from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.api.files.json_members import JsonMembers, members_of
 from sframe_spark.errors import JsonError
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.magic import TEXT, kind_of
+from sframe_spark.storage.files.streams import FileRange, WholeLines, open_bytes
 from sframe_spark.visible import visible
 
 Found = TypeVar("Found")
@@ -57,17 +60,29 @@ class JsonValues:
     members: JsonMembers | None = None
 
 
-def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[JsonValues]:
-    """The values in a file of text in an encoding, in order, a block at a time.
+def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileState | None = None) -> Iterator[JsonValues]:
+    """The values in a file of text in an encoding, in order, a block at a time; ``state``: what was found, where it is read elsewhere.
 
     Raises
     ------
     JsonError
         If the file is something else; it names the line.
     """
-    with opened_file(path, encoding) as stream:
-        text = _Text(path, stream, encoding)
+    with opened_values(FileRange(path, state, 0), encoding) as text:
         yield from text.elements() if is_array else text.on_lines()
+
+
+@contextlib.contextmanager
+def opened_values(place: FileRange, encoding: str, first_line: int = 1, tells_place: bool = True) -> Iterator[JsonText]:
+    """The values in a file, or on the lines that start in a part of one in UTF-8, of which the first has a number."""
+    if not place.is_part:
+        with opened_file(place.path, encoding, place.state) as stream:
+            yield JsonText(place, stream, encoding)
+        return
+    with telling("read", place.path):
+        stream = open_bytes(place.path, place.state, max(0, place.start - 1))
+    with stream:
+        yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, tells_place)
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -160,15 +175,35 @@ def _not_blank(block: str, first: int) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-class _Text:
-    """The text of a file, read as it is needed."""
+class JsonText:
+    """The text of a file, read as it is needed.
 
-    def __init__(self, path: str, stream: Any, encoding: str) -> None:
-        self._path, self._stream, self._encoding = path, stream, encoding
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._text, self._is_last, self._is_first = "", False, True
+    Parameters
+    ----------
+    place
+        The file.
+    stream
+        Its bytes in UTF-8.
+    encoding
+        What it is written in.
+    first_line
+        The number of the first line.
+    tells_place
+        Whether an error tells where bytes are that are no text, for which the file is read from its start.
+    """
+
+    def __init__(self, place: FileRange, stream: Any, encoding: str, first_line: int = 1, tells_place: bool = True) -> None:
+        self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, tells_place
+        # A mark of the order of bytes stands at the start of a file; elsewhere it is a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
+        self._text, self._is_last, self._is_first = "", False, not place.start
         # The line of a position, from which lines are counted on.
-        self._line, self._counted = 1, 0
+        self._line, self._counted = first_line, 0
+
+    @property
+    def line(self) -> int:
+        """The number of the line up to which values were read."""
+        return self._line
 
     def _fill(self) -> None:
         """Read some more, as much as is there already, so that long values are not looked at too often."""
@@ -185,7 +220,9 @@ class _Text:
         try:
             self._text += self._decoder.decode(data, final=not data)
         except UnicodeDecodeError:
-            raise wrong_bytes(self._path, "utf-8") from None
+            if not self._tells_place:
+                raise JsonError(f"{visible(self._path)} has bytes that are no text") from None
+            raise wrong_bytes(self._path, "utf-8", self._state) from None
 
     def _drop(self, end: int) -> None:
         self._line_at(end)

@@ -20,7 +20,8 @@ from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.engine.spark.uploaded_rows import upload_rows
 from sframe_spark.errors import NoRoomError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.sources.source import MemorySource, segment_source
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, taken
 from sframe_spark.planner.facts import Schema

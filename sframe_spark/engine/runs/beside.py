@@ -10,7 +10,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 

@@ -55,7 +55,7 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from sframe_spark.operators.sources.source import MemorySource
+    >>> from sframe_spark.operators.sources.memory_source import MemorySource
     >>> from sframe_spark.planner.chunk import Chunk
     >>> from sframe_spark.types import INT
     >>> [block.start for block in blocks_of(MemorySource.of(Chunk.of([pa.array([1, 4, 9])]), (INT,)))]

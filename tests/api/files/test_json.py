@@ -215,7 +215,7 @@ def test_elements_that_are_read_together_are_those_read_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_values, "BLOCK_BYTES", block)
         together = list(json_values.values_of(str(file), is_array=True))
-        patch.setattr(json_values._Text, "_block", lambda *given: None)
+        patch.setattr(json_values.JsonText, "_block", lambda *given: None)
         alone = list(json_values.values_of(str(file), is_array=True))
     assert [value for found in together for value in found.values] == [value for found in alone for value in found.values] == rows
     assert [line for found in together for line in found.lines] == [line for found in alone for line in found.lines]
@@ -229,8 +229,8 @@ def test_usual_elements_are_read_together(tmp_path: Path, monkeypatch: pytest.Mo
     SFrame(columns).export_json(str(tmp_path / "x.json"), orient="records")
     monkeypatch.setattr(json_values, "BLOCK_BYTES", 10_000)
     alone: list[int] = []
-    real = json_values._Text._element
-    monkeypatch.setattr(json_values._Text, "_element", lambda self, begin: alone.append(begin) or real(self, begin))
+    real = json_values.JsonText._element
+    monkeypatch.setattr(json_values.JsonText, "_element", lambda self, begin: alone.append(begin) or real(self, begin))
     frame = SFrame.read_json(tmp_path / "x.json", orient="records")
     assert list(frame["a"]) == list(range(3000)) and frame["s"][2999] == {"k": 2999} and len(alone) < 1000
 
@@ -278,7 +278,7 @@ def test_a_file_changed_between_two_readings_is_told(orient: str, tmp_path: Path
 
 def test_lines_are_counted_once(tmp_path: Path) -> None:
     # As long as the lines of each element were counted from the start of a block, these took ten seconds.
-    rows, count = ",\n".join(f'{{"a":{number}}}' for number in range(200_000)), json_values._Text._line_at
+    rows, count = ",\n".join(f'{{"a":{number}}}' for number in range(200_000)), json_values.JsonText._line_at
     asked: list[int] = []
 
     def counted(text: Any, position: int) -> int:
@@ -286,7 +286,7 @@ def test_lines_are_counted_once(tmp_path: Path) -> None:
         return count(text, position)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_values._Text, "_line_at", counted)
+        patch.setattr(json_values.JsonText, "_line_at", counted)
         assert read(f"[{rows}]", "records", tmp_path)["a"].sum() == 200_000 * 199_999 // 2
     assert sum(asked) <= len(rows) + 2
     with pytest.raises(StorageError, match="line 200001: a comma or the end"):

@@ -14,7 +14,8 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.runs import beside
 from sframe_spark.engine.runs.beside import NEW_COLUMNS
 from sframe_spark.errors import LengthMismatchError, StorageError
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle.values import rows_equal

@@ -6,10 +6,13 @@ import logging
 import re
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import attrs
 import fsspec
 import pytest
+from fsspec.implementations.dirfs import DirFileSystem
+from fsspec.implementations.local import LocalFileSystem
 from moto.server import ThreadedMotoServer
 
 from sframe_spark import config
@@ -109,3 +112,30 @@ def place(request: pytest.FixtureRequest) -> Iterator[str]:
     memory = fsspec.filesystem("memory")
     if memory.exists(f"/{name}"):
         memory.rm(f"/{name}", recursive=True)
+
+
+@attrs.frozen
+class Store:
+    """A file system of the user's that others can have, too: ``mine://``.
+
+    Parameters
+    ----------
+    root
+        The directory in which it has its files.
+    """
+
+    root: Path
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file as another program would."""
+        place = self.root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A new one, in the configuration, in which nothing is."""
+    (tmp_path / "store").mkdir()
+    config.storage_options = {"mine://": DirFileSystem(str(tmp_path / "store"), LocalFileSystem())}
+    return Store(tmp_path / "store")

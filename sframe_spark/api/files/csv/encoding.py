@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 import attrs
-import pyarrow as pa
 
 from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaError
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_state import FileState
+from sframe_spark.storage.files.streams import open_unpacked
 from sframe_spark.visible import visible
 
 UTF_8 = ("utf-8", "utf-8-sig")
@@ -44,18 +45,18 @@ def text_encoding(name: Any) -> str:
     return found.name
 
 
-def opened_file(path: str, encoding: str = "utf-8") -> Any:
-    """A stream of a file's text in UTF-8, decompressed if its name says that it is compressed."""
+def opened_file(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
+    """A stream of a file's text in UTF-8, decompressed if its name says that it is compressed; ``state`` as for :func:`open_unpacked`."""
     with telling("read", path):
-        stream = pa.input_stream(path, compression="detect")
-    return stream if encoding in UTF_8 else _InUtf8(path, stream, encoding)
+        stream = open_unpacked(path, state)
+    return stream if encoding in UTF_8 else _InUtf8(path, stream, encoding, state)
 
 
 class _InUtf8:
     """A stream of bytes in one encoding, read as UTF-8."""
 
-    def __init__(self, path: str, stream: Any, encoding: str) -> None:
-        self._path, self._stream, self._encoding = path, stream, encoding
+    def __init__(self, path: str, stream: Any, encoding: str, state: FileState | None) -> None:
+        self._path, self._stream, self._encoding, self._state = path, stream, encoding, state
         self._decoder = codecs.getincrementaldecoder(encoding)()
 
     def read(self, size: int) -> bytes:
@@ -65,7 +66,7 @@ class _InUtf8:
             try:
                 text = self._decoder.decode(data, final=not data).encode()
             except UnicodeError:
-                raise wrong_bytes(self._path, self._encoding) from None
+                raise wrong_bytes(self._path, self._encoding, self._state) from None
             if text or not data:
                 return text
 
@@ -95,12 +96,12 @@ class _Place:
         self.after_return = text.endswith("\r")
 
 
-def wrong_bytes(path: str, encoding: str) -> CsvEncodingError:
+def wrong_bytes(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
     """Return the error about the first bytes of a file that are no text in an encoding: it is read once more to find them."""
     decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
     shown = "UTF-8" if encoding in UTF_8 else encoding
     start = b""
-    with telling("read", path), pa.input_stream(path, compression="detect") as stream:
+    with telling("read", path), open_unpacked(path, state) as stream:
         while True:
             data = stream.read(BLOCK_BYTES)
             start = start or data[:4]

@@ -1,7 +1,8 @@
 """CSV files as blocks of rows, so that a file larger than memory can be read; where a block ends makes no difference to any row.
 
 A line ends where `fields.py` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same,
-and is read line by line where it is not sure of the first.
+and is read line by line where it is not sure of the first. What a line means depends on nothing before it, so who reads from the start of one
+on reads what all others do; who begins anywhere guesses where a line starts, and somebody else has to know (`works.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ from sframe_spark.api.files.csv.fields import read_line
 from sframe_spark.api.files.csv.options import CsvOptions
 from sframe_spark.errors import CsvEncodingError
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.magic import TEXT, kind_of
+from sframe_spark.storage.files.streams import BEHIND_BYTES, FileRange, open_bytes
 
 BLOCK_BYTES = 8 * 1024 * 1024
+# Ends of lines that are looked at for one behind which the next line has as many fields as it should.
+GUESSES = 50
 
 
 @attrs.frozen(eq=False)
@@ -85,6 +90,14 @@ class CsvText:
         Whether the file ends with these.
     numbers
         Columns to be read as numbers where nothing speaks against it.
+    state
+        A file that is read elsewhere, as it was found.
+    position
+        Where in the text of the file these bytes begin.
+    stop
+        Lines that start there or behind it are not read; None: all are.
+    tells_place
+        Whether an error tells where bytes are that are no text, for which the file is read from its start.
     """
 
     path: str
@@ -94,20 +107,83 @@ class CsvText:
     pending: bytes = b""
     is_last: bool = False
     numbers: NumberColumns = NO_NUMBERS
+    state: FileState | None = None
+    position: int = 0
+    stop: int | None = None
+    tells_place: bool = True
 
     def fill(self) -> None:
         """Read some more bytes."""
         if not self.is_last:
             with telling("read", self.path):
-                data = self.stream.read(self.block_bytes)
+                data = self.stream.read(self._bytes_to_read())
             self.pending += data
             self.is_last = not data
+
+    def _bytes_to_read(self) -> int:
+        if self.stop is None:
+            return self.block_bytes
+        left = self.stop - self.position - len(self.pending)
+        # One request more for little more would take as long as for much.
+        return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else max(left, 0) + BEHIND_BYTES
+
+    def _drop(self, size: int) -> None:
+        """Let go of bytes that were used."""
+        self.pending = self.pending[size:]
+        self.position += size
+
+    @property
+    def _ends(self) -> re.Pattern[bytes]:
+        """What ends a line that is not in quotes."""
+        return re.compile(rb"\r\n|\n|\r" if self.options.usual_lines else re.escape(self.options.line_terminator.encode()))
+
+    def find_line(self, first: int, width: int) -> None:
+        """Go to the first place from one on at which a line starts, or so it seems: a field in quotes may have ends of lines in it.
+
+        Where none starts before ``stop``, that is gone to.
+        """
+        found: list[int] = []
+        while not self.is_last and (self.stop is None or self.position + len(self.pending) < self.stop + len(self.options.line_terminator)):
+            self.fill()
+            if found := self._starts(first):
+                break
+        found = found or self._starts(first)
+        if not found:
+            self._drop(len(self.pending) if self.stop is None else min(len(self.pending), self.stop - self.position))
+            return
+        self._drop(found[0])
+        with contextlib.suppress(UnicodeDecodeError):
+            self._drop(self._likely([place - found[0] for place in found], width))
+
+    def _starts(self, first: int) -> list[int]:
+        """Places among the bytes at which lines start, none of them in quotes, if the first does."""
+        last = len(self.pending) if self.is_last else len(self.pending) - 1
+        behind = (match.end() for match in self._ends.finditer(self.pending))
+        # A carriage return may have its other half in what follows.
+        return list(itertools.islice((end for end in behind if end >= first - self.position and end <= last), GUESSES))
+
+    def _likely(self, places: list[int], width: int) -> int:
+        """The first of some places behind which a line has so many fields, and its quotes are pairs; else the first."""
+        look = self.pending[: places[-1] + BEHIND_BYTES]
+        is_last = self.is_last and len(look) == len(self.pending)
+        # A character may be cut where it ends.
+        text = codecs.utf_8_decode(look, "strict", is_last)[0]
+        for place in places:
+            start = len(look[:place].decode())
+            line = read_line(text, start, self.options, is_last)
+            if (
+                line is not None
+                and len(line[0]) == width
+                and not (self.options.quote_char and text.count(self.options.quote_char, start, line[1]) % 2)
+            ):
+                return place
+        return 0
 
     def start(self) -> bool:
         """Go behind the byte order mark and the lines that are left out, whatever is in them; False if the file is empty."""
         while len(self.pending) < len(BYTE_ORDER_MARK) and not self.is_last:
             self.fill()
-        self.pending = self.pending.removeprefix(BYTE_ORDER_MARK)
+        self._drop(len(BYTE_ORDER_MARK) if self.pending.startswith(BYTE_ORDER_MARK) else 0)
         if not self.pending:
             self.fill()
         if not self.pending:
@@ -115,17 +191,17 @@ class CsvText:
         kind = kind_of(self.pending)
         if kind is not None and kind != TEXT and self.options.encoding in UTF_8:
             raise CsvEncodingError(f"{self.path} is not text: it is {kind.name}; {kind.advice}")
-        ends = re.compile(rb"\r\n|\n|\r" if self.options.usual_lines else re.escape(self.options.line_terminator.encode()))
         left = self.options.skiprows
         while left:
-            found = [match.end() for match in itertools.islice(ends.finditer(self.pending), left)]
+            found = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
             if found and found[-1] == len(self.pending) and not self.is_last:
                 # What follows may start with the other half of this line's end.
                 found.pop()
             left -= len(found)
-            self.pending = self.pending[found[-1] if found else 0 :]
+            self._drop(found[-1] if found else 0)
             if left and self.is_last:
-                self.pending, left = b"", 0
+                self._drop(len(self.pending))
+                left = 0
             elif left:
                 self.fill()
         return True
@@ -150,19 +226,26 @@ class CsvText:
 
     def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[TextBlock]:
         """The rows from here on: the wanted ones of ``width`` columns."""
-        while self.pending or not self.is_last:
+        while (self.pending or not self.is_last) and self._bytes_before_stop():
             size = len(self.pending)
-            if size < self.block_bytes:
+            is_filled = size < self.block_bytes and (self.stop is None or self.position + size <= self.stop)
+            if is_filled:
                 self.fill()
             block = self._by_arrow(width, wanted) or self._by_line(width, wanted)
             if block.rows or block.bad_lines:
                 yield block
-            if size >= self.block_bytes and len(self.pending) == size:
+            if not is_filled and len(self.pending) == size:
                 # A line that is longer than what is read at a time.
                 self.fill()
 
+    def _bytes_before_stop(self) -> int:
+        """How many of the bytes may be the start of a line that is read; at least one where none was read yet."""
+        left = max(len(self.pending), 1)
+        return left if self.stop is None else max(0, min(left, self.stop - self.position))
+
     def _by_arrow(self, width: int, wanted: Sequence[int]) -> TextBlock | None:
-        end = sure_end(self.pending, width, self.options, self.is_last)
+        text = self.pending[: self._bytes_before_stop()]
+        end = sure_end(text, width, self.options, self.is_last and len(text) == len(self.pending))
         if not end:
             return None
         block = self.pending[:end]
@@ -175,14 +258,16 @@ class CsvText:
         if bad and plain != block:
             # A line that is left out is told as it stands in the file.
             return None
-        self.pending = self.pending[end:]
+        self._drop(end)
         return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
 
     def _by_line(self, width: int, wanted: Sequence[int]) -> TextBlock:
         rows: list[list[str]] = []
         bad: list[str] = []
         text, position = self._text(), 0
-        while position < min(len(text), self.block_bytes):
+        # As characters: one that begins before the end of these bytes may go on behind it.
+        limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
+        while position < min(limit, self.block_bytes):
             found = read_line(text, position, self.options, self.is_last)
             if found is None:
                 break
@@ -208,14 +293,32 @@ class CsvText:
         try:
             return codecs.utf_8_decode(self.pending, "strict", self.is_last)[0]
         except UnicodeDecodeError:
-            raise wrong_bytes(self.path, self.options.encoding) from None
+            if not self.tells_place:
+                raise CsvEncodingError(f"{self.path} has bytes that are no text") from None
+            raise wrong_bytes(self.path, self.options.encoding, self.state) from None
 
     def _use(self, text: str, position: int) -> None:
-        self.pending = self.pending[len(text[:position].encode()) :]
+        self._drop(len(text[:position].encode()))
 
 
 @contextlib.contextmanager
-def opened_text(path: str, options: CsvOptions) -> Iterator[CsvText]:
-    """A file to be read from its start."""
-    with opened_file(path, options.encoding) as stream:
-        yield CsvText(path, options, stream, BLOCK_BYTES)
+def opened_text(path: str, options: CsvOptions, state: FileState | None = None, block_bytes: int | None = None) -> Iterator[CsvText]:
+    """A file to be read from its start; ``state``: what was found, where it is read elsewhere."""
+    with opened_file(path, options.encoding, state) as stream:
+        yield CsvText(path, options, stream, block_bytes or BLOCK_BYTES, state=state)
+
+
+@contextlib.contextmanager
+def opened_between(place: FileRange, options: CsvOptions, tells_place: bool) -> Iterator[CsvText]:
+    """A file to be read up to a place in it: from its start, or from a little before another place on."""
+    if not place.start:
+        with opened_text(place.path, options, place.state) as text:
+            yield attrs.evolve(text, stop=place.stop, tells_place=tells_place)
+        return
+    # A line starts behind the end of another one.
+    before = place.start if place.is_line else place.start - (1 if options.usual_lines else len(options.line_terminator.encode()))
+    with telling("read", place.path):
+        stream = open_bytes(place.path, place.state, max(0, before))
+    with stream:
+        text = CsvText(place.path, options, stream, BLOCK_BYTES, state=place.state, position=max(0, before), stop=place.stop)
+        yield attrs.evolve(text, tells_place=tells_place)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame
+from sframe_spark.api.files.csv import files as csv_files
 from sframe_spark.api.files.csv import lines as csv_lines
 from sframe_spark.api.files.csv import reader as csv_reader
 from sframe_spark.errors import StorageError
@@ -49,7 +50,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_changed_between_two_readings_is_told(
     file: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int
 ) -> None:
-    opened, readings = csv_reader.opened_text, []
+    opened, readings = csv_files.opened_text, []
 
     def counting(*args: object, **options: object) -> object:
         readings.append(args)
@@ -57,7 +58,7 @@ def test_a_file_changed_between_two_readings_is_told(
             change(file)
         return opened(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(csv_reader, "opened_text", counting)
+    monkeypatch.setattr(csv_files, "opened_text", counting)
     with pytest.raises(StorageError, match=f"{file} was changed while it was read"):
         SFrame.read_csv(str(file), verbose=False)
     assert len(readings) >= reading

@@ -1,0 +1,292 @@
+"""CSV files with the same columns: their names, their rows as text and as values, and the lines that are no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.api.files.csv.arrow import NO_NUMBERS, NumberColumns
+from sframe_spark.api.files.csv.lines import CsvText, LeftOut, TextBlock, opened_text
+from sframe_spark.api.files.csv.options import CsvOptions, CsvValues, chosen_columns
+from sframe_spark.api.files.csv.types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
+from sframe_spark.api.names import first_places, unique_names
+from sframe_spark.config import config
+from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.storage.files.places import DataFile
+from sframe_spark.storage.files.streams import WatchedFiles
+from sframe_spark.storage.rows.partitions import PartitionColumn, repeated
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
+
+# What a line takes in memory besides its characters.
+BYTES_A_LINE = 64
+HEADER_BYTES = 64 << 10
+
+
+@attrs.define(eq=False)
+class CsvFiles:
+    """Files with the same columns, to be read any number of times.
+
+    Parameters
+    ----------
+    files
+        The files, in order.
+    options
+        Their dialect.
+    values
+        How fields become values.
+    error_bad_lines
+        Whether a line that is no row is an error; otherwise it is left out.
+    names
+        Column names, from the first file.
+    wanted
+        Places of the columns to read.
+    hinted
+        Types asked for, for each of these.
+    bad_lines
+        Lines left out, by file; filled while reading.
+    room
+        Bytes that are left for keeping such lines; the first of each file is kept in any case.
+    watched
+        Makes sure that all readings of a file are of one content.
+    partitions
+        Columns that the directories of the files name; of those the wanted ones once names were read.
+    order
+        Places, in what is asked for, of the columns read: those of the files, then those of directories.
+    numbers
+        The number of each file, once a column of directories was asked for.
+    known
+        Columns that are numbers as far as was read.
+    """
+
+    files: Sequence[DataFile]
+    options: CsvOptions
+    values: CsvValues
+    error_bad_lines: bool
+    names: list[str] = attrs.Factory(list)
+    wanted: list[int] = attrs.Factory(list)
+    hinted: list[ColumnType | None] = attrs.Factory(list)
+    bad_lines: dict[str, LeftOut] = attrs.Factory(dict)
+    keeps_bad_lines: bool = False
+    room: int = 0
+    watched: WatchedFiles = attrs.field()
+    partitions: Sequence[PartitionColumn] = ()
+    order: list[int] = attrs.Factory(list)
+    numbers: dict[str, int] = attrs.Factory(dict)
+    known: NumberColumns = NO_NUMBERS
+
+    @watched.default
+    def _watched(self) -> WatchedFiles:
+        return WatchedFiles((file.path, file.state) for file in self.files)
+
+    @property
+    def are_elsewhere(self) -> bool:
+        """Whether the files are read where they are."""
+        return any(file.state is not None for file in self.files)
+
+    def read_names(self, usecols: Any) -> None:
+        """Take column names from the first file that has a line, and choose among them.
+
+        Raises
+        ------
+        CsvNoLineError
+            If there is text, but no line after those to leave out.
+        """
+        is_empty = True
+        for file in self.files:
+            self.watched.require_unchanged(file.path)
+            # Elsewhere nobody waits for more than a header needs.
+            with opened_text(file.path, self.options, file.state, HEADER_BYTES if file.state is not None else None) as text:
+                is_empty = not text.start() and is_empty
+                self.names = self._names(text.header())
+            if self.names:
+                break
+        if not self.names and not is_empty:
+            raise CsvNoLineError(f"{self.files[0].path} has no line after those left out: look at skiprows and comment_char")
+        self._choose(usecols)
+
+    def _choose(self, usecols: Any) -> None:
+        """Choose among the columns of the files and those of directories, which count where both have a name."""
+        named = {column.name: column for column in self.partitions}
+        places = [place for place, name in enumerate(self.names) if name not in named]
+        names = [*(self.names[place] for place in places), *named] if self.names else []
+        chosen = chosen_columns(names, usecols)
+        # Rows are counted by a column of theirs.
+        self.wanted = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
+        self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
+        read = [*(self.names[place] for place in self.wanted), *(column.name for column in self.partitions)]
+        of_files = first_places(read[: len(self.wanted)])
+        of_directories = first_places(read[len(self.wanted) :], len(self.wanted))
+        self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
+
+    @property
+    def wanted_names(self) -> list[str]:
+        """Names of the columns to read from files."""
+        return [self.names[place] for place in self.wanted]
+
+    @property
+    def chosen_names(self) -> list[str]:
+        """Names of the columns asked for."""
+        read = [*self.wanted_names, *(column.name for column in self.partitions)]
+        return [read[place] for place in self.order]
+
+    def of_directories(self, path: str, rows: int) -> list[pa.Array]:
+        """The columns that directories name, for so many rows of a file."""
+        if self.partitions and not self.numbers:
+            # A look through the list for each block is work by the square of the number of files.
+            self.numbers = {file.path: number for number, file in enumerate(self.files)}
+        return [repeated(column.values[self.numbers[path]], column.type, rows) for column in self.partitions]
+
+    def _names(self, fields: list[str]) -> list[str]:
+        """Column names for the fields of the first line."""
+        numbered = [f"X{i + 1}" for i in range(len(fields))]
+        return unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
+
+    def blocks(self) -> Iterator[TextBlock]:
+        """The rows of all files as text, a block at a time, at most as many as wanted."""
+        left = self.options.nrows
+        self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
+        for file in self.files:
+            for block in self._blocks_of(file):
+                if left is None:
+                    yield block
+                    continue
+                found, counted = self._first_of(block, left)
+                yield found
+                left -= counted
+                if not left:
+                    return
+
+    def _first_of(self, block: TextBlock, most: int) -> tuple[TextBlock, int]:
+        """A block up to its last row that is wanted, and how many of its rows count: not those that have a value of another type than asked for."""
+        bad = misfits(block.columns, self.hinted, self.values)
+        good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
+        rows = block.rows if most > len(good) else int(good[most - 1]) + 1 if most else 0
+        return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(most, len(good))
+
+    def _blocks_of(self, file: DataFile) -> Iterator[TextBlock]:
+        self.watched.require_unchanged(file.path)
+        with opened_text(file.path, self.options, file.state) as text:
+            self.begin(text)
+            yield from self.rows_of(text)
+        self.watched.require_unchanged(file.path)
+
+    def begin(self, text: CsvText) -> None:
+        """Go behind the header of a file, which has the same columns as the first."""
+        text.start()
+        fields = text.header()
+        # Other columns than before are told as what they are where the file was changed since.
+        self.watched.require_unchanged(text.path)
+        self._require_same_columns(text.path, fields)
+
+    def rows_of(self, text: CsvText) -> Iterator[TextBlock]:
+        """The rows of a file from a line on, lines that are none left out."""
+        blocks = text.blocks(len(self.names), self.wanted)
+        while (block := self._next(text, blocks)) is not None:
+            raise_if_cancelled()
+            self.left_out(text.path, block.bad_lines, f"has another number of fields than {len(self.names)}")
+            yield block
+
+    def _next(self, text: CsvText, blocks: Iterator[TextBlock]) -> TextBlock | None:
+        """The next block, whose columns of numbers are read as such as soon as they are known."""
+        text.numbers = self.known
+        return next(blocks, None)
+
+    def know(self, types: Sequence[ColumnType]) -> None:
+        """Let columns of numbers be read as such, where no field may have to be told as it stands in the file, or stands for another one."""
+        values, plain = self.values, {INT: pa.int64(), FLOAT: pa.float64()}
+        if self.options.nrows is None and not (values.true_values or values.false_values) and {*self.hinted} <= {None, INT, FLOAT, STR}:
+            self.known = NumberColumns(tuple(map(plain.get, types)), values.missing)
+
+    def _require_same_columns(self, path: str, fields: list[str]) -> None:
+        """Values go to columns by their place, so each file must have the same ones; the first line is lost where it is taken for a header.
+
+        Raises
+        ------
+        StorageError
+            If a file has other columns than the first.
+        """
+        if fields and len(fields) != len(self.names):
+            raise StorageError(f"{path} has {len(fields)} columns, {self.files[0].path} has {len(self.names)}: read them one by one")
+        if fields and self.options.header and (found := self._names(fields)) != self.names:
+            place = next(place for place, name in enumerate(found) if name != self.names[place])
+            raise StorageError(
+                f"{path} has {found[place]!r:.100} in the header where {self.files[0].path} has {self.names[place]!r:.100}: read them one by one, "
+                "with header=False where there is none"
+            )
+
+    def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
+        """Remember lines that are no rows, or refuse the first; those that begin with ``#`` are comments where nobody said how these begin.
+
+        Raises
+        ------
+        CsvLineError
+            If such lines are errors.
+        """
+        if not self.options.comment_char:
+            lines = [line for line in lines if not line.lstrip().startswith("#")]
+        if not lines:
+            return
+        if self.error_bad_lines:
+            raise CsvLineError(f"{path}: line {lines[0]!r:.200} {reason}. Leave out error_bad_lines=True to read the other lines")
+        self.keep(path, lines, len(lines))
+
+    def keep(self, path: str, lines: Sequence[str], number: int) -> None:
+        """Remember lines that are no rows: the first ones of some number, as far as there is room; none after one that was not kept."""
+        found = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
+        for line in lines[0 if found.number else 1 :]:
+            self.room -= len(line.encode()) + BYTES_A_LINE
+            if self.room < 0:
+                break
+            found.lines.append(line)
+        if len(lines) < number:
+            self.room = min(self.room, -1)
+        found.number += number
+
+    def learn(self, forms: list[CsvForm | None], block: TextBlock) -> None:
+        """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
+        for place, column in enumerate(block.columns):
+            if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
+                forms[place] = wider(forms[place], narrowest(column, self.values))
+
+    def fitting(self, blocks: Iterator[TextBlock], forms: list[CsvForm | None], types: Sequence[ColumnType]) -> Iterator[TextBlock]:
+        """The blocks, as long as the types of the columns stay what they are.
+
+        Raises
+        ------
+        MisfitError
+            If they do not.
+        """
+        for block in blocks:
+            self.learn(forms, block)
+            if self.types_of(forms) != types:
+                raise MisfitError
+            yield block
+
+    def types_of(self, forms: Sequence[CsvForm | None]) -> list[ColumnType]:
+        """The types of the columns of the files: those asked for, else those of their forms; a column without any value is one of text."""
+        return [asked or (STR if form is None else form.type) for asked, form in zip(self.hinted, forms, strict=True)]
+
+    @property
+    def types_of_directories(self) -> list[ColumnType]:
+        """The types of the columns that directories name."""
+        return [column.type for column in self.partitions]
+
+    def values_of(self, block: TextBlock, types: Sequence[ColumnType]) -> list[pa.Array]:
+        """The rows of a block as values, with those of directories; rows with a value that is not of the type asked for are left out."""
+        cells = [
+            converted(column, kind, self.values, asked is not None) if pa.types.is_string(column.type) else Converted(column)
+            for column, kind, asked in zip(block.columns, types, self.hinted, strict=True)
+        ]
+        arrays, bad = [cell.values for cell in cells], failed_rows(cells)
+        if bad is None:
+            return [*arrays, *self.of_directories(block.path, block.rows)]
+        lines = zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)
+        self.left_out(block.path, [self.options.delimiter.join(line) for line in lines], "holds a value of another type")
+        arrays = [array.filter(pc.invert(bad)) for array in arrays]
+        return [*arrays, *self.of_directories(block.path, len(arrays[0]))]

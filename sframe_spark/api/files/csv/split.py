@@ -1,0 +1,111 @@
+"""Large CSV files elsewhere, read in parts at once: rows are those that one reader finds who goes from line to line.
+
+Each part says where its first line starts, and where the next line after its last one does. A part that began elsewhere than the one before it
+ends is read again from there: it began amid a field in quotes that has ends of lines in it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from sframe_spark.api.files.csv.encoding import UTF_8
+from sframe_spark.api.files.csv.files import CsvFiles
+from sframe_spark.api.files.csv.types import CsvForm, wider
+from sframe_spark.api.files.csv.works import CsvPart, CsvPlan, CsvWork
+from sframe_spark.config import config
+from sframe_spark.engine.datasets.new_datasets import new_dataset
+from sframe_spark.engine.datasets.parts_of_files import are_few, brought, bytes_of_part, run_parts
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.streams import FileRange, WatchedFiles, divided, packing_of
+
+_RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
+
+
+class _OtherFormsError(Exception):
+    """Fields have other types than those that parts were written with; it tells the parts and the forms of all fields."""
+
+    def __init__(self, parts: list[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> None:
+        super().__init__("parts have other types")
+        self.parts, self.forms = parts, forms
+
+
+def whole_files(files: CsvFiles) -> list[FileRange]:
+    """The files, each as a whole."""
+    return [FileRange(file.path, file.state, number) for number, file in enumerate(files.files)]
+
+
+def are_split(files: CsvFiles) -> bool:
+    """Whether files are read in parts: not those of this machine, nor few bytes, nor where rows are counted from the first on."""
+    return files.are_elsewhere and bool(files.names) and files.options.nrows is None and not are_few(whole_files(files))
+
+
+def split_rows(files: CsvFiles) -> PlannerNode:
+    """A source of all rows of files elsewhere, with the types that all their fields have."""
+    forms: list[CsvForm | None] = [None] * len(files.hinted)
+    for block in files.blocks():
+        files.learn(forms, block)
+        if block.rows:
+            break
+    whole = whole_files(files)
+    parts = divided(whole, bytes_of_part(whole), lambda file: files.options.encoding in UTF_8 and packing_of(file.path) is None)
+    while True:
+        try:
+            return _written(files, whole, parts, forms)
+        except _OtherFormsError as found:
+            # Rare: once more, with the types that are known now.
+            parts, forms = found.parts, found.forms
+
+
+def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> PlannerNode:
+    """A source of all rows.
+
+    Raises
+    ------
+    _OtherFormsError
+        If they have other types.
+    """
+    files.bad_lines, files.room = {}, config.memory_budget if files.keeps_bad_lines else 0
+    types = files.types_of(forms)
+    with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
+        plan = CsvPlan(attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(())), forms, dataset.directory, files.room // len(parts))
+        works = [CsvWork(plan, places, number) for number, places in enumerate(parts)]
+        done = in_order(works, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
+        found = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
+        if files.types_of(found) != types or any(part.forms and part.entry is None for part in done):
+            again = [work.from_line(part.start).places for work, part in zip(works, done, strict=True) if part.forms]
+            raise _OtherFormsError(again, found)
+        for part in done:
+            for path, left_out in part.left_out.items():
+                files.keep(path, left_out.lines, left_out.number)
+        manifest = dataset.publish([part.entry for part in done if part.entry is not None])
+    return brought(segment_source(manifest, dataset.handle), whole)
+
+
+def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:
+    """What is in parts of files, each of which begins where the one before it ends; one without any line has no forms."""
+    done = run(works)
+    again = [number for number, work in enumerate(works) if work.is_continued and not _follows(work, done[number], done[number - 1])]
+    if again:
+        # Nearly all of these are right then. The end of a part that began amid a field may still be that of another one.
+        for number, part in zip(again, run([works[number].from_line(done[number - 1].end) for number in again]), strict=True):
+            done[number] = part
+    for number, work in enumerate(works):
+        place = done[number - 1].end if work.is_continued else 0
+        if work.is_continued and not work.begins_before(place):
+            done[number] = CsvPart(place, place)
+        elif work.is_continued and done[number].start != place:
+            done[number] = run([work.from_line(place)])[0]
+        if done[number].failed:
+            # Its start is right, so there is something to tell.
+            done[number] = work.from_line(place).told()
+    return done
+
+
+def _follows(work: CsvWork, part: CsvPart, before: CsvPart) -> bool:
+    """Whether a part begins where the one before it ends, or has no line."""
+    return part.start == before.end or not work.begins_before(before.end)

@@ -1,0 +1,169 @@
+"""Parts of CSV files as works that do not depend on each other: of each the rows are written as a segment.
+
+A part begins anywhere in a file, where a line seems to start. Whether one does, the end of the part before tells (`split.py`): until then what
+is read of a part, and what is wrong with it, is a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from sframe_spark.api.files.csv.arrow import NO_NUMBERS
+from sframe_spark.api.files.csv.files import CsvFiles
+from sframe_spark.api.files.csv.lines import LeftOut, TextBlock, opened_between
+from sframe_spark.api.files.csv.types import CsvForm
+from sframe_spark.engine.spark.parcels import Shared
+from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
+from sframe_spark.storage.files.streams import FileRange, WatchedFiles
+from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.rows.writer import write_segment
+
+
+@attrs.frozen(eq=False)
+class CsvPlan(Shared):
+    """What all works have in common.
+
+    Parameters
+    ----------
+    files
+        How the files are read; of them the first one.
+    forms
+        What is known of the fields, whose types are those of the segments.
+    directory
+        Where segments go.
+    room
+        Bytes in which a work keeps lines that are no rows.
+    """
+
+    files: CsvFiles
+    forms: Sequence[CsvForm | None]
+    directory: str
+    room: int
+
+
+@attrs.frozen(eq=False)
+class CsvPart:
+    """What was read of a part.
+
+    Parameters
+    ----------
+    start
+        Where its first line starts.
+    end
+        Where the next line after its last one starts.
+    forms
+        Of its fields, and of all that were known before.
+    entry
+        Its rows; None where a value is none of the types that were known.
+    left_out
+        Lines that are no rows, by file.
+    failed
+        Whether something is wrong with it, if its start is right.
+    """
+
+    start: int
+    end: int
+    forms: Sequence[CsvForm | None] = ()
+    entry: SegmentEntry | None = None
+    left_out: Mapping[str, LeftOut] = attrs.Factory(dict)
+    failed: bool = False
+
+
+@attrs.define(eq=False)
+class _Reading:
+    """Files that are read from one place to another."""
+
+    files: CsvFiles
+    places: Sequence[FileRange]
+    tells_place: bool
+    start: int = 0
+    end: int = 0
+
+    def blocks(self) -> Iterator[TextBlock]:
+        """Their rows."""
+        for place in self.places:
+            with opened_between(place, self.files.options, self.tells_place) as text:
+                if not place.start:
+                    self.files.begin(text)
+                elif not place.is_line:
+                    text.find_line(place.start, len(self.files.names))
+                self.start = text.position
+                yield from self.files.rows_of(text)
+                self.end = text.position
+
+
+@attrs.frozen(eq=False)
+class CsvWork:
+    """Reads whole files, or one part of a file.
+
+    Parameters
+    ----------
+    plan
+        How.
+    places
+        What.
+    number
+        That of its segment.
+    """
+
+    plan: CsvPlan
+    places: tuple[FileRange, ...]
+    number: int
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether another part of the file comes before."""
+        return self.places[0].start > 0
+
+    def begins_before(self, place: int) -> bool:
+        """Whether a line that starts at a place in its file is one of the part, or of one before."""
+        part = self.places[0]
+        assert part.state is not None
+        return place < (part.state.size if part.stop is None else part.stop)
+
+    def from_line(self, start: int) -> CsvWork:
+        """The same part where it is known at which place its first line starts."""
+        return attrs.evolve(self, places=(attrs.evolve(self.places[0], start=start, is_line=True),)) if self.is_continued else self
+
+    def __call__(self) -> CsvPart:
+        """Read and write the rows; what is wrong with them is not told yet."""
+        reading = self._reading(tells_place=False)
+        try:
+            return self._written(reading)
+        except (CsvLineError, CsvEncodingError):
+            return CsvPart(reading.start, reading.end, failed=True)
+
+    def told(self) -> CsvPart:
+        """The same, of a part that begins with a line.
+
+        Raises
+        ------
+        CsvLineError
+            If a line is no row, and that is an error.
+        CsvEncodingError
+            If something is no text.
+        """
+        return self._written(self._reading(tells_place=True))
+
+    def _reading(self, tells_place: bool) -> _Reading:
+        watched = WatchedFiles((place.path, place.state) for place in self.places)
+        numbers = {place.path: place.number for place in self.places}
+        files = attrs.evolve(self.plan.files, bad_lines={}, room=self.plan.room, watched=watched, numbers=numbers)
+        return _Reading(files, self.places, tells_place)
+
+    def _written(self, reading: _Reading) -> CsvPart:
+        files, forms, blocks = reading.files, list(self.plan.forms), reading.blocks()
+        types = files.types_of(forms)
+        files.know(types)
+        runs = (files.values_of(block, types) for block in files.fitting(blocks, forms, types))
+        entry = None
+        try:
+            entry = write_segment(self.plan.directory, self.number, (*types, *files.types_of_directories), runs)
+        except MisfitError:
+            # The types of the others are found, too: all is read once more then.
+            files.known = NO_NUMBERS
+            for block in blocks:
+                files.learn(forms, block)
+        return CsvPart(reading.start, reading.end, forms, entry, files.bad_lines)

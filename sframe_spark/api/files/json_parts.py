@@ -1,0 +1,219 @@
+"""JSON files elsewhere, read in parts at once: lines that start in some bytes of a file, or whole files.
+
+A line feed ends a line, whatever stands before it, so each part knows its lines. What it does not know is their numbers: a part with something
+wrong is read again by whoever knows what came before it, and tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from sframe_spark.api.files.csv.encoding import UTF_8
+from sframe_spark.api.files.json_columns import JsonColumns, JsonForm
+from sframe_spark.api.files.json_kinds import ColumnKinds
+from sframe_spark.api.files.json_values import JsonValues, opened_values, values_of
+from sframe_spark.engine.datasets.new_datasets import new_dataset
+from sframe_spark.engine.datasets.parts_of_files import are_few, brought, bytes_of_part, run_parts
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.spark.parcels import Shared
+from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
+from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.storage.files.places import DataFiles
+from sframe_spark.storage.files.streams import FileRange, divided, packing_of
+from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.rows.writer import write_segment
+
+
+@attrs.frozen(eq=False)
+class JsonPlan(Shared):
+    """What all works have in common.
+
+    Parameters
+    ----------
+    columns
+        What is known of the columns.
+    form
+        Those of the segments; None where no row told of any.
+    encoding
+        How characters are written.
+    directory
+        Where segments go.
+    """
+
+    columns: JsonColumns
+    form: JsonForm | None
+    encoding: str
+    directory: str
+
+
+@attrs.frozen(eq=False)
+class JsonPart:
+    """What was read of a part.
+
+    Parameters
+    ----------
+    columns
+        What is known of its columns, and was before.
+    entry
+        Its rows; None where the columns are not those that were known.
+    line_ends
+        How many there are in the last of its files.
+    failed
+        Whether something is wrong with it.
+    """
+
+    columns: JsonColumns
+    entry: SegmentEntry | None = None
+    line_ends: int = 0
+    failed: bool = False
+
+
+@attrs.define(eq=False)
+class _Reading:
+    """Files, or a part of one, that are read; it counts ends of lines."""
+
+    plan: JsonPlan
+    places: Sequence[FileRange]
+    columns: JsonColumns
+    first_line: int
+    tells_place: bool
+    line_ends: int = 0
+
+    def blocks(self) -> Iterator[JsonValues]:
+        """The values, of which the columns have learned."""
+        for place in self.places:
+            with opened_values(place, self.plan.encoding, self.first_line, self.tells_place) as text:
+                for found in text.elements() if self.columns.is_array else text.on_lines():
+                    raise_if_cancelled()
+                    self.columns.learn(found)
+                    yield found
+                self.line_ends = text.line - self.first_line
+
+
+@attrs.frozen(eq=False)
+class JsonWork:
+    """Reads whole files, or the lines that start in a part of one, and writes their rows.
+
+    Parameters
+    ----------
+    plan
+        How.
+    places
+        What.
+    number
+        That of its segment.
+    """
+
+    plan: JsonPlan
+    places: tuple[FileRange, ...]
+    number: int
+
+    def __call__(self) -> JsonPart:
+        """Read and write the rows; what is wrong with them is not told yet."""
+        columns = self._columns(self.plan.columns.has_objects)
+        try:
+            return self._written(columns, 1, tells_place=False)
+        except (JsonError, CsvEncodingError):
+            return JsonPart(_without_files(columns), failed=True)
+
+    def told(self, first_line: int, has_objects: bool | None) -> JsonPart:
+        """The same, where it is known what came before.
+
+        Raises
+        ------
+        JsonError
+            If something is no value, or no row.
+        CsvEncodingError
+            If something is no text.
+        """
+        return self._written(self._columns(has_objects), first_line, tells_place=True)
+
+    def _columns(self, has_objects: bool | None) -> JsonColumns:
+        known = self.plan.columns
+        kinds = {name: ColumnKinds(set(column.kinds), set(column.inner)) for name, column in known.columns.items()}
+        return attrs.evolve(known, numbers={place.path: place.number for place in self.places}, columns=kinds, has_objects=has_objects, rows=0)
+
+    def _written(self, columns: JsonColumns, first_line: int, tells_place: bool) -> JsonPart:
+        reading = _Reading(self.plan, self.places, columns, first_line, tells_place)
+        blocks, form, entry = reading.blocks(), self.plan.form, None
+        try:
+            if form is None:
+                raise MisfitError
+            entry = write_segment(self.plan.directory, self.number, form.types, self._runs(blocks, form, columns))
+        except MisfitError:
+            # What columns the others have is found, too: all is read once more then.
+            for _ in blocks:
+                pass
+        return JsonPart(_without_files(columns), entry, reading.line_ends)
+
+    def _runs(self, blocks: Iterator[JsonValues], form: JsonForm, columns: JsonColumns) -> Iterator[list[object]]:
+        for found in blocks:
+            if columns.form() != form:
+                raise MisfitError
+            yield form.arrays(found, columns)
+
+
+def _without_files(columns: JsonColumns) -> JsonColumns:
+    """What was learned, without what whoever asks knows of the files."""
+    return attrs.evolve(columns, partitions=(), numbers={})
+
+
+def whole_files(files: DataFiles) -> list[FileRange]:
+    """The files, each as a whole."""
+    return [FileRange(file.path, file.state, number) for number, file in enumerate(files.files)]
+
+
+def are_split(files: DataFiles) -> bool:
+    """Whether files are read in parts: not those of this machine, nor few bytes."""
+    return any(file.state is not None for file in files.files) and not are_few(whole_files(files))
+
+
+def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]]:
+    """A source of all rows of files elsewhere, and its names."""
+    whole = whole_files(files)
+    parts = divided(whole, bytes_of_part(whole), lambda file: not columns.is_array and encoding in UTF_8 and packing_of(file.path) is None)
+    first = next((found for file in files.files for found in values_of(file.path, columns.is_array, encoding, file.state)), None)
+    if first is None:
+        return memory_source([], [], 0), []
+    columns.learn(first)
+    columns.rows = 0
+    while True:
+        form = columns.form() if columns.columns else None
+        with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
+            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory)
+            works = [JsonWork(plan, places, number) for number, places in enumerate(parts)]
+            done = run_parts(works, whole, dataset.directory, "reading JSON files")
+            columns = merged(works, done, columns)
+            entries = [part.entry for part in done if part.entry is not None]
+            if form is not None and columns.final_form() == form and len(entries) == len(done):
+                return brought(segment_source(dataset.publish(entries), dataset.handle), whole), form.all_names
+            # Rare: once more, with the columns that are known now.
+            columns.final_form()
+            dataset.handle.discard()
+
+
+def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
+    """What all parts tell of the columns; one with something wrong is read again and tells.
+
+    Whether rows are objects is found once more where the first block does not tell: no columns are known then, and all is read again.
+
+    Raises
+    ------
+    JsonError
+        If there is one.
+    CsvEncodingError
+        If one is no text.
+    """
+    columns, line = attrs.evolve(known, rows=0), 1
+    for number, (work, part) in enumerate(zip(works, done, strict=True)):
+        line = line if work.places[0].start else 1
+        if part.failed:
+            done[number] = part = work.told(line, columns.has_objects)
+        columns.add(part.columns)
+        line += part.line_ends
+    return columns

@@ -1,0 +1,82 @@
+"""Parts of files that are read at once: by threads where Spark would work on this machine too, by Spark's tasks elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
+from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.source import source_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.memory import work_memory
+from sframe_spark.session.progress import open_counted
+from sframe_spark.session.threads import in_threads
+from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.storage.files.in_place import AT_A_TIME
+from sframe_spark.storage.files.streams import FileRange
+
+Result = TypeVar("Result")
+
+# What a task reads at most, and at least where there is enough for all cores.
+MOST_BYTES, LEAST_BYTES = 64 << 20, 8 << 20
+# Cores take several parts, as some take longer than others.
+PARTS_OF_CORE = 4
+# A block as it came, as columns of text and of values, and rows on their way to disk: measured 200 MB.
+THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
+# Of shorter files most of the time is spent waiting for the first byte.
+SHORT_BYTES = 1 << 20
+# So little is read by the driver: few files one after the other, into memory if there are few rows.
+FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
+
+
+def are_few(files: Sequence[FileRange]) -> bool:
+    """Say whether files are not worth being read at once."""
+    return len(files) <= FEW_FILES and _are_few_bytes(files)
+
+
+def _are_few_bytes(files: Sequence[FileRange]) -> bool:
+    return bytes_in(files) <= FEW_BYTES
+
+
+def bytes_in(files: Sequence[FileRange]) -> int:
+    """Return how many bytes files elsewhere have."""
+    return sum(file.state.size for file in files if file.state is not None)
+
+
+def bytes_of_part(files: Sequence[FileRange]) -> int:
+    """Return how many bytes one of those who work reads at a time."""
+    if _are_short(files):
+        return LEAST_BYTES
+    workers = Threads() if is_work_done_here() or _are_few_bytes(files) else SparkTasks()
+    return max(LEAST_BYTES, min(MOST_BYTES, bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
+
+
+def _are_short(files: Sequence[FileRange]) -> bool:
+    return bytes_in(files) < SHORT_BYTES * len(files)
+
+
+def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
+    """Return results of works that read parts of files and write rows in a directory, in order; the first error ends the rest."""
+    if is_work_done_here() or _are_few_bytes(files):
+        with open_counted(len(works), description) as done:
+            return in_threads(lambda work: done(work()), works, _threads(files))
+    require_writable(directory)
+    return SparkTasks().run(works, description)
+
+
+def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
+    """Return a source of the rows that parts of files had; few are in memory, so that Spark needs no directory to see them."""
+    rows = source_of(node).row_count
+    if rows > FEW_ROWS or not _are_few_bytes(files):
+        return node
+    chunk = source_of(node).reader().read(0, rows)
+    return memory_source(list(chunk.columns), list(node.schema), rows)
+
+
+def _threads(files: Sequence[FileRange]) -> int:
+    """How many threads read at a time: more than there are cores, as each waits for a store as long as it works."""
+    if _are_short(files):
+        return AT_A_TIME
+    return max(1, min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), work_memory() // BYTES_OF_THREAD))

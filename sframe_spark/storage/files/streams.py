@@ -1,0 +1,258 @@
+"""The bytes of files of others as streams, from any place on; elsewhere all that come are those of the file that was found."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.files.file_state import FileState, unchanged
+from sframe_spark.storage.files.in_place import require_still
+from sframe_spark.storage.files.objects import read_range
+from sframe_spark.visible import visible
+
+# What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
+PACKED_BYTES = 8 << 20
+# Short files are asked for one after the other by whoever has them.
+MOST_TOGETHER = 100
+# Lines that start before a place are read to their end behind it.
+BEHIND_BYTES = 64 << 10
+
+
+class BytesElsewhere(io.RawIOBase):
+    """A file elsewhere, of which each reading is one request, and another that tells whether the file is still the one that was found.
+
+    Parameters
+    ----------
+    uri
+        Where it is.
+    state
+        The file as it was found.
+    """
+
+    def __init__(self, uri: str, state: FileState) -> None:
+        super().__init__()
+        self._uri, self._state, self._position = uri, state, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next byte is read."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go elsewhere; nothing is asked of anybody."""
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._state.size}[whence]
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises
+        ------
+        StorageError
+            If they cannot be had, are not as many as the store tells, or are of a later file.
+        """
+        start, end = self._position, self._state.size
+        stop = end if size < 0 else min(start + size, end)
+        if stop <= start:
+            return b""
+        # A byte behind the end shows that a file is longer than its store tells.
+        content = read_range(self._uri, start, stop + (stop == end))
+        require_still(self._uri, self._state)
+        if len(content) != stop - start:
+            longer = "more" if len(content) > stop - start else "fewer"
+            raise StorageError(f"{visible(self._uri)} has {longer} bytes than the {end} that its store tells: write it again, or read a copy")
+        self._position = stop
+        return content
+
+
+def packing_of(path: str) -> str | None:
+    """Return how a file is packed, as its name tells; None where it is not.
+
+    Examples
+    --------
+    >>> packing_of("s3://bucket/a.csv.gz"), packing_of("/data/a.csv")
+    ('gzip', None)
+    """
+    try:
+        found: str = pa.Codec.detect(path).name
+    except (TypeError, ValueError):
+        return None
+    return found
+
+
+def open_bytes(path: str, state: FileState | None, start: int) -> Any:
+    """Open a file as it is at a place in it.
+
+    Parameters
+    ----------
+    path
+        Its path or URI.
+    state
+        What was found elsewhere; None of a file of this machine.
+    start
+        The place.
+    """
+    stream = pa.OSFile(path) if state is None else BytesElsewhere(path, state)
+    stream.seek(start)
+    return stream
+
+
+def open_unpacked(path: str, state: FileState | None) -> Any:
+    """Open a file at its start, unpacked if its name says that it is packed."""
+    if state is None:
+        return pa.input_stream(path, compression="detect")
+    packing = packing_of(path)
+    stream = BytesElsewhere(path, state)
+    if packing is None:
+        return stream
+    return pa.CompressedInputStream(pa.BufferedInputStream(pa.PythonFile(stream, mode="r"), PACKED_BYTES), packing)
+
+
+@attrs.frozen
+class FileRange:
+    """Bytes of a file, of which somebody reads the lines that start there.
+
+    Parameters
+    ----------
+    path, state
+        The file, as for :func:`open_bytes`.
+    number
+        Its number among the files that are read.
+    start, stop
+        Where they are; no stop: they go to the end of the file.
+    is_line
+        Whether a line is known to start where they do.
+    """
+
+    path: str
+    state: FileState | None
+    number: int
+    start: int = 0
+    stop: int | None = None
+    is_line: bool = True
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the file has other bytes."""
+        return self.start > 0 or self.stop is not None
+
+
+class WholeLines:
+    """The lines of a stream that start between two places, each of which ends with a line feed, as whole ones.
+
+    Parameters
+    ----------
+    stream
+        At the byte before the first of these places, or at the start of the file.
+    start, stop
+        The places; no stop: all lines to the end.
+
+    Examples
+    --------
+    >>> content = b"one\\ntwo\\nthree"
+    >>> [WholeLines(io.BytesIO(content[max(0, start - 1) :]), start, stop).read(99) for start, stop in ((0, 2), (2, 5), (5, 6), (6, None))]
+    [b'one\\n', b'two\\n', b'', b'three']
+    """
+
+    def __init__(self, stream: Any, start: int, stop: int | None) -> None:
+        self._stream, self._position, self._stop = stream, max(0, start - 1), stop
+        self._is_in_line, self._is_done = not start, False
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes, about as many; none at the end."""
+        while not self._is_done:
+            left = size if self._stop is None else max(0, self._stop - self._position)
+            data = self._stream.read(size if self._stop is None or left > size + BEHIND_BYTES else left + BEHIND_BYTES)
+            self._is_done = not data
+            if found := self._kept(data):
+                return found
+        return b""
+
+    def _kept(self, data: bytes) -> bytes:
+        """Of what comes next what belongs to the lines."""
+        begin, first = self._position, 0
+        self._position += len(data)
+        if not self._is_in_line:
+            first = data.find(b"\n") + 1
+            self._is_in_line = first > 0
+            place = begin + first if first else self._position
+            if self._stop is not None and place >= self._stop:
+                self._is_done = True
+                return b""
+            if not first:
+                return b""
+        if self._stop is None or self._position < self._stop:
+            return data[first:]
+        end = data.find(b"\n", max(first, self._stop - 1 - begin)) + 1
+        self._is_done = self._is_done or end > 0
+        return data[first : end or None]
+
+
+def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileRange], bool]) -> list[tuple[FileRange, ...]]:
+    """Return parts of whole files elsewhere, in order, that are about so many bytes each: several files, or some bytes of one.
+
+    Examples
+    --------
+    >>> short, long = (FileRange(name, FileState(length, 0, 0, 0), number) for number, (name, length) in enumerate({"a": 3, "b": 20}.items()))
+    >>> [[(part.path, part.start, part.stop) for part in parts] for parts in divided([short, short, long], 8, lambda _: True)]
+    [[('a', 0, None), ('a', 0, None)], [('b', 0, 10)], [('b', 10, None)]]
+    """
+    found: list[tuple[FileRange, ...]] = []
+    together: list[FileRange] = []
+    taken = 0
+    for file in files:
+        length = 0 if file.state is None else file.state.size
+        count = round(length / size) if is_divisible(file) else 0
+        if together and (count > 1 or taken + length > size or len(together) >= MOST_TOGETHER):
+            found.append(tuple(together))
+            together, taken = [], 0
+        if count > 1:
+            edges = [length * part // count for part in range(count)]
+            found += [
+                (attrs.evolve(file, start=start, stop=stop, is_line=start == 0),) for start, stop in zip(edges, [*edges[1:], None], strict=True)
+            ]
+            continue
+        together.append(file)
+        taken += length
+    return [*found, tuple(together)] if together else found
+
+
+class WatchedFiles:
+    """Files that are read several times: all readings of one have to find the same.
+
+    Parameters
+    ----------
+    elsewhere
+        Files that are read where they are, as they were found: each reading compares by itself.
+    """
+
+    def __init__(self, elsewhere: Iterable[tuple[str, FileState | None]]) -> None:
+        self._elsewhere = {path: state for path, state in elsewhere if state is not None}
+        self._seen: dict[str, FileState] = {}
+
+    def state_of(self, path: str) -> FileState | None:
+        """Return what :func:`open_bytes` has to know of a file."""
+        return self._elsewhere.get(path)
+
+    def require_unchanged(self, path: str) -> None:
+        """Make sure that a file is as it was when it was asked for first.
+
+        Raises
+        ------
+        StorageError
+            If it was changed since.
+        """
+        if path not in self._elsewhere:
+            self._seen[path] = unchanged(path, self._seen.get(path))
