@@ -213,8 +213,9 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
     together: list[FileRange] = []
     taken = 0
     for file in files:
-        length = 0 if file.state is None else file.state.size
-        count = round(length / size) if is_divisible(file) else 0
+        # Nobody knows how many bytes a file of this machine has: it is a part of its own.
+        length = size if file.state is None else file.state.size
+        count = round(length / size) if is_divisible(file) and file.state is not None else 0
         if together and (count > 1 or taken + length > size or len(together) >= MOST_TOGETHER):
             found.append(tuple(together))
             together, taken = [], 0
