@@ -160,7 +160,7 @@ class SectionPlanner:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers and node is not self._root and mode_of(current, placement).takes_all_rows:
                 self._origins[id(current)], self._has_gathered = StandsFor(node), True
-                return self._first(current, placement, "all its rows are put in order at once")
+                return self._first(current, placement, "threads of this process put all its rows in order")
             if self.gathers and (join := join_here(node, children)) is not None:
                 return self._joined(node, join)
             children = [self._fit_for_query(child, item) for child, item in children]

@@ -16,14 +16,11 @@ from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_value
 from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.lookups.keys import Positions
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
-
-# What the offsets of an array of texts can tell.
-MOST_BYTES_OF_TEXTS = 2**31 - 2**20
 
 
 @register
@@ -206,7 +203,7 @@ def end_to_end(first: pa.Array, second: pa.Array) -> pa.Array:
     ['a', 'b']
     """
     both = [first, second]
-    if pa.types.is_string(first.type) and first.nbytes + second.nbytes > MOST_BYTES_OF_TEXTS:
+    if pa.types.is_string(first.type) and first.nbytes + second.nbytes > MOST_BYTES_OF_ARRAY:
         both = [values.cast(pa.large_string()) for values in both]
     return pa.concat_arrays(both)
 

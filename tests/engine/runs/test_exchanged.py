@@ -245,6 +245,21 @@ def test_damage_on_disk_is_told(frame: SFrame, change: str, monkeypatch: pytest.
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
+def test_files_that_somebody_deletes_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, made, take = expected_of("by texts", frame), PROGRAMS["by texts"](frame), Exchange.take
+
+    def taken(self: Exchange, number: int) -> Any:
+        for path in (file for place in os.scandir(scratch_store().directory) for file in Path(place).glob("exchange-*")):
+            path.unlink(missing_ok=True)
+        return take(self, number)
+
+    with monkeypatch.context() as patch, config.using(work_memory=120_000):
+        patch.setattr(Exchange, "take", taken)
+        with pytest.raises(StorageError, match="are missing: somebody has deleted what is in use; do the same again"):
+            materialize(made._node, NOTHING_SMALL)
+    assert files_left() == [] and rows_equal(rows_of(made), expected)
+
+
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces_of = Exchange._pieces
     monkeypatch.setattr(Exchange, "_pieces", lambda self, number: list(pieces_of(self, number))[1:])
