@@ -339,7 +339,7 @@ def test_long_rows_of_a_csv_file_go_to_disk(tmp_path: Any) -> None:
     path = str(tmp_path / "long.csv")
     written = SFrame({"a": list(range(500)), "t": ["x" * 1_000] * 500})
     written.export_csv(path)
-    with config.using(memory_budget=100_000):
+    with config.using(memory_budget=100_000, kept_memory=100_000):
         found = SFrame.read_csv(path, verbose=False)
         assert isinstance(found._node.operator, SegmentSource)
     assert found.to_arrow() == written.to_arrow()

@@ -103,6 +103,7 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> from sframe_spark.types import INT
     >>> chunks = [Chunk.of([pa.array(values)]) for values in ([1, 2], [3], [4, 5, 6], [7])]
     >>> [chunk.columns[0].to_pylist() for chunk in in_longer_runs(chunks, (INT,), 3, 1 << 20)]
