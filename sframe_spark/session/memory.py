@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.config import config
 
@@ -45,6 +46,21 @@ def kept_memory() -> int:
     """Bytes that results may take in this process, beside all else that Arrow holds; more are written to disk."""
     chosen = config.kept_memory
     return all_memory() // SHARE_KEPT if chosen is None else chosen
+
+
+def lasting_pool() -> pa.MemoryPool:
+    """Where memory is taken from for what stays.
+
+    Arrow's own pool asks for pages of 2 MiB, which is quick where they come back soon; virtual machines may take 5 ms to find each that is new.
+    """
+    return pa.system_memory_pool()
+
+
+def arrow_bytes() -> int:
+    """Bytes that Arrow holds in this process, wherever it took them from."""
+    lasting = lasting_pool()
+    of_its_own = 0 if lasting.backend_name == pa.default_memory_pool().backend_name else lasting.bytes_allocated()
+    return int(pa.total_allocated_bytes() + of_its_own)
 
 
 def all_memory() -> int:

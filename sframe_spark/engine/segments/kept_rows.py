@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import attrs
-import pyarrow as pa
 
 from sframe_spark.engine.budgets import bytes_of_rows
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
@@ -15,7 +14,7 @@ from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import Pieces, in_pieces
-from sframe_spark.session.memory import kept_memory
+from sframe_spark.session.memory import arrow_bytes, kept_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ColumnType
@@ -23,7 +22,7 @@ from sframe_spark.types import ColumnType
 
 def room_to_keep() -> Room:
     """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
-    return Room(max(0, kept_memory() - pa.total_allocated_bytes()), MOST_BYTES_OF_TEXTS)
+    return Room(max(0, kept_memory() - arrow_bytes()), MOST_BYTES_OF_TEXTS)
 
 
 def has_room(node: PlannerNode) -> bool:
@@ -34,7 +33,7 @@ def has_room(node: PlannerNode) -> bool:
 
 def may_stay() -> bool:
     """Whether there is room for all that Arrow holds in this process now."""
-    return pa.total_allocated_bytes() <= kept_memory()
+    return arrow_bytes() <= kept_memory()
 
 
 @attrs.define(eq=False)

@@ -9,9 +9,15 @@ import stat
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.files.file_state import FileState, file_state
 
-# Opening a named pipe would otherwise wait for someone to write into it.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+# How a file that is no link is opened. Opening a named pipe would otherwise wait for someone to write into it.
+OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _FOLLOWS = not hasattr(os, "O_NOFOLLOW")
+
+
+def refuse_link(location: str) -> None:
+    """Refuse a link where the system has no way of its own to open what is none (see :data:`OPENING`)."""
+    if _FOLLOWS:
+        file_state(location, may_be_link=False)
 
 
 def open_regular(location: str) -> tuple[int, os.stat_result]:
@@ -24,10 +30,9 @@ def open_regular(location: str) -> tuple[int, os.stat_result]:
     OSError
         As the system says, where there is none or it cannot be opened.
     """
-    if _FOLLOWS:
-        file_state(location, may_be_link=False)
+    refuse_link(location)
     try:
-        descriptor = os.open(location, _FLAGS)
+        descriptor = os.open(location, OPENING)
     except OSError as error:
         if error.errno == errno.ELOOP and os.path.islink(location):
             raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy") from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
-import pyarrow as pa
 
 
 @attrs.define(eq=False)
@@ -22,4 +23,4 @@ class DecodedColumns:
 
     edges: tuple[int, ...] | None = None
     apart: frozenset[int] = frozenset()
-    arrays: dict[tuple[int, int], pa.Array] = attrs.field(factory=dict, repr=False)
+    held: dict[tuple[int, int], Any] = attrs.field(factory=dict, repr=False)

@@ -13,15 +13,16 @@ from itertools import pairwise
 import pyarrow as pa
 
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.memory import kept_memory
+from sframe_spark.session.memory import arrow_bytes, kept_memory
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.rows.reader import read_rows
+from sframe_spark.storage.rows.held_rows import HeldRows
+from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS
 
 # A segment that takes longer to open than to decode.
 SHORT_ROWS, SHORT_BYTES = 8_192, 1 << 20
 # A pack has no more segments, rows and bytes than this; look-ups read 64 segments at a time.
-MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, 65_536, 8 << 20
+MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
 # Of fewer short segments nothing is gained.
 FEW_SEGMENTS = 64
 # Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
@@ -47,11 +48,21 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
         return None
     if len(packs) > MOST_AT_ONCE:
         return None
-    missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
+    missing = [pack for pack in packs if not all((pack[0], column) in decoded.held for column in columns)]
     if missing and ((stop - start) * SHARE_OF_ROWS < edges[last] - edges[first] or not may_keep()):
         return None
-    parts = [_cut(_columns_of(manifest, columns, pack, decoded), pack, start, stop) for pack in packs]
+    parts = [_part(manifest, columns, pack, start, stop) for pack in packs]
     return [pa.chunked_array([part[place] for part in parts], manifest.types[column].physical) for place, column in enumerate(columns)]
+
+
+def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a pack ends: rows of several are copied into one array.
+
+    None where there is none, or nobody has looked for packs yet.
+    """
+    edges = manifest.decoded.edges or ()
+    place = bisect.bisect_right(edges, stop) - 1
+    return edges[place] if place >= 0 and edges[place] > start else None
 
 
 def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
@@ -75,7 +86,7 @@ def is_short(entry: SegmentEntry) -> bool:
 def may_keep() -> bool:
     """Say whether there is room for one more pack, beside all that Arrow holds in this process."""
     most = kept_memory()
-    return pa.total_allocated_bytes() + MOST_BYTES <= most - most // SHARE_LEFT
+    return arrow_bytes() + MOST_BYTES <= most - most // SHARE_LEFT
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
@@ -94,18 +105,18 @@ def _edges(manifest: Manifest) -> Iterator[int]:
     yield manifest.rows
 
 
-def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns) -> list[pa.Array]:
-    start, stop = pack
-    missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
-    found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
+def _part(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
+    """Columns of those rows of a pack that are among some of the dataset."""
+    held, first, low, high = manifest.decoded.held, pack[0], max(start, pack[0]), min(stop, pack[1])
+    known = {column: held.get((first, column)) for column in columns}
+    missing = [column for column, rows in known.items() if rows is None]
     if missing:
-        table = read_rows(manifest, missing, start, stop)
-        found.update((column, pa.concat_arrays(values.chunks)) for column, values in zip(missing, table.columns, strict=True))
+        read = HeldRows.of(manifest, missing, *pack)
+        known.update(dict.fromkeys(missing, read))
         if may_keep():
-            decoded.arrays.update(((start, column), found[column]) for column in missing)
+            held.update(((first, column), read) for column in missing)
+    found: dict[int, pa.Array] = {}
+    for rows in dict.fromkeys(known.values()):
+        together = [column for column, place in known.items() if place is rows]
+        found.update(zip(together, rows.read(manifest, together, first, low, high), strict=True))
     return [found[column] for column in columns]
-
-
-def _cut(columns: Sequence[pa.Array], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
-    low, high = max(start, pack[0]), min(stop, pack[1])
-    return [column.slice(low - pack[0], high - low) for column in columns]
