@@ -15,7 +15,6 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,12 +24,9 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.regular import OPENING, refuse_link
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.parquet.footers import FOOTER_END
-from sframe_spark.storage.parquet.joined_footer import CODECS, LARGEST_NUMBER, PHYSICAL_TYPES, Frame, JoinedColumn, joined_footer
+from sframe_spark.storage.parquet.joined_footer import CODECS, LARGEST_NUMBER, NUMBERS_OF_CHUNK, PHYSICAL_TYPES, Frame, Template, joined_footer
 from sframe_spark.storage.parquet.pages import MAGIC, column_names
 from sframe_spark.storage.parquet.short_files import SHORT_BYTES
-
-# Where a chunk was and is: how many values it has, how long it is when no longer compressed, how long it is, where its data and its dictionary are.
-Chunk = tuple[int, int, int, int, int]
 
 
 @attrs.frozen(eq=False)
@@ -88,8 +84,7 @@ def joined_file(directory: str, entries: Sequence[SegmentEntry], names: Sequence
         return None
     if gathered is None:
         return None
-    rows = [entry.rows for entry in entries]
-    return JoinedFile(gathered.file(np.array(rows)), tuple(itertools.accumulate(rows, initial=0)))
+    return JoinedFile(gathered.file(), tuple(itertools.accumulate(gathered.rows, initial=0)))
 
 
 @attrs.frozen
@@ -100,28 +95,29 @@ class _Gathered:
     ----------
     form
         The form.
+    rows
+        How many rows each file has.
     parts
         The bytes of each chunk, behind the letters that a file starts with.
     chunks
-        What their footers are to say of each.
-    codecs
-        How each is compressed.
+        What is told of each (see :data:`NUMBERS_OF_CHUNK`).
     """
 
     form: _Form
+    rows: list[int]
     parts: list[bytes]
-    chunks: list[Chunk]
-    codecs: bytearray
+    chunks: list[tuple[int, ...]]
 
     @classmethod
     def of(cls, directory: str, entries: Sequence[SegmentEntry], names: frozenset[str]) -> _Gathered | None:
         form: _Form | None = None
-        parts, chunks, codecs, end = [MAGIC], [], bytearray(), len(MAGIC)
+        rows, parts, chunks, end = list[int](), [MAGIC], list[tuple[int, ...]](), len(MAGIC)
         for entry, content in zip(entries, _contents(directory, entries), strict=False):
             form = form or (None if content is None else _Form.of(content, names))
             group = None if form is None or content is None else form.only_group(content, entry.rows)
             if form is None or content is None or group is None:
                 return None
+            rows.append(entry.rows)
             for place in form.places:
                 chunk = group.column(place)
                 data, size, codec = chunk.data_page_offset, chunk.total_compressed_size, CODECS.get(chunk.compression)
@@ -130,13 +126,13 @@ class _Gathered:
                 if codec is None or not 0 < start <= data < start + size <= len(content):
                     return None
                 parts.append(content[start : start + size])
-                chunks.append((chunk.num_values, chunk.total_uncompressed_size, size, end + data - start, end if start < data else 0))
-                codecs.append(codec)
+                chunks.append((codec, chunk.num_values, chunk.total_uncompressed_size, size, end + data - start, end if start < data else 0))
                 end += size
-        return None if form is None or end >= LARGEST_NUMBER else cls(form, parts, chunks, codecs)
+        return None if form is None or end >= LARGEST_NUMBER else cls(form, rows, parts, chunks)
 
-    def file(self, rows: npt.NDArray[np.int64]) -> pa.Buffer:
-        footer = self.form.footer(rows, np.array(self.chunks, np.int64), np.frombuffer(self.codecs, np.uint8))
+    def file(self) -> pa.Buffer:
+        chunks = np.array(self.chunks, np.int64).reshape(len(self.rows), len(self.form.places) * NUMBERS_OF_CHUNK)
+        footer = joined_footer(self.form.frame, self.form.template, np.column_stack([chunks, self.rows]))
         parts = [*self.parts, footer, len(footer).to_bytes(4, "little"), MAGIC]
         found = pa.allocate_buffer(sum(map(len, parts)), memory_pool=lasting_pool())
         view, at = memoryview(found).cast("B"), 0
@@ -168,16 +164,16 @@ class _Form:
     ----------
     frame
         What surrounds what their footers say of rows.
-    leaves
-        Path and physical type of each leaf of their columns.
+    template
+        What they say of a row group.
     places
-        Which of these are read.
+        The leaves of the columns that are read.
     rebuild
         Makes a footer of its bytes.
     """
 
     frame: Frame
-    leaves: tuple[tuple[str, str], ...]
+    template: Template
     places: tuple[int, ...]
     rebuild: Callable[[pa.Buffer], pq.FileMetaData]
 
@@ -190,7 +186,8 @@ class _Form:
         if frame is None or any(leaf.physical_type not in PHYSICAL_TYPES for leaf in leaves):
             return None
         # What pickle makes a footer of again: a fourth of opening a file.
-        return cls(frame, tuple((leaf.path, leaf.physical_type) for leaf in leaves), places, metadata.__reduce__()[0])
+        template = Template.of([(leaf.path, leaf.physical_type) for leaf in leaves], frozenset(places))
+        return cls(frame, template, places, metadata.__reduce__()[0])
 
     def only_group(self, content: bytes, rows: int) -> Any:
         """The row group of a file of this form that has so many rows; None where it is not one."""
@@ -200,13 +197,3 @@ class _Form:
             return None
         metadata = self.rebuild(pa.py_buffer(content).slice(start, length))
         return metadata.row_group(0) if metadata.num_rows == rows and metadata.num_row_groups == 1 else None
-
-    def footer(self, rows: npt.NDArray[np.int64], chunks: npt.NDArray[np.int64], codecs: npt.NDArray[np.uint8]) -> bytes:
-        """The footer of a joined file, given what is known of each chunk, file by file."""
-        columns, width = [], len(self.places)
-        places = {place: number for number, place in enumerate(self.places)}
-        for place, (path, physical_type) in enumerate(self.leaves):
-            number = places.get(place)
-            read = (None, None) if number is None else (chunks[number::width], codecs[number::width])
-            columns.append(JoinedColumn(path, physical_type, *read))
-        return joined_footer(self.frame, rows, columns)

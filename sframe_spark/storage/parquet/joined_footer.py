@@ -5,7 +5,7 @@ A number of variable length takes as many bytes as the longest may, so that foot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 import numpy as np
@@ -19,7 +19,7 @@ _ROWS, _GROUPS = 3, 4
 _NUMBER_BYTES = 5
 LARGEST_NUMBER = 1 << 34
 # What a field starts with that follows the last one, or the one before that, and is a number or holds something.
-_NEXT_I32, _NEXT_I64, _AFTER_NEXT_I64, _NEXT_LIST, _NEXT_STRUCT, _NEXT_BINARY = b"\x15", b"\x16", b"\x26", b"\x19", b"\x1c", b"\x18"
+_NEXT_I32, _NEXT_I64, _AFTER_NEXT_I64, _NEXT_LIST, _NEXT_STRUCT = b"\x15", b"\x16", b"\x26", b"\x19", b"\x1c"
 _END, _STRUCTS, _NUMBERS, _BINARIES = b"\x00", 12, 5, 8
 # Lists of more items say how many in a number of its own.
 _FEW_ITEMS = 14
@@ -27,7 +27,10 @@ _FEW_ITEMS = 14
 PHYSICAL_TYPES = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6}
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6, "LZ4": 7}
 
-Bytes = npt.NDArray[np.uint8]
+# What is told of a chunk: the number of its codec, how many values it has, how long it is when it is no longer compressed, how long it is, where
+# its data start, and where its dictionary does, zero where it has none.
+NUMBERS_OF_CHUNK = 6
+_BEFORE_NUMBERS = (_NEXT_I32, _NEXT_I64, _NEXT_I64, _NEXT_I64, _AFTER_NEXT_I64, _AFTER_NEXT_I64)
 
 
 @attrs.frozen
@@ -74,68 +77,76 @@ class Frame:
 
 
 @attrs.frozen
-class JoinedColumn:
-    """A leaf of the columns of joined files.
+class Template:
+    """What a footer says of a row group, but for some numbers.
 
     Parameters
     ----------
-    path
-        Its path in the schema.
-    physical_type
-        How its values are stored, as pyarrow says it.
-    chunks
-        For each row group how many values it has, how long it is when it is no longer compressed, how long it is, where its data and where its
-        dictionary start, zero where there is none; None of columns that are not read.
-    codecs
-        The number of how each row group is compressed.
+    content
+        The bytes, zero where numbers go.
+    places
+        Where these start, in their order: what is told of each chunk, chunk by chunk (see :data:`NUMBERS_OF_CHUNK`), and the number of rows.
     """
 
-    path: str
-    physical_type: str
-    chunks: npt.NDArray[np.int64] | None = None
-    codecs: Bytes | None = None
+    content: bytes
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, leaves: Sequence[tuple[str, str]], read: Collection[int]) -> Template:
+        """What is said of leaves of columns, given the path and the physical type of each, of which those at some places are read."""
+        content, places = bytearray(_NEXT_LIST + _list_of(len(leaves), _STRUCTS)), list[int]()
+
+        def add_number(start: bytes) -> None:
+            content.extend(start)
+            places.append(len(content))
+            content.extend(bytes(_NUMBER_BYTES))
+
+        for place, (path, physical_type) in enumerate(leaves):
+            content.extend(_start_of_chunk(path.encode(), PHYSICAL_TYPES[physical_type]))
+            if place in read:
+                for start in _BEFORE_NUMBERS:
+                    add_number(start)
+            else:
+                content.extend(b"".join(start + _END for start in _BEFORE_NUMBERS))
+            content.extend(_END * 2)
+        content.extend(_NEXT_I64 + _END)
+        add_number(_NEXT_I64)
+        return cls(bytes(content + _END), tuple(places))
+
+    def filled(self, values: npt.NDArray[np.int64]) -> bytes:
+        """The same of several row groups, given the numbers of each."""
+        groups = np.tile(np.frombuffer(self.content, np.uint8), (len(values), 1))
+        places = np.array(self.places)[:, None] + np.arange(_NUMBER_BYTES)
+        groups[:, places] = numbers(values)
+        return groups.tobytes()
 
 
-def joined_footer(frame: Frame, rows: npt.NDArray[np.int64], columns: Sequence[JoinedColumn]) -> bytes:
-    """Return the footer of a file that has a row group of so many rows for each of some files.
+def joined_footer(frame: Frame, template: Template, values: npt.NDArray[np.int64]) -> bytes:
+    """Return the footer of a file of several row groups.
 
     Parameters
     ----------
     frame
-        What their footers share.
-    rows
-        How many rows each one has.
-    columns
-        All leaves of their columns.
+        What is said of all.
+    template
+        What is said of each.
+    values
+        The numbers in it, for each row group: a row of them, of which the last one is its number of rows.
     """
-    groups = len(rows)
-    parts = [_repeated(_NEXT_LIST + _list_of(len(columns), _STRUCTS), groups)]
-    for column in columns:
-        parts.extend(_chunk(column, groups))
-    parts.extend([_repeated(_NEXT_I64 + _END + _NEXT_I64, groups), numbers(rows), _repeated(_END, groups)])
-    total = numbers(np.array([rows.sum()])).tobytes()
-    return frame.before + _NEXT_I64 + total + _NEXT_LIST + _list_of(groups, _STRUCTS) + np.hstack(parts).tobytes() + frame.after
+    rows = numbers(values[:, -1].sum(keepdims=True)).tobytes()
+    return frame.before + _NEXT_I64 + rows + _NEXT_LIST + _list_of(len(values), _STRUCTS) + template.filled(values) + frame.after
 
 
-def _chunk(column: JoinedColumn, groups: int) -> list[Bytes]:
-    """What footers say of one column of all row groups: where its chunk is, and no statistics."""
-    path, kind = column.path.encode(), numbers(np.array([PHYSICAL_TYPES[column.physical_type]])).tobytes()
-    # A chunk is said to have one encoding: pages say theirs.
+def _start_of_chunk(path: bytes, physical_type: int) -> bytes:
+    """What is said of a chunk before the numbers; that it has one encoding, as pages say theirs, and no statistics."""
     encodings = _NEXT_LIST + _list_of(1, _NUMBERS) + _END
     paths = _NEXT_LIST + _list_of(1, _BINARIES) + _length(len(path)) + path
-    start = _AFTER_NEXT_I64 + _END + _NEXT_STRUCT + _NEXT_I32 + kind + encodings + paths + _NEXT_I32
-    if column.chunks is None or column.codecs is None:
-        nowhere = _END + (_NEXT_I64 + _END) * 3 + _AFTER_NEXT_I64 + _END
-        return [_repeated(start + nowhere + _END * 2, groups)]
-    values, uncompressed, compressed, data, dictionary = map(numbers, column.chunks.T)
-    next_number, after_next = _repeated(_NEXT_I64, groups), _repeated(_AFTER_NEXT_I64, groups)
-    known = [next_number, values, next_number, uncompressed, next_number, compressed, after_next, data, after_next, dictionary]
-    # A number below 64 takes one byte, of which the lowest bit is the sign.
-    return [_repeated(start, groups), (column.codecs << 1)[:, None], *known, _repeated(_END * 2, groups)]
+    # Physical types are small numbers, of which the lowest bit is the sign.
+    return _AFTER_NEXT_I64 + _END + _NEXT_STRUCT + _NEXT_I32 + bytes([physical_type << 1]) + encodings + paths
 
 
-def numbers(values: npt.NDArray[np.int64]) -> Bytes:
-    """Numbers as Thrift has them, in a row of bytes each, all of one length.
+def numbers(values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """Numbers as Thrift has them, all of the same length: each is a row of bytes.
 
     Examples
     --------
@@ -143,9 +154,9 @@ def numbers(values: npt.NDArray[np.int64]) -> Bytes:
     >>> [signed(row.tobytes(), 0) for row in numbers(np.array([0, 200, 1 << 33]))]
     [(0, 5), (200, 5), (8589934592, 5)]
     """
-    left = values.astype(np.uint64)[:, None] << np.uint64(1)
-    found: Bytes = (left >> (np.arange(_NUMBER_BYTES, dtype=np.uint64) * np.uint64(7))).astype(np.uint8) | np.uint8(128)
-    found[:, -1] &= 127
+    left = values.astype(np.uint64)[..., None] << np.uint64(1)
+    found: npt.NDArray[np.uint8] = (left >> (np.arange(_NUMBER_BYTES, dtype=np.uint64) * np.uint64(7))).astype(np.uint8) | np.uint8(128)
+    found[..., -1] &= 127
     return found
 
 
@@ -161,7 +172,3 @@ def _length(value: int) -> bytes:
 
 def _list_of(count: int, kind: int) -> bytes:
     return bytes([count << 4 | kind]) if count <= _FEW_ITEMS else bytes([0xF0 | kind]) + _length(count)
-
-
-def _repeated(content: bytes, groups: int) -> Bytes:
-    return np.broadcast_to(np.frombuffer(content, np.uint8), (groups, len(content)))

@@ -105,18 +105,34 @@ def _edges(manifest: Manifest) -> Iterator[int]:
     yield manifest.rows
 
 
+def missing_packs(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the packs of the rows ``start`` to ``stop`` that are yet to be read; none before somebody has looked for packs, or without room."""
+    edges, decoded = manifest.decoded.edges or (), manifest.decoded
+    first, last = max(bisect.bisect_right(edges, start) - 1, 0), bisect.bisect_left(edges, stop)
+    if start >= stop or last - first > MOST_AT_ONCE:
+        return []
+    packs = pairwise(edges[first : last + 1])
+    missing = [pack for pack in packs if pack[0] not in decoded.apart and not all((pack[0], column) in decoded.held for column in columns)]
+    return missing if missing and may_keep() else []
+
+
+def hold(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int]) -> dict[int, HeldRows]:
+    """Return what holds each of some columns of a pack; what is not in memory is read, and stays there while there is room."""
+    held = manifest.decoded.held
+    known = {column: held[pack[0], column] for column in columns if (pack[0], column) in held}
+    missing = [column for column in dict.fromkeys(columns) if column not in known]
+    if missing:
+        read = dict.fromkeys(missing, HeldRows.of(manifest, missing, *pack))
+        if may_keep():
+            held.update(((pack[0], column), rows) for column, rows in read.items())
+        known.update(read)
+    return known
+
+
 def _part(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
     """Columns of those rows of a pack that are among some of the dataset."""
-    held, first, low, high = manifest.decoded.held, pack[0], max(start, pack[0]), min(stop, pack[1])
-    known = {column: held.get((first, column)) for column in columns}
-    missing = [column for column, rows in known.items() if rows is None]
-    if missing:
-        read = HeldRows.of(manifest, missing, *pack)
-        known.update(dict.fromkeys(missing, read))
-        if may_keep():
-            held.update(((first, column), read) for column in missing)
-    found: dict[int, pa.Array] = {}
+    known, found = hold(manifest, columns, pack), dict[int, pa.Array]()
     for rows in dict.fromkeys(known.values()):
         together = [column for column, place in known.items() if place is rows]
-        found.update(zip(together, rows.read(manifest, together, first, low, high), strict=True))
+        found.update(zip(together, rows.read(manifest, together, pack[0], max(start, pack[0]), min(stop, pack[1])), strict=True))
     return [found[column] for column in columns]
