@@ -14,7 +14,6 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.storage.rows.cursor import Cursor
 from sframe_spark.storage.rows.decoder import DecodedPart
-from sframe_spark.storage.rows.packs_ahead import PacksAhead
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources.source import SegmentSource, Source
@@ -71,15 +70,12 @@ class SegmentReader(Reader):
         self._coded = frozenset(source.positions[place] for place in coded)
         # The range that was read last by each who goes through the rows, and what it reads with; who was last asked for comes last.
         self._goers: list[tuple[int, int, Cursor]] = []
-        self._ahead = PacksAhead(source.manifest, source.positions, source.stop)
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows of the source, from what was decoded before where it is there."""
         first, last = self._stored.start + start, min(self._stored.start + stop, self._stored.stop)
         if not self._stored.positions or first >= last:
             return self._stored.read(start, stop)
-        if self._threads:
-            self._ahead.follow(first, last)
         packed = self._stored.packed(first, last)
         if packed is not None:
             return packed
@@ -123,7 +119,6 @@ class SegmentReader(Reader):
         """Decode nothing more."""
         for _, _, cursor in self._goers:
             cursor.close()
-        self._ahead.close()
 
     def _columns(self, parts: list[DecodedPart]) -> list[pa.ChunkedArray]:
         kinds = [kind.physical for kind in self._stored.infer_type(())]

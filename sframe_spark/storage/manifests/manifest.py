@@ -15,8 +15,8 @@ import attrs
 from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.storage.files.file_state import Seen
 from sframe_spark.storage.manifests.checks import check
-from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.elsewhere import Elsewhere
+from sframe_spark.storage.manifests.held_columns import HeldColumns
 from sframe_spark.storage.manifests.json_values import optional_tuple, scalar_from_json, scalar_to_json, tuple_of_list
 from sframe_spark.storage.manifests.physical import file_column, type_to_json, types_from_json
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
@@ -248,9 +248,9 @@ class Manifest:
         return sum(entry.rows for entry in self.segments) + sum(self.left_out)
 
     @functools.cached_property
-    def decoded(self) -> DecodedColumns:
+    def held(self) -> HeldColumns:
         """What is in memory of the rows; it goes with this very manifest, and is not sent with it."""
-        return DecodedColumns()
+        return HeldColumns()
 
     @functools.cached_property
     def offsets(self) -> tuple[int, ...]:

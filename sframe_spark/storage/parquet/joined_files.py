@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import BrokenThrift
 from sframe_spark.session.memory import lasting_pool
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.regular import OPENING, refuse_link
@@ -27,6 +26,9 @@ from sframe_spark.storage.parquet.footers import FOOTER_END
 from sframe_spark.storage.parquet.joined_footer import CODECS, LARGEST_NUMBER, NUMBERS_OF_CHUNK, PHYSICAL_TYPES, Frame, Template, joined_footer
 from sframe_spark.storage.parquet.pages import MAGIC, column_names
 from sframe_spark.storage.parquet.short_files import SHORT_BYTES
+
+# Footers tell of columns that nobody reads, too: of so many at most.
+MOST_UNREAD = 64
 
 
 @attrs.frozen(eq=False)
@@ -50,7 +52,7 @@ class JoinedFile:
         try:
             with pq.ParquetFile(pa.BufferReader(self.content), pre_buffer=False) as file:
                 table = file.read_row_groups(list(range(first, last)), columns=list(names), use_threads=False)
-        except pa.ArrowException:
+        except (OSError, pa.ArrowException):
             return None
         if table.num_rows != self.starts[last] - self.starts[first] or table.column_names != list(names):
             return None
@@ -80,7 +82,7 @@ def joined_file(directory: str, entries: Sequence[SegmentEntry], names: Sequence
     """
     try:
         gathered = _Gathered.of(directory, entries, frozenset(names))
-    except (OSError, BrokenThrift, IndexError, pa.ArrowException):
+    except (OSError, ValueError, IndexError, pa.ArrowException):
         return None
     if gathered is None:
         return None
@@ -183,7 +185,8 @@ class _Form:
         frame = Frame.of(content[-FOOTER_END - metadata.serialized_size : -FOOTER_END])
         leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
         places = tuple(place for place, name in enumerate(column_names(metadata)) if name in names)
-        if frame is None or any(leaf.physical_type not in PHYSICAL_TYPES for leaf in leaves):
+        unread = len(leaves) - len(places)
+        if frame is None or unread > MOST_UNREAD or any(leaf.physical_type not in PHYSICAL_TYPES for leaf in leaves):
             return None
         # What pickle makes a footer of again: a fourth of opening a file.
         template = Template.of([(leaf.path, leaf.physical_type) for leaf in leaves], frozenset(places))

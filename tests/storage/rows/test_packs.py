@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
+import re
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 
@@ -16,8 +20,9 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.rows import packs, reader
-from sframe_spark.storage.rows.packs import edges_of, packed_rows
+from sframe_spark.storage.parquet.joined_files import JoinedFile
+from sframe_spark.storage.rows import packs
+from sframe_spark.storage.rows.packs import edges_of, last_pack_start, packed_rows
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ARRAY, INT, STR
@@ -48,15 +53,16 @@ def little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of files in the order in which they are opened."""
+    """Names of files of rows in the order in which they are opened."""
     found: list[str] = []
-    read = reader.read_short
+    original = os.open
 
-    def counted(directory: str, entry: Any) -> Any:
-        found.append(entry.file)
-        return read(directory, entry)
+    def counted(path: Any, *arguments: Any, **options: Any) -> int:
+        if str(path).endswith(".parquet"):
+            found.append(os.path.basename(path))
+        return original(path, *arguments, **options)
 
-    monkeypatch.setattr(reader, "read_short", counted)
+    monkeypatch.setattr(os, "open", counted)
     return found
 
 
@@ -69,9 +75,9 @@ def test_rows_are_those_of_the_files(tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
     lengths = [choose.choice((1, 5, SHORT, SHORT, SHORT + 1, LONG)) if choose.random() < 0.5 else SHORT for _ in range(40)]
     manifest = written(tmp_path / "frame", lengths)
-    edges = edges_of(manifest, manifest.decoded)
+    edges = edges_of(manifest, manifest.held)
     assert edges[0] == 0 and edges[-1] == manifest.rows and list(edges) == sorted(set(edges))
-    assert manifest.decoded.apart == {row for row, rows in zip(manifest.offsets, lengths, strict=True) if rows > SHORT}
+    assert manifest.held.apart == {row for row, rows in zip(manifest.offsets, lengths, strict=True) if rows > SHORT}
     packed = 0
     for _ in range(150):
         start = choose.randrange(manifest.rows)
@@ -98,21 +104,21 @@ def test_few_rows_do_not_read_a_pack(tmp_path: Path, opened: list[str]) -> None:
     assert packed_rows(manifest, [0], 90, 95) is None
     assert SegmentSource.of(manifest).read(90, 95).columns[0].to_pylist() == [90, 91, 92, 93, 94]
     # Nobody went through all segments for it.
-    assert len(opened) == 1 and manifest.decoded.edges is None
+    assert len(opened) == 1 and manifest.held.edges is None
 
 
 def test_who_takes_all_rows_in_one_piece_has_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packs, "MOST_AT_ONCE", 3)
     manifest = written(tmp_path / "frame", [SHORT] * 40)
     assert SegmentSource.of(manifest).read(0, manifest.rows).rows == 40 * SHORT
-    assert not manifest.decoded.arrays
+    assert not manifest.held.columns
 
 
 def test_room_that_ends_amid_packs_keeps_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, asked = written(tmp_path / "frame", [SHORT] * 40), iter([True, True, False, False, False])
     monkeypatch.setattr(packs, "may_keep", lambda: next(asked))
     assert rows_of(packed_rows(manifest, [0], 0, manifest.rows)) == [list(range(manifest.rows))]
-    assert list(manifest.decoded.arrays) == [(0, 0)]
+    assert list(manifest.held.columns) == [(0, 0)]
 
 
 @pytest.mark.parametrize("room", [0, packs.MOST_BYTES])
@@ -122,7 +128,7 @@ def test_nothing_is_kept_where_there_is_no_room(tmp_path: Path, room: int, opene
         assert packed_rows(manifest, [0], 0, manifest.rows) is None
         for _ in range(2):
             assert SegmentSource.of(manifest).read(0, manifest.rows).rows == 40 * SHORT
-    assert len(opened) == 80 and not manifest.decoded.arrays
+    assert len(opened) == 80 and not manifest.held.columns
     # What is there already is read all the same.
     assert packed_rows(manifest, [0], 0, manifest.rows) is not None
     with config.using(kept_memory=room):
@@ -132,16 +138,16 @@ def test_nothing_is_kept_where_there_is_no_room(tmp_path: Path, room: int, opene
 @pytest.mark.parametrize("lengths", [[SHORT] * 7, [LONG] * 20, [SHORT] * 7 + [LONG] * 20, []])
 def test_few_short_segments_are_no_packs(tmp_path: Path, lengths: list[int]) -> None:
     manifest = written(tmp_path / "frame", lengths)
-    assert edges_of(manifest, manifest.decoded) == () and packed_rows(manifest, [0], 0, manifest.rows) is None
+    assert edges_of(manifest, manifest.held) == () and packed_rows(manifest, [0], 0, manifest.rows) is None
 
 
 def test_what_is_in_memory_is_not_sent(tmp_path: Path) -> None:
     manifest = written(tmp_path / "frame", [SHORT] * 40)
     before = len(pickle.dumps(manifest))
     assert packed_rows(manifest, [0, 1, 2], 0, manifest.rows) is not None
-    assert len(pickle.dumps(manifest)) == before and not pickle.loads(pickle.dumps(manifest)).decoded.arrays
+    assert len(pickle.dumps(manifest)) == before and not pickle.loads(pickle.dumps(manifest)).held.columns
     part = manifest.between(100, 900)
-    assert edges_of(part, part.decoded) == ()
+    assert edges_of(part, part.held) == ()
 
 
 def test_damage_is_told_and_nothing_of_it_kept(tmp_path: Path) -> None:
@@ -154,6 +160,66 @@ def test_damage_is_told_and_nothing_of_it_kept(tmp_path: Path) -> None:
             SegmentSource.of(manifest).read(0, manifest.rows)
     damaged.write_bytes(content)
     assert SegmentSource.of(manifest).read(0, manifest.rows).columns[0].to_pylist() == list(range(manifest.rows))
+
+
+def test_rows_of_files_without_a_check_sum_of_all_bytes_stay_too(tmp_path: Path, opened: list[str]) -> None:
+    manifest = written(tmp_path / "frame", [SHORT] * 40)
+    # As versions before this check sum wrote some of them: those stay decoded.
+    old = tuple(attrs.evolve(entry, whole=None) if 10 <= entry.number < 20 else entry for entry in manifest.segments)
+    mixed = manifest.with_segments(old)
+    expected = read_rows(manifest, [2, 0, 1], 0, manifest.rows)
+    for _ in range(2):
+        opened.clear()
+        assert rows_of(packed_rows(mixed, [2, 0, 1], 0, mixed.rows)) == rows_of(expected.columns)
+    assert not opened
+    assert {type(held.rows) for held in mixed.held.columns.values()} == {pa.Table, JoinedFile}
+
+
+def test_columns_that_were_read_at_different_times_are_put_together(tmp_path: Path, opened: list[str]) -> None:
+    manifest = written(tmp_path / "frame", [SHORT] * 40)
+    for columns in ([1], [0, 2]):
+        assert packed_rows(manifest, columns, 0, manifest.rows) is not None
+    opened.clear()
+    for start, stop in ((0, manifest.rows), (7, 8), (399, 401), (390, 1210)):
+        found = rows_of(packed_rows(manifest, [2, 1, 0, 1], start, stop))
+        assert not opened
+        assert found == rows_of(read_rows(manifest, [2, 1, 0, 1], start, stop).columns)
+        opened.clear()
+
+
+def test_batches_end_where_packs_do(tmp_path: Path) -> None:
+    manifest = written(tmp_path / "frame", [SHORT] * 25 + [LONG] + [SHORT] * 15)
+    source = SegmentSource.of(manifest)
+    # Nobody has looked for packs yet: row groups end everywhere.
+    assert last_pack_start(manifest, 0, 950) is None and source.batch_end(0, 950) == 920
+    edges = edges_of(manifest, manifest.held)
+    assert edges == (0, 400, 800, 1000, 1900, 2300, 2500)
+    for start in range(0, manifest.rows, 13):
+        for stop in range(start + 1, manifest.rows + 1, 17):
+            within = [edge for edge in edges if start < edge <= stop]
+            assert last_pack_start(manifest, start, stop) == (within[-1] if within else None)
+    assert [source.batch_end(*rows) for rows in ((0, 950), (800, 950), (900, 950))] == [800, 920, 920]
+    part = source.rows_between(100, 2000)
+    assert part.batch_end(0, 900) == 900 and part.batch_end(0, 850) == 700
+
+
+@pytest.mark.parametrize("place", [60, -40])
+def test_damage_behind_the_check_sum_is_told_by_who_reads_the_file(tmp_path: Path, place: int) -> None:
+    manifest = written(tmp_path / "frame", [SHORT] * 40)
+    file = tmp_path / "frame" / manifest.segments[3].file
+    content = bytearray(file.read_bytes())
+    content[place] ^= 255
+    file.write_bytes(content)
+    changed = list(manifest.segments)
+    changed[3] = attrs.evolve(changed[3], whole=zlib.crc32(content))
+    other = manifest.with_segments(tuple(changed))
+    try:
+        expected: Any = rows_of(read_rows(other, [0, 1, 2], 0, 400).columns)
+    except StorageError as error:
+        with pytest.raises(StorageError, match=re.escape(str(error)[:60])):
+            packed_rows(other, [0, 1, 2], 0, 400)
+    else:
+        assert rows_of(packed_rows(other, [0, 1, 2], 0, 400)) == expected
 
 
 def test_threads_read_the_same_packs(tmp_path: Path) -> None:
