@@ -23,7 +23,7 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.regular import OPENING, refuse_link
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.parquet.footers import FOOTER_END
-from sframe_spark.storage.parquet.joined_footer import CODECS, LARGEST_NUMBER, NUMBERS_OF_CHUNK, PHYSICAL_TYPES, Frame, Template, joined_footer
+from sframe_spark.storage.parquet.joined_footer import CODECS, LARGEST_NUMBER, NUMBERS_OF_CHUNK, PHYSICAL_TYPES, SharedFooter, Template, joined_footer
 from sframe_spark.storage.parquet.pages import MAGIC, column_names
 from sframe_spark.storage.parquet.short_files import SHORT_BYTES
 
@@ -107,34 +107,38 @@ class _Gathered:
 
     form: _Form
     rows: list[int]
-    parts: list[bytes]
+    parts: list[bytes | memoryview]
     chunks: list[tuple[int, ...]]
 
     @classmethod
     def of(cls, directory: str, entries: Sequence[SegmentEntry], names: frozenset[str]) -> _Gathered | None:
         form: _Form | None = None
-        rows, parts, chunks, end = list[int](), [MAGIC], list[tuple[int, ...]](), len(MAGIC)
+        rows, chunks, end = list[int](), list[tuple[int, ...]](), len(MAGIC)
+        parts: list[bytes | memoryview] = [MAGIC]
         for entry, content in zip(entries, _contents(directory, entries), strict=False):
             form = form or (None if content is None else _Form.of(content, names))
             group = None if form is None or content is None else form.only_group(content, entry.rows)
             if form is None or content is None or group is None:
                 return None
             rows.append(entry.rows)
+            view = memoryview(content)
             for place in form.places:
                 chunk = group.column(place)
                 data, size, codec = chunk.data_page_offset, chunk.total_compressed_size, CODECS.get(chunk.compression)
                 dictionary = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
                 start = dictionary if dictionary and dictionary < data else data
+                if place in form.flat and chunk.num_values != entry.rows:
+                    return None
                 if codec is None or not 0 < start <= data < start + size <= len(content):
                     return None
-                parts.append(content[start : start + size])
+                parts.append(view[start : start + size])
                 chunks.append((codec, chunk.num_values, chunk.total_uncompressed_size, size, end + data - start, end if start < data else 0))
                 end += size
         return None if form is None or end >= LARGEST_NUMBER else cls(form, rows, parts, chunks)
 
     def file(self) -> pa.Buffer:
         chunks = np.array(self.chunks, np.int64).reshape(len(self.rows), len(self.form.places) * NUMBERS_OF_CHUNK)
-        footer = joined_footer(self.form.frame, self.form.template, np.column_stack([chunks, self.rows]))
+        footer = joined_footer(self.form.shared, self.form.template, np.column_stack([chunks, self.rows]))
         parts = [*self.parts, footer, len(footer).to_bytes(4, "little"), MAGIC]
         found = pa.allocate_buffer(sum(map(len, parts)), memory_pool=lasting_pool())
         view, at = memoryview(found).cast("B"), 0
@@ -164,39 +168,43 @@ class _Form:
 
     Parameters
     ----------
-    frame
+    shared
         What surrounds what their footers say of rows.
     template
         What they say of a row group.
     places
         The leaves of the columns that are read.
+    flat
+        Those of them that have a value for each row.
     rebuild
         Makes a footer of its bytes.
     """
 
-    frame: Frame
+    shared: SharedFooter
     template: Template
     places: tuple[int, ...]
+    flat: frozenset[int]
     rebuild: Callable[[pa.Buffer], pq.FileMetaData]
 
     @classmethod
     def of(cls, content: bytes, names: frozenset[str]) -> _Form | None:
         metadata = pq.read_metadata(pa.BufferReader(content))
-        frame = Frame.of(content[-FOOTER_END - metadata.serialized_size : -FOOTER_END])
+        shared = SharedFooter.of(content[-FOOTER_END - metadata.serialized_size : -FOOTER_END])
         leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
         places = tuple(place for place, name in enumerate(column_names(metadata)) if name in names)
         unread = len(leaves) - len(places)
-        if frame is None or unread > MOST_UNREAD or any(leaf.physical_type not in PHYSICAL_TYPES for leaf in leaves):
+        if shared is None or unread > MOST_UNREAD or any(leaf.physical_type not in PHYSICAL_TYPES for leaf in leaves):
             return None
+        flat = frozenset(place for place in places if not leaves[place].max_repetition_level)
         # What pickle makes a footer of again: a fourth of opening a file.
         template = Template.of([(leaf.path, leaf.physical_type) for leaf in leaves], frozenset(places))
-        return cls(frame, template, places, metadata.__reduce__()[0])
+        return cls(shared, template, places, flat, metadata.__reduce__()[0])
 
     def only_group(self, content: bytes, rows: int) -> Any:
         """The row group of a file of this form that has so many rows; None where it is not one."""
         length = int.from_bytes(content[-FOOTER_END:-4], "little")
         start = len(content) - FOOTER_END - length
-        if start < len(MAGIC) or not content.startswith(self.frame.before, start) or not content.endswith(self.frame.after, start, -FOOTER_END):
+        if start < len(MAGIC) or not content.startswith(self.shared.before, start) or not content.endswith(self.shared.after, start, -FOOTER_END):
             return None
         metadata = self.rebuild(pa.py_buffer(content).slice(start, length))
         return metadata.row_group(0) if metadata.num_rows == rows and metadata.num_row_groups == 1 else None

@@ -34,7 +34,7 @@ _BEFORE_NUMBERS = (_NEXT_I32, _NEXT_I64, _NEXT_I64, _NEXT_I64, _AFTER_NEXT_I64, 
 
 
 @attrs.frozen
-class Frame:
+class SharedFooter:
     """What the footers of files of one form share: the bytes before the number of rows, and those after the row groups.
 
     Parameters
@@ -47,7 +47,7 @@ class Frame:
     after: bytes
 
     @classmethod
-    def of(cls, footer: bytes) -> Frame | None:
+    def of(cls, footer: bytes) -> SharedFooter | None:
         """What is around the rows and row groups of a footer; None where they are not where writers put them.
 
         Examples
@@ -58,8 +58,8 @@ class Frame:
         >>> sink = io.BytesIO()
         >>> metadata_of = pq.write_table(pa.table({"a": [1]}), sink)
         >>> content = sink.getvalue()
-        >>> frame = Frame.of(content[-8 - int.from_bytes(content[-8:-4], "little") : -8])
-        >>> b"a" in frame.before, b"pyarrow" in frame.after or b"parquet" in frame.after
+        >>> shared = SharedFooter.of(content[-8 - int.from_bytes(content[-8:-4], "little") : -8])
+        >>> b"a" in shared.before, b"pyarrow" in shared.after or b"parquet" in shared.after
         (True, True)
         """
         at = field = 0
@@ -121,12 +121,12 @@ class Template:
         return groups.tobytes()
 
 
-def joined_footer(frame: Frame, template: Template, values: npt.NDArray[np.int64]) -> bytes:
+def joined_footer(shared: SharedFooter, template: Template, values: npt.NDArray[np.int64]) -> bytes:
     """Return the footer of a file of several row groups.
 
     Parameters
     ----------
-    frame
+    shared
         What is said of all.
     template
         What is said of each.
@@ -134,7 +134,7 @@ def joined_footer(frame: Frame, template: Template, values: npt.NDArray[np.int64
         The numbers in it, for each row group: a row of them, of which the last one is its number of rows.
     """
     rows = numbers(values[:, -1].sum(keepdims=True)).tobytes()
-    return frame.before + _NEXT_I64 + rows + _NEXT_LIST + _list_of(len(values), _STRUCTS) + template.filled(values) + frame.after
+    return shared.before + _NEXT_I64 + rows + _NEXT_LIST + _list_of(len(values), _STRUCTS) + template.filled(values) + shared.after
 
 
 def _start_of_chunk(path: bytes, physical_type: int) -> bytes:

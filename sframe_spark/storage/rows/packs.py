@@ -50,9 +50,11 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     if len(packs) > MOST_AT_ONCE:
         return None
     missing = [pack for pack in packs if not all((pack[0], column) in held.columns for column in columns)]
-    if missing and ((stop - start) * SHARE_OF_ROWS < edges[last] - edges[first] or not may_keep()):
+    # Looking at how much memory there is takes longer than to read a segment.
+    most = most_bytes() if missing else 0
+    if missing and ((stop - start) * SHARE_OF_ROWS < edges[last] - edges[first] or not may_keep(most)):
         return None
-    parts = [_part(manifest, columns, pack, start, stop) for pack in packs]
+    parts = [_part(manifest, columns, pack, start, stop, most) for pack in packs]
     return [pa.chunked_array([part[place] for part in parts], manifest.types[column].physical) for place, column in enumerate(columns)]
 
 
@@ -85,10 +87,15 @@ def is_short(entry: SegmentEntry) -> bool:
     return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_BYTES and entry.tail is not None
 
 
-def may_keep() -> bool:
-    """Say whether there is room for one more pack, beside all that Arrow holds in this process."""
+def most_bytes() -> int:
+    """How many bytes Arrow may hold in this process where packs are among them."""
     most = kept_memory()
-    return arrow_bytes() + MOST_BYTES <= most - most // SHARE_LEFT
+    return most - most // SHARE_LEFT
+
+
+def may_keep(most: int) -> bool:
+    """Say whether there is room for one more pack where Arrow may hold so many bytes."""
+    return arrow_bytes() + MOST_BYTES <= most
 
 
 def _edges(manifest: Manifest, short: Sequence[bool]) -> Iterator[int]:
@@ -107,22 +114,22 @@ def _edges(manifest: Manifest, short: Sequence[bool]) -> Iterator[int]:
     yield manifest.rows
 
 
-def _held(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int]) -> dict[int, HeldRows]:
-    """Return what holds each of some columns of a pack; what is not in memory is read, and stays there while there is room."""
+def _held(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], most: int) -> dict[int, HeldRows]:
+    """Return what holds each of some columns of a pack; what is not in memory is read, and stays there where :func:`may_keep` says so."""
     held = manifest.held.columns
     known = {column: held[pack[0], column] for column in columns if (pack[0], column) in held}
     missing = [column for column in dict.fromkeys(columns) if column not in known]
     if missing:
         read = dict.fromkeys(missing, HeldRows.of(manifest, missing, *pack))
-        if may_keep():
+        if may_keep(most):
             held.update(((pack[0], column), rows) for column, rows in read.items())
         known.update(read)
     return known
 
 
-def _part(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
+def _part(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], start: int, stop: int, most: int) -> list[pa.Array]:
     """Columns of those rows of a pack that are among some of the dataset."""
-    known, found = _held(manifest, columns, pack), dict[int, pa.Array]()
+    known, found = _held(manifest, columns, pack, most), dict[int, pa.Array]()
     for rows in dict.fromkeys(known.values()):
         together = [column for column, place in known.items() if place is rows]
         found.update(zip(together, rows.read(manifest, together, pack[0], max(start, pack[0]), min(stop, pack[1])), strict=True))

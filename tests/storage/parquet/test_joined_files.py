@@ -22,8 +22,8 @@ from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import PHYSICAL_TYPES, file_column
 from sframe_spark.storage.parquet import joined_files
 from sframe_spark.storage.parquet.checksums import sealed
-from sframe_spark.storage.parquet.joined_files import JoinedFile, joined_file, may_join
-from sframe_spark.storage.parquet.joined_footer import LARGEST_NUMBER, Frame, numbers
+from sframe_spark.storage.parquet.joined_files import JoinedFile, _Gathered, joined_file, may_join
+from sframe_spark.storage.parquet.joined_footer import LARGEST_NUMBER, SharedFooter, numbers
 from sframe_spark.storage.parquet.thrift import signed
 from sframe_spark.storage.rows.held_rows import HeldRows
 from sframe_spark.storage.rows.reader import read_rows
@@ -255,7 +255,7 @@ def test_frames_of_nonsense_are_none_or_parts_of_it() -> None:
     found = 0
     for footer in footers():
         try:
-            frame = Frame.of(footer)
+            frame = SharedFooter.of(footer)
         except (BrokenThrift, IndexError):
             continue
         found += frame is not None
@@ -266,3 +266,28 @@ def test_frames_of_nonsense_are_none_or_parts_of_it() -> None:
 def test_numbers_are_those_of_thrift() -> None:
     values = np.array([[0, 1, 63, 64], [8191, 8192, 1 << 33, LARGEST_NUMBER - 1]])
     assert [[signed(number.tobytes(), 0) for number in row] for row in numbers(values)] == [[(int(value), 5) for value in row] for row in values]
+
+
+def with_values(tmp_path: Path, entry: SegmentEntry, count: int) -> SegmentEntry:
+    """The entry of the same rows, of which a footer says that there are so many values of a column, and check sums that all is well."""
+    gathered = _Gathered.of(str(tmp_path), [entry], frozenset({"c0", "_key"}))
+    assert gathered is not None
+    codec, _, *rest = gathered.chunks[0]
+    content = attrs.evolve(gathered, chunks=[(codec, count, *rest), *gathered.chunks[1:]]).file().to_pybytes()
+    (tmp_path / entry.file).write_bytes(content)
+    new_identity(tmp_path / entry.file)
+    return sealed(entry, str(tmp_path / entry.file), 1)
+
+
+def test_rows_do_not_go_over_from_a_file_to_the_next(tmp_path: Path) -> None:
+    manifest = numbers_written(tmp_path)
+    first, second, third = manifest.segments
+    same = manifest.with_segments((with_values(tmp_path, first, 2), second, third))
+    table = required(joined_file(same.directory, same.segments[:1], ["c0"])).read(["c0"], 0, 2)
+    assert table is not None and table.column(0).to_pylist() == [0, 1]
+    changed = manifest.with_segments((with_values(tmp_path, same.segments[0], 1), with_values(tmp_path, second, 3), third))
+    for entries in (changed.segments[:1], changed.segments[1:2]):
+        assert joined_file(changed.directory, entries, ["c0"]) is None
+    # Who reads file by file goes by the number of rows.
+    held = HeldRows.of(changed, [0], 0, 6)
+    assert isinstance(held.rows, pa.Table) and held.read(changed, [0], 0, 1, 6)[0].to_pylist() == [1, 10, 11, 20, 21]

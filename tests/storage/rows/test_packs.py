@@ -116,7 +116,7 @@ def test_who_takes_all_rows_in_one_piece_has_them_once(tmp_path: Path, monkeypat
 
 def test_room_that_ends_amid_packs_keeps_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, asked = written(tmp_path / "frame", [SHORT] * 40), iter([True, True, False, False, False])
-    monkeypatch.setattr(packs, "may_keep", lambda: next(asked))
+    monkeypatch.setattr(packs, "may_keep", lambda _: next(asked))
     assert rows_of(packed_rows(manifest, [0], 0, manifest.rows)) == [list(range(manifest.rows))]
     assert list(manifest.held.columns) == [(0, 0)]
 
