@@ -16,7 +16,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.memory import kept_memory
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.rows.reader import read_rows
+from sframe_spark.storage.rows.reader import intersecting, read_rows
 
 # A segment that takes longer to open than to decode.
 SHORT_ROWS, SHORT_BYTES = 8_192, 1 << 20
@@ -24,8 +24,10 @@ SHORT_ROWS, SHORT_BYTES = 8_192, 1 << 20
 MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, 65_536, 8 << 20
 # Of fewer short segments nothing is gained.
 FEW_SEGMENTS = 64
-# Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
-SHARE_OF_ROWS, MOST_AT_ONCE = 4, 64
+# Packs are decoded where more than one in so many of their rows is asked for.
+SHARE_OF_ROWS = 4
+# Who asks for more packs than this, and for more bytes, takes all rows in one piece. Of very short segments, or wide ones, a batch takes many packs.
+MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 64, 64 << 20
 # Nobody looks for packs, through all segments, who asks for rows of fewer than these.
 SEGMENTS_ASKED_FOR = 4
 # So much of the room for results is left to results.
@@ -42,16 +44,19 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     last = bisect.bisect_left(edges, stop)
     if not edges or first < 0 or last >= len(edges):
         return None
-    packs = list(pairwise(edges[first : last + 1]))
-    if any(pack[0] in decoded.apart for pack in packs):
+    parts = list(pairwise(edges[first : last + 1]))
+    if len(parts) > MOST_AT_ONCE and _most_bytes(manifest, columns, start, stop) > MOST_BYTES_AT_ONCE:
         return None
-    if len(packs) > MOST_AT_ONCE:
-        return None
+    packs = [part for part in parts if part[0] not in decoded.apart]
     missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
-    if missing and ((stop - start) * SHARE_OF_ROWS < edges[last] - edges[first] or not may_keep()):
+    if missing and not (_are_asked_for(missing, start, stop) and may_keep()):
         return None
-    parts = [_cut(_columns_of(manifest, columns, pack, decoded), pack, start, stop) for pack in packs]
-    return [pa.chunked_array([part[place] for part in parts], manifest.types[column].physical) for place, column in enumerate(columns)]
+    if len(packs) < len(parts) and not _opening_takes_longer(manifest, [part for part in parts if part[0] in decoded.apart], start, stop):
+        return None
+    found = [_rows_of(manifest, columns, part, decoded, max(start, part[0]), min(stop, part[1])) for part in parts]
+    return [
+        pa.chunked_array([chunk for part in found for chunk in part[place]], manifest.types[column].physical) for place, column in enumerate(columns)
+    ]
 
 
 def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
@@ -94,6 +99,37 @@ def _edges(manifest: Manifest) -> Iterator[int]:
     yield manifest.rows
 
 
+def _are_asked_for(packs: Sequence[tuple[int, int]], start: int, stop: int) -> bool:
+    """Say whether enough rows of packs are asked for."""
+    asked = sum(min(stop, last) - max(start, first) for first, last in packs)
+    return asked * SHARE_OF_ROWS >= sum(last - first for first, last in packs)
+
+
+def _opening_takes_longer(manifest: Manifest, long: Sequence[tuple[int, int]], start: int, stop: int) -> bool:
+    """Say whether the short segments among some rows take longer to open than the long ones to decode, from their first rows on."""
+    segments = bisect.bisect_left(manifest.offsets, stop) - bisect.bisect_right(manifest.offsets, start) + 1
+    return sum(min(stop, last) - first for first, last in long) <= SHORT_ROWS * (segments - len(long))
+
+
+def _most_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> int:
+    """How many bytes some rows take in memory at most, as far as the manifest tells."""
+    widths = [kind.physical.bit_width // 8 if pa.types.is_primitive(kind.physical) else None for kind in manifest.types]
+    asked, rows = [widths[column] for column in columns], stop - start
+    even = rows * sum(width for width in asked if width is not None)
+    if None not in asked:
+        return even
+    return even + sum(entry.group_bytes or 0 for entry, _, _ in intersecting(manifest, start, stop)) - rows * sum(filter(None, widths))
+
+
+def _rows_of(
+    manifest: Manifest, columns: Sequence[int], part: tuple[int, int], decoded: DecodedColumns, start: int, stop: int
+) -> Sequence[list[pa.Array]]:
+    """Columns of some rows of a pack, or of a long segment, which is read for each look."""
+    if part[0] in decoded.apart:
+        return [values.chunks for values in read_rows(manifest, columns, start, stop).columns]
+    return [[values.slice(start - part[0], stop - start)] for values in _columns_of(manifest, columns, part, decoded)]
+
+
 def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns) -> list[pa.Array]:
     start, stop = pack
     missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
@@ -104,8 +140,3 @@ def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int
         if may_keep():
             decoded.arrays.update(((start, column), found[column]) for column in missing)
     return [found[column] for column in columns]
-
-
-def _cut(columns: Sequence[pa.Array], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
-    low, high = max(start, pack[0]), min(stop, pack[1])
-    return [column.slice(low - pack[0], high - low) for column in columns]
