@@ -15,7 +15,7 @@ from sframe_spark.api.files.json_columns import JsonColumns, JsonForm
 from sframe_spark.api.files.json_kinds import ColumnKinds
 from sframe_spark.api.files.json_values import JsonValues, opened_values, values_of
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import are_few, brought, bytes_of_part, run_parts
+from sframe_spark.engine.datasets.parts_of_files import are_worth_parts, brought, parts_of, run_parts, whole_files
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
@@ -24,7 +24,7 @@ from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.files.places import DataFiles
-from sframe_spark.storage.files.streams import FileRange, divided, packing_of
+from sframe_spark.storage.files.streams import FileRange
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 
@@ -163,20 +163,15 @@ def _without_files(columns: JsonColumns) -> JsonColumns:
     return attrs.evolve(columns, partitions=(), numbers={})
 
 
-def whole_files(files: DataFiles) -> list[FileRange]:
-    """The files, each as a whole."""
-    return [FileRange(file.path, file.state, number) for number, file in enumerate(files.files)]
-
-
 def are_split(files: DataFiles) -> bool:
     """Whether files are read in parts: not those of this machine, nor few bytes."""
-    return any(file.state is not None for file in files.files) and not are_few(whole_files(files))
+    return are_worth_parts(whole_files(files.files))
 
 
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]]:
     """A source of all rows of files elsewhere, and its names."""
-    whole = whole_files(files)
-    parts = divided(whole, bytes_of_part(whole), lambda file: not columns.is_array and encoding in UTF_8 and packing_of(file.path) is None)
+    whole = whole_files(files.files)
+    parts = parts_of(whole, has_lines=not columns.is_array and encoding in UTF_8)
     first = next((found for file in files.files for found in values_of(file.path, columns.is_array, encoding, file.state)), None)
     if first is None:
         return memory_source([], [], 0), []

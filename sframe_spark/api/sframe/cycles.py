@@ -28,6 +28,7 @@ from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
 from sframe_spark.types import INT, ColumnType, type_of_class
+from sframe_spark.values.decode import named_rows
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import infer_type
 
@@ -192,7 +193,7 @@ class Cycles(Relational):
         for places in cycles_within(runs, chunk, keys, ordered.schema) if rows else []:
             cycle = [rows[place] for place in places]
             numbers += [row[-1] for row in cycle]
-            for values, added in zip(found, function([dict(zip(self._names, row[:-1], strict=True)) for row in cycle]), strict=True):
+            for values, added in zip(found, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
                 values += added
         try:
             types = [general(infer_type([value for value in values if value is not None])) for values in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -13,20 +13,19 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.segments.kept_rows import room_to_keep
+from sframe_spark.engine.segments.kept_rows import as_begun, begun, room_to_keep
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.counts import require_all_rows, require_known_rows
 from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.engine.spark.uploaded_rows import upload_rows
-from sframe_spark.errors import NoRoomError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.planner.chunk import Chunk, taken
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.pieces import Pieces, in_pieces
+from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
@@ -135,18 +134,12 @@ def write_held(rows: Chunk | Pieces, types: Schema, options: MaterializeOptions,
 
 def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
     """Runs of rows in memory where all find room and no Spark is to read them; otherwise a temporary dataset."""
-    rows, found = iter(runs), list[Chunk]()
-    if not is_spark_wanted() and is_work_done_here():
-        room = room_to_keep()
-        for run in rows:
-            found.append(Chunk.of(run))
-            try:
-                room.take(found[-1])
-            except NoRoomError:
-                break
-        else:
-            return PlannerNode(MemorySource.of(in_pieces(taken(found), types), types))
-    return write_runs(chain((chunk.columns for chunk in taken(found)), rows), types)
+    if is_spark_wanted() or not is_work_done_here():
+        return write_runs(runs, types)
+    rows = begun(map(Chunk.of, runs), room_to_keep())
+    if rows.rest is None:
+        return PlannerNode(MemorySource.of(as_begun([rows], types), types))
+    return write_runs(rows.runs(), types)
 
 
 def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
@@ -15,7 +15,8 @@ from sframe_spark.session.progress import open_counted
 from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_work_done_here
 from sframe_spark.storage.files.in_place import AT_A_TIME
-from sframe_spark.storage.files.streams import FileRange
+from sframe_spark.storage.files.places import DataFile
+from sframe_spark.storage.files.streams import FileRange, divided, packing_of
 
 Result = TypeVar("Result")
 
@@ -31,30 +32,40 @@ SHORT_BYTES = 1 << 20
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
 
 
-def are_few(files: Sequence[FileRange]) -> bool:
-    """Say whether files are not worth being read at once."""
-    return len(files) <= FEW_FILES and _are_few_bytes(files)
+def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
+    """Return files, each as a whole."""
+    return [FileRange(file.path, file.state, number) for number, file in enumerate(files)]
+
+
+def are_worth_parts(files: Sequence[FileRange]) -> bool:
+    """Say whether files are read in parts: not those of this machine, nor few bytes."""
+    return any(file.state is not None for file in files) and not (len(files) <= FEW_FILES and _are_few_bytes(files))
+
+
+def parts_of(files: Sequence[FileRange], has_lines: bool) -> list[tuple[FileRange, ...]]:
+    """Return parts of whole files for those who work: some bytes of one whose lines are found from any place on, or several files."""
+    return divided(files, _bytes_of_part(files), lambda file: has_lines and packing_of(file.path) is None)
 
 
 def _are_few_bytes(files: Sequence[FileRange]) -> bool:
-    return bytes_in(files) <= FEW_BYTES
+    return _bytes_in(files) <= FEW_BYTES
 
 
-def bytes_in(files: Sequence[FileRange]) -> int:
+def _bytes_in(files: Sequence[FileRange]) -> int:
     """Return how many bytes files elsewhere have."""
     return sum(file.state.size for file in files if file.state is not None)
 
 
-def bytes_of_part(files: Sequence[FileRange]) -> int:
+def _bytes_of_part(files: Sequence[FileRange]) -> int:
     """Return how many bytes one of those who work reads at a time."""
     if _are_short(files):
         return LEAST_BYTES
     workers = Threads() if is_work_done_here() or _are_few_bytes(files) else SparkTasks()
-    return max(LEAST_BYTES, min(MOST_BYTES, bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
+    return max(LEAST_BYTES, min(MOST_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
 
 
 def _are_short(files: Sequence[FileRange]) -> bool:
-    return bytes_in(files) < SHORT_BYTES * len(files)
+    return _bytes_in(files) < SHORT_BYTES * len(files)
 
 
 def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
@@ -71,8 +82,7 @@ def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
     rows = source_of(node).row_count
     if rows > FEW_ROWS or not _are_few_bytes(files):
         return node
-    chunk = source_of(node).reader().read(0, rows)
-    return memory_source(list(chunk.columns), list(node.schema), rows)
+    return memory_source(source_of(node).read_all().columns, node.schema, rows)
 
 
 def _threads(files: Sequence[FileRange]) -> int:

@@ -24,6 +24,33 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
     return [found[position] if position < len(found) else [] for position in range(node.facts.width)]
 
 
+def shown_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]]:
+    """For each column of a frame the highest node below that does not only arrange columns, and its position there.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.rowwise.columns import project, zip_columns
+    >>> from sframe_spark.operators.sources.made import range_source
+    >>> first, second = range_source(0, 3), range_source(5, 3)
+    >>> shown_columns(project(zip_columns(first, second), [1, 0])) == [(second, 0), (first, 0)]
+    True
+    """
+    found: dict[int, tuple[PlannerNode, int]] = {}
+    waiting = [(root, [(column, column) for column in range(root.facts.width)])]
+    while waiting:
+        node, columns = waiting.pop()
+        if not node.operator.arranges_columns:
+            found |= {place: (node, column) for column, place in columns}
+            continue
+        below: list[list[tuple[int, int]]] = [[] for _ in node.inputs]
+        shown = origins_of(node)
+        for column, place in columns:
+            for slot, position in shown[column]:
+                below[slot].append((position, place))
+        waiting += [(child, wanted) for child, wanted in zip(node.inputs, below, strict=True) if wanted]
+    return [found[place] for place in range(root.facts.width)]
+
+
 def shown_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
     """The lowest node that has a column of a node, row by row, and its position there.
 

@@ -16,6 +16,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.planning.column_origins import shown_columns
 from sframe_spark.engine.planning.frames import narrowed, unfixed_nodes
 from sframe_spark.engine.planning.holders import held_below
 from sframe_spark.engine.planning.placement import is_small
@@ -282,17 +283,9 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode
 
 def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
     """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns."""
-    wanted = {id(node): node for node in nodes}
-    places: dict[int, dict[int, int]] = {}
-    waiting: list[tuple[PlannerNode, list[tuple[int, int]]]] = [(root, [(column, column) for column in range(root.facts.width)])]
-    while waiting:
-        node, columns = waiting.pop()
-        if id(node) in wanted and node is not root:
-            places.setdefault(id(node), {}).update(columns)
-        elif node.operator.arranges_columns:
-            shown = node.operator.column_origins([child.facts for child in node.inputs])
-            for slot, child in enumerate(node.inputs):
-                below = [(position, place) for column, place in columns for origin, position in shown[column] if origin == slot]
-                waiting.append((child, below))
-    whole = [(wanted[key], found) for key, found in places.items() if len(found) == wanted[key].facts.width]
-    return [(node, [found[column] for column in range(len(found))]) for node, found in whole]
+    places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
+    for place, (node, column) in enumerate(shown_columns(root)):
+        if id(node) in places:
+            places[id(node)][column] = place
+    whole = [node for node in nodes if node is not root and 0 < len(places[id(node)]) == node.facts.width]
+    return [(node, [places[id(node)][column] for column in range(node.facts.width)]) for node in whole]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.engine.budgets import bytes_of_rows
 from sframe_spark.engine.segments.room import Room
@@ -51,9 +52,13 @@ class BegunRows:
     found: list[Chunk]
     rest: Iterator[Chunk] | None = None
 
+    def runs(self) -> Iterator[Sequence[pa.Array]]:
+        """All rows, of which those that found room are let go one after the other."""
+        return (chunk.columns for chunk in chain(taken(self.found), self.rest or ()) if chunk.rows)
+
     def write(self, types: Sequence[ColumnType], directory: str, number: int) -> SegmentEntry:
         """All rows as a segment."""
-        return write_segment(directory, number, types, (chunk.columns for chunk in chain(taken(self.found), self.rest or ()) if chunk.rows))
+        return write_segment(directory, number, types, self.runs())
 
 
 def begun_rows(task: RangeTask, room: Room) -> BegunRows:

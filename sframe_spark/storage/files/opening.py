@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import bisect
 import io
 from collections import OrderedDict
@@ -136,21 +137,20 @@ class BytesOfGroup:
 Check = Callable[[int, BytesOfGroup], None]
 
 
-class RangedFile(io.RawIOBase):
-    """A file elsewhere; see :func:`open_ranges`."""
+class FileElsewhere(io.RawIOBase):
+    """A file elsewhere of known length, read from any place in it.
 
-    def __init__(
-        self, uri: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
-    ) -> None:
+    Parameters
+    ----------
+    uri
+        Where it is.
+    size
+        Its length.
+    """
+
+    def __init__(self, uri: str, size: int) -> None:
         super().__init__()
-        self._uri, self._size, self._check, self._still = uri, size, check, still
-        self._position = 0
-        self._together = together(groups)
-        self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
-        # Every run of bytes that is fetched, in order, with its place among what is fetched at once.
-        self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
-        self._starts = [start for start, _, _ in self._places]
-        self._loaded: OrderedDict[int, BytesOfGroup] = OrderedDict()
+        self._uri, self._size, self._position = uri, size, 0
 
     def readable(self) -> bool:
         """It is."""
@@ -178,6 +178,26 @@ class RangedFile(io.RawIOBase):
         content = self._found(start, stop)
         self._position = start + len(content)
         return content
+
+    @abc.abstractmethod
+    def _found(self, start: int, stop: int) -> bytes:
+        """Return all bytes between two places, of which there are some."""
+
+
+class RangedFile(FileElsewhere):
+    """A file elsewhere; see :func:`open_ranges`."""
+
+    def __init__(
+        self, uri: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(uri, size)
+        self._check, self._still = check, still
+        self._together = together(groups)
+        self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
+        # Every run of bytes that is fetched, in order, with its place among what is fetched at once.
+        self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
+        self._starts = [start for start, _, _ in self._places]
+        self._loaded: OrderedDict[int, BytesOfGroup] = OrderedDict()
 
     def _found(self, start: int, stop: int) -> bytes:
         index = bisect.bisect_right(self._starts, start) - 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.in_place import require_still
 from sframe_spark.storage.files.objects import read_range
+from sframe_spark.storage.files.opening import FileElsewhere
 from sframe_spark.visible import visible
 
 # What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
@@ -23,7 +23,7 @@ MOST_TOGETHER = 100
 BEHIND_BYTES = 64 << 10
 
 
-class BytesElsewhere(io.RawIOBase):
+class BytesElsewhere(FileElsewhere):
     """A file elsewhere, of which each reading is one request, and another that tells whether the file is still the one that was found.
 
     Parameters
@@ -35,45 +35,23 @@ class BytesElsewhere(io.RawIOBase):
     """
 
     def __init__(self, uri: str, state: FileState) -> None:
-        super().__init__()
-        self._uri, self._state, self._position = uri, state, 0
+        super().__init__(uri, state.size)
+        self._state = state
 
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def seekable(self) -> bool:
-        """It is."""
-        return True
-
-    def tell(self) -> int:
-        """Where the next byte is read."""
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go elsewhere; nothing is asked of anybody."""
-        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._state.size}[whence]
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes.
+    def _found(self, start: int, stop: int) -> bytes:
+        """Return all bytes between two places.
 
         Raises
         ------
         StorageError
             If they cannot be had, are not as many as the store tells, or are of a later file.
         """
-        start, end = self._position, self._state.size
-        stop = end if size < 0 else min(start + size, end)
-        if stop <= start:
-            return b""
         # A byte behind the end shows that a file is longer than its store tells.
-        content = read_range(self._uri, start, stop + (stop == end))
+        content = read_range(self._uri, start, stop + (stop == self._size))
         require_still(self._uri, self._state)
         if len(content) != stop - start:
             longer = "more" if len(content) > stop - start else "fewer"
-            raise StorageError(f"{visible(self._uri)} has {longer} bytes than the {end} that its store tells: write it again, or read a copy")
-        self._position = stop
+            raise StorageError(f"{visible(self._uri)} has {longer} bytes than the {self._size} that its store tells: write it again, or read a copy")
         return content
 
 
@@ -161,6 +139,7 @@ class WholeLines:
 
     Examples
     --------
+    >>> import io
     >>> content = b"one\\ntwo\\nthree"
     >>> [WholeLines(io.BytesIO(content[max(0, start - 1) :]), start, stop).read(99) for start, stop in ((0, 2), (2, 5), (5, 6), (6, None))]
     [b'one\\n', b'two\\n', b'', b'three']
@@ -242,10 +221,6 @@ class WatchedFiles:
     def __init__(self, elsewhere: Iterable[tuple[str, FileState | None]]) -> None:
         self._elsewhere = {path: state for path, state in elsewhere if state is not None}
         self._seen: dict[str, FileState] = {}
-
-    def state_of(self, path: str) -> FileState | None:
-        """Return what :func:`open_bytes` has to know of a file."""
-        return self._elsewhere.get(path)
 
     def require_unchanged(self, path: str) -> None:
         """Make sure that a file is as it was when it was asked for first.

@@ -13,9 +13,10 @@ from itertools import pairwise
 import pyarrow as pa
 
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.memory import kept_memory
+from sframe_spark.session.memory import kept_memory, room_left
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.rows.neighbours import together
 from sframe_spark.storage.rows.reader import read_rows
 
 # A segment that takes longer to open than to decode.
@@ -74,24 +75,18 @@ def is_short(entry: SegmentEntry) -> bool:
 
 def may_keep() -> bool:
     """Say whether there is room for one more pack, beside all that Arrow holds in this process."""
-    most = kept_memory()
-    return pa.total_allocated_bytes() + MOST_BYTES <= most - most // SHARE_LEFT
+    return MOST_BYTES + kept_memory() // SHARE_LEFT <= room_left()
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
     """The first rows of packs, and of long segments between them, and the number of all rows."""
-    count = rows = size = 0
-    is_before_short = True
-    for row, entry in zip(manifest.offsets, manifest.segments, strict=True):
-        more = entry.group_bytes if is_short(entry) else None
-        fits = more is not None and is_before_short and rows + entry.rows <= MOST_ROWS and size + more <= MOST_BYTES
-        if rows and not (fits and count < MOST_SEGMENTS):
-            yield row - rows
-            count = rows = size = 0
-        count, rows, size, is_before_short = count + 1, rows + entry.rows, size + (more or 0), more is not None
-    if rows:
-        yield manifest.rows - rows
+    placed = zip(manifest.segments, manifest.offsets, strict=True)
+    yield from (pack[0][1] for pack in together(placed, _size_in_pack, MOST_ROWS, MOST_BYTES, MOST_SEGMENTS))
     yield manifest.rows
+
+
+def _size_in_pack(entry: SegmentEntry) -> int | None:
+    return entry.group_bytes if is_short(entry) else None
 
 
 def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns) -> list[pa.Array]:

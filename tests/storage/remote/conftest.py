@@ -16,6 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 from moto.server import ThreadedMotoServer
 
 from sframe_spark import config
+from sframe_spark.engine.datasets import parts_of_files
 
 REQUEST = re.compile(r"(GET|HEAD|PUT|POST|DELETE) \S+")
 KEY, SECRET = "AKIDEXAMPLEKEY", "a-secret-that-nobody-should-see"
@@ -139,3 +140,11 @@ def store(tmp_path: Path) -> Store:
     (tmp_path / "store").mkdir()
     config.storage_options = {"mine://": DirFileSystem(str(tmp_path / "store"), LocalFileSystem())}
     return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Files elsewhere are read in parts of few bytes, however few there are."""
+    for name, value in {"FEW_BYTES": 0, "FEW_FILES": 0, "LEAST_BYTES": 60, "MOST_BYTES": 60, "SHORT_BYTES": 0}.items():
+        monkeypatch.setattr(parts_of_files, name, value)
+    return monkeypatch

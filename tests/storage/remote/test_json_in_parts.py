@@ -27,13 +27,11 @@ from tests.storage.remote.test_files_of_others import files_in, put
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Parts of few bytes, however few there are, and requests of fewer."""
-    for name, value in {"FEW_BYTES": 0, "FEW_FILES": 0, "LEAST_BYTES": 60, "MOST_BYTES": 60, "SHORT_BYTES": 0}.items():
-        monkeypatch.setattr(parts_of_files, name, value)
-    monkeypatch.setattr(json_values, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(streams, "BEHIND_BYTES", 16)
-    return monkeypatch
+def parts(short_parts: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Parts of few bytes, and requests of fewer."""
+    short_parts.setattr(json_values, "BLOCK_BYTES", 300)
+    short_parts.setattr(streams, "BEHIND_BYTES", 16)
+    return short_parts
 
 
 def told(place: str, **options: Any) -> Any:

@@ -84,11 +84,6 @@ class CsvFiles:
     def _watched(self) -> WatchedFiles:
         return WatchedFiles((file.path, file.state) for file in self.files)
 
-    @property
-    def are_elsewhere(self) -> bool:
-        """Whether the files are read where they are."""
-        return any(file.state is not None for file in self.files)
-
     def read_names(self, usecols: Any) -> None:
         """Take column names from the first file that has a line, and choose among them.
 
@@ -186,16 +181,13 @@ class CsvFiles:
 
     def rows_of(self, text: CsvText) -> Iterator[TextBlock]:
         """The rows of a file from a line on, lines that are none left out."""
-        blocks = text.blocks(len(self.names), self.wanted)
-        while (block := self._next(text, blocks)) is not None:
+        text.numbers = self.known
+        for block in text.blocks(len(self.names), self.wanted):
             raise_if_cancelled()
             self.left_out(text.path, block.bad_lines, f"has another number of fields than {len(self.names)}")
             yield block
-
-    def _next(self, text: CsvText, blocks: Iterator[TextBlock]) -> TextBlock | None:
-        """The next block, whose columns of numbers are read as such as soon as they are known."""
-        text.numbers = self.known
-        return next(blocks, None)
+            # Whoever took the block may know by now which columns are numbers.
+            text.numbers = self.known
 
     def know(self, types: Sequence[ColumnType]) -> None:
         """Let columns of numbers be read as such, where no field may have to be told as it stands in the file, or stands for another one."""
@@ -253,6 +245,12 @@ class CsvFiles:
         for place, column in enumerate(block.columns):
             if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
                 forms[place] = wider(forms[place], narrowest(column, self.values))
+
+    def learn_rest(self, forms: list[CsvForm | None], blocks: Iterator[TextBlock]) -> None:
+        """Learn of all other blocks, of which one was found not to fit: all fields are looked at as text."""
+        self.known = NO_NUMBERS
+        for block in blocks:
+            self.learn(forms, block)
 
     def fitting(self, blocks: Iterator[TextBlock], forms: list[CsvForm | None], types: Sequence[ColumnType]) -> Iterator[TextBlock]:
         """The blocks, as long as the types of the columns stay what they are.

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.files.csv.arrow import NO_NUMBERS
 from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.api.files.csv.lines import TextBlock
 from sframe_spark.api.files.csv.options import CsvRequest, hinted_types
@@ -124,9 +123,7 @@ class _Reader:
             return self._to_segments(_chained(first, files.fitting(rest, forms, types)), types)
         except MisfitError:
             # Rare: read on to learn the types, and once more to write.
-            files.known = NO_NUMBERS
-            for block in rest:
-                files.learn(forms, block)
+            files.learn_rest(forms, rest)
             types = files.types_of(forms)
             files.know(types)
             return self._to_segments(files.blocks(), types)

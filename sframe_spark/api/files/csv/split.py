@@ -17,11 +17,11 @@ from sframe_spark.api.files.csv.types import CsvForm, wider
 from sframe_spark.api.files.csv.works import CsvPart, CsvPlan, CsvWork
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import are_few, brought, bytes_of_part, run_parts
+from sframe_spark.engine.datasets.parts_of_files import are_worth_parts, brought, parts_of, run_parts, whole_files
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.files.streams import FileRange, WatchedFiles, divided, packing_of
+from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 
 _RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
 
@@ -34,14 +34,9 @@ class _OtherFormsError(Exception):
         self.parts, self.forms = parts, forms
 
 
-def whole_files(files: CsvFiles) -> list[FileRange]:
-    """The files, each as a whole."""
-    return [FileRange(file.path, file.state, number) for number, file in enumerate(files.files)]
-
-
 def are_split(files: CsvFiles) -> bool:
     """Whether files are read in parts: not those of this machine, nor few bytes, nor where rows are counted from the first on."""
-    return files.are_elsewhere and bool(files.names) and files.options.nrows is None and not are_few(whole_files(files))
+    return bool(files.names) and files.options.nrows is None and are_worth_parts(whole_files(files.files))
 
 
 def split_rows(files: CsvFiles) -> PlannerNode:
@@ -51,8 +46,8 @@ def split_rows(files: CsvFiles) -> PlannerNode:
         files.learn(forms, block)
         if block.rows:
             break
-    whole = whole_files(files)
-    parts = divided(whole, bytes_of_part(whole), lambda file: files.options.encoding in UTF_8 and packing_of(file.path) is None)
+    whole = whole_files(files.files)
+    parts = parts_of(whole, has_lines=files.options.encoding in UTF_8)
     while True:
         try:
             return _written(files, whole, parts, forms)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from sframe_spark.api.files.csv.arrow import NO_NUMBERS
 from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.api.files.csv.lines import LeftOut, TextBlock, opened_between
 from sframe_spark.api.files.csv.types import CsvForm
@@ -163,7 +162,5 @@ class CsvWork:
             entry = write_segment(self.plan.directory, self.number, (*types, *files.types_of_directories), runs)
         except MisfitError:
             # The types of the others are found, too: all is read once more then.
-            files.known = NO_NUMBERS
-            for block in blocks:
-                files.learn(forms, block)
+            files.learn_rest(forms, blocks)
         return CsvPart(reading.start, reading.end, forms, entry, files.bad_lines)
