@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.holders import held_directly
 from sframe_spark.engine.planning.physical import SectionPlanner
@@ -49,7 +48,7 @@ def foresee(node: PlannerNode) -> Foreseen:
     with GRAPH_LOCK:
         copy, _held = copied(node)
     found = Foreseen()
-    found.beside = None if is_materialized(copy) or config.check == "result" else new_columns(copy)
+    found.beside = None if is_materialized(copy) else new_columns(copy)
     if found.beside is None:
         _foresee(copy, found)
     else:

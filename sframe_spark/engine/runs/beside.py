@@ -8,6 +8,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.planning.column_origins import shown_columns
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.sources.memory_source import MemorySource
@@ -17,6 +18,8 @@ from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 
 # Each source is read by itself, batch by batch: where more stand side by side, all columns are made once and are one source again.
 MOST_SOURCES = 16
+# To find what a frame shows, its columns are followed through all nodes that arrange them: not where thousands were added one by one.
+MOST_COLUMNS_FOLLOWED = 100_000
 
 NEW_COLUMNS = "the columns that are not stored yet; the others stay where they are"
 
@@ -69,18 +72,20 @@ class NewColumns:
 def new_columns(root: PlannerNode) -> NewColumns | None:
     """The columns of a frame that are computed beside stored ones; None where all columns are to be made.
 
-    That is so where some columns are other rows' than whole nodes', where rows are few, and where a Spark works: its queries read one source, so
-    several would be put together for each.
+    That is so where some columns are other rows' than whole nodes', where rows are few, where results are compared, and where a Spark works: its
+    queries read one source, so several would be put together for each.
     """
-    if not root.operator.arranges_columns or is_spark_wanted() or not is_work_done_here():
+    if not root.operator.arranges_columns or config.check == "result" or is_spark_wanted() or not is_work_done_here():
         return None
     with GRAPH_LOCK:
-        shown = _shown_columns(root)
+        rows = root.length.rows
+        if rows is None or rows <= config.small_rows or not _is_soon_followed(root):
+            return None
+        shown = shown_columns(root)
         nodes = list({id(node): node for node, _ in shown}.values())
         stored = [node for node in nodes if node.operator.is_source]
         computed = [node for node in nodes if not node.operator.is_source]
-        rows = root.length.rows
-        if rows is None or rows <= config.small_rows or not computed or not 0 < len(stored) < MOST_SOURCES:
+        if not computed or not 0 < len(stored) < MOST_SOURCES:
             return None
         whole = len({(id(node), column) for node, column in shown if not node.operator.is_source}) == sum(node.facts.width for node in computed)
         if not whole or not all(map(_may_stay, stored)) or any(node.length.rows != rows for node in nodes):
@@ -88,22 +93,15 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         return NewColumns(zip_columns(*computed), computed, stored, shown)
 
 
-def _shown_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]]:
-    """For each column of a frame the source, or what computes it, that has it, and its number there."""
-    found: dict[int, tuple[PlannerNode, int]] = {}
-    waiting = [(root, [(column, column) for column in range(root.facts.width)])]
-    while waiting:
-        node, columns = waiting.pop()
-        if not node.operator.arranges_columns:
-            found |= {place: (node, column) for column, place in columns}
-            continue
-        origins = node.operator.column_origins([child.facts for child in node.inputs])
-        below: list[list[tuple[int, int]]] = [[] for _ in node.inputs]
-        for column, place in columns:
-            for slot, position in origins[column]:
-                below[slot].append((position, place))
-        waiting += [(child, wanted) for child, wanted in zip(node.inputs, below, strict=True) if wanted]
-    return [found[place] for place in range(root.facts.width)]
+def _is_soon_followed(root: PlannerNode) -> bool:
+    waiting, seen, columns = [root], set[int](), 0
+    while waiting and columns <= MOST_COLUMNS_FOLLOWED:
+        node = waiting.pop()
+        if node.operator.arranges_columns and id(node) not in seen:
+            seen.add(id(node))
+            columns += node.facts.width
+            waiting.extend(node.inputs)
+    return columns <= MOST_COLUMNS_FOLLOWED
 
 
 def _may_stay(node: PlannerNode) -> bool:

@@ -144,8 +144,8 @@ def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | Non
 
 
 def _may_be_beside(options: MaterializeOptions) -> bool:
-    """True where nobody asks for all columns in one place, or to compare them."""
-    return options.directory is None and options.segments is None and not options.naive and config.check != "result"
+    """True where nobody asks for all columns in one place."""
+    return options.directory is None and options.segments is None and not options.naive
 
 
 def _own_beside(node: PlannerNode, beside: NewColumns, options: MaterializeOptions) -> None:
