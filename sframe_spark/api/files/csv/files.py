@@ -62,6 +62,8 @@ class CsvFiles:
         The number of each file, once a column of directories was asked for.
     known
         Columns that are numbers as far as was read.
+    first_bytes
+        How many bytes of the first file are read before its first rows are passed on.
     """
 
     files: Sequence[DataFile]
@@ -79,6 +81,7 @@ class CsvFiles:
     order: list[int] = attrs.Factory(list)
     numbers: dict[str, int] = attrs.Factory(dict)
     known: NumberColumns = NO_NUMBERS
+    first_bytes: int | None = None
 
     @watched.default
     def _watched(self) -> WatchedFiles:
@@ -166,7 +169,7 @@ class CsvFiles:
 
     def _blocks_of(self, file: DataFile) -> Iterator[TextBlock]:
         self.watched.require_unchanged(file.path)
-        with opened_text(file.path, self.options, file.state) as text:
+        with opened_text(file.path, self.options, file.state, self.first_bytes if file is self.files[0] else None) as text:
             self.begin(text)
             yield from self.rows_of(text)
         self.watched.require_unchanged(file.path)
@@ -245,6 +248,18 @@ class CsvFiles:
         for place, column in enumerate(block.columns):
             if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
                 forms[place] = wider(forms[place], narrowest(column, self.values))
+
+    def require_known(self, forms: Sequence[CsvForm | None]) -> None:
+        """Make sure that columns that were read as numbers are such.
+
+        Raises
+        ------
+        MisfitError
+            If some field since tells another type: what the others looked like is not known any more.
+        """
+        types = self.types_of(forms)
+        if any(number is not None and kind.physical != number for kind, number in zip(types, self.known.types, strict=False)):
+            raise MisfitError
 
     def learn_rest(self, forms: list[CsvForm | None], blocks: Iterator[TextBlock]) -> None:
         """Learn of all other blocks, of which one was found not to fit: all fields are looked at as text."""

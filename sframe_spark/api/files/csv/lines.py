@@ -28,6 +28,8 @@ from sframe_spark.storage.files.magic import TEXT, kind_of
 from sframe_spark.storage.files.streams import BEHIND_BYTES, FileRange, open_bytes
 
 BLOCK_BYTES = 8 * 1024 * 1024
+# What is read first tells which columns are numbers: until then all are read as text, which takes four times as long.
+FIRST_BYTES = 256 * 1024
 # Ends of lines that are looked at for one behind which the next line has as many fields as it should.
 GUESSES = 50
 
@@ -83,7 +85,7 @@ class CsvText:
     stream
         Where its bytes come from.
     block_bytes
-        How many are read at a time.
+        How many are read at a time; behind the first block ``BLOCK_BYTES`` at least.
     pending
         Bytes that were read and not used yet.
     is_last
@@ -234,6 +236,7 @@ class CsvText:
             block = self._by_arrow(width, wanted) or self._by_line(width, wanted)
             if block.rows or block.bad_lines:
                 yield block
+                self.block_bytes = max(self.block_bytes, BLOCK_BYTES)
             if not is_filled and len(self.pending) == size:
                 # A line that is longer than what is read at a time.
                 self.fill()
@@ -305,7 +308,7 @@ class CsvText:
 def opened_text(path: str, options: CsvOptions, state: FileState | None = None, block_bytes: int | None = None) -> Iterator[CsvText]:
     """A file to be read from its start; ``state``: what was found, where it is read elsewhere."""
     with opened_file(path, options.encoding, state) as stream:
-        yield CsvText(path, options, stream, block_bytes or BLOCK_BYTES, state=state)
+        yield CsvText(path, options, stream, min(block_bytes or BLOCK_BYTES, BLOCK_BYTES), state=state)
 
 
 @contextlib.contextmanager

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 import attrs
 import pyarrow as pa
 
+from sframe_spark.api.files.csv.arrow import NO_NUMBERS
 from sframe_spark.api.files.csv.files import CsvFiles
-from sframe_spark.api.files.csv.lines import TextBlock
+from sframe_spark.api.files.csv.lines import FIRST_BYTES, TextBlock
 from sframe_spark.api.files.csv.options import CsvRequest, hinted_types
 from sframe_spark.api.files.csv.split import are_split, split_rows
 from sframe_spark.api.files.csv.types import CsvForm
@@ -107,10 +108,14 @@ class _Reader:
 
     def read(self) -> PlannerNode:
         """A source of all rows."""
-        files = self.files
-        forms: list[CsvForm | None] = [None] * len(files.hinted)
-        first, rest = self._first_rows()
-        for block in (*first, *self._more_rows()):
+        files, forms = self.files, self._no_forms()
+        files.first_bytes = FIRST_BYTES
+        try:
+            first, rest = self._first_rows(forms, knows_numbers=True)
+        except MisfitError:
+            files.first_bytes, files.known, forms = None, NO_NUMBERS, self._no_forms()
+            first, rest = self._first_rows(forms, knows_numbers=False)
+        for block in self._more_rows():
             files.learn(forms, block)
         types = files.types_of(forms)
         if rest is None:
@@ -128,6 +133,9 @@ class _Reader:
             files.know(types)
             return self._to_segments(files.blocks(), types)
 
+    def _no_forms(self) -> list[CsvForm | None]:
+        return [None] * len(self.files.hinted)
+
     def _more_rows(self) -> Iterator[TextBlock]:
         """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
         options = self.files.options
@@ -135,13 +143,30 @@ class _Reader:
             more = attrs.evolve(options, nrows=self.rows_to_infer)
             yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
-    def _first_rows(self) -> tuple[list[TextBlock], Iterator[TextBlock] | None]:
-        """Blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more."""
-        blocks = self.files.blocks()
+    def _first_rows(self, forms: list[CsvForm | None], knows_numbers: bool) -> tuple[list[TextBlock], Iterator[TextBlock] | None]:
+        """Blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more.
+
+        Parameters
+        ----------
+        forms
+            Learned of the blocks.
+        knows_numbers
+            Whether what are numbers in the first block is read as such in the others.
+
+        Raises
+        ------
+        MisfitError
+            If a column that was read as numbers holds others than those, or none.
+        """
+        files, blocks = self.files, self.files.blocks()
         first: list[TextBlock] = []
         rows = size = 0
         for block in blocks:
             first.append(block)
+            files.learn(forms, block)
+            files.require_known(forms)
+            if knows_numbers and len(first) == 1:
+                files.know(files.types_of(forms))
             rows, size = rows + block.rows, size + sum(column.nbytes for column in block.columns)
             if rows > IN_MEMORY_ROWS or size > config.memory_budget:
                 return first, blocks

@@ -67,6 +67,8 @@ def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, mon
     options = choose.choice(
         [{}, {}, {"na_values": ["NA", "-0"]}, {"true_values": ["5"]}, {"nrows": 300}, {"quote_char": "'"}, {"error_bad_lines": True}]
     )
+    monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", choose.choice([20, 20, 10 * ROWS]))
+    monkeypatch.setattr(csv_reader, "FIRST_BYTES", choose.choice([60, 500]))
     path = file_of(choose, tmp_path / "x.csv")
     width = len((tmp_path / "x.csv").read_text().partition("\n")[0].split(","))
     known = {name: kind for name, kind in (hinted or {}).items() if int(name[1:]) < width}
@@ -84,16 +86,42 @@ def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, mon
     assert found == expected or rows_equal(found[1], expected[1])
 
 
-def test_numbers_are_read_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The attack above is on what is done: nearly all blocks of a file of numbers are read once, as numbers."""
-    tables: list[Any] = []
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> list[list[pa.DataType]]:
+    """The types of what Arrow read, one after the other."""
+    found: list[list[pa.DataType]] = []
     table = csv_arrow._table
-    monkeypatch.setattr(csv_arrow, "_table", lambda *given: tables.append(table(*given)[0].schema.types) or table(*given))
+
+    def noted(*given: Any) -> Any:
+        read = table(*given)
+        found.append(read[0].schema.types)
+        return read
+
+    monkeypatch.setattr(csv_arrow, "_table", noted)
+    return found
+
+
+@pytest.mark.parametrize("in_memory", [20, 10_000])
+def test_numbers_are_read_as_such(in_memory: int, tmp_path: Path, tables: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack above is on what is done: nearly all blocks of a file of numbers are read once, as numbers, in short files too."""
+    monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", in_memory)
     (tmp_path / "x.csv").write_text("i,f,s\n" + "".join(f"{number},{number / 7!r},a box\n" for number in range(2_000)))
     frame = SFrame.read_csv(str(tmp_path / "x.csv"), verbose=False)
     assert [frame["i"].sum(), frame["f"].sum()] == [sum(range(2_000)), pytest.approx(sum(number / 7 for number in range(2_000)))]
     as_text = [types for types in tables if set(types) == {pa.string()}]
     assert len(tables) > 20 and len(as_text) <= 3
+
+
+def test_a_file_whose_first_rows_mislead_is_begun_once_more(tmp_path: Path, tables: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read a third time, though each column turns out to be another one at a place of its own; what was read as an int was written as it was."""
+    monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10_000)
+    lines = [["007", "1", "2.50"] for _ in range(1_000)]
+    lines[400][1], lines[600][2], lines[990][0] = "1.5", "x", "y"
+    (tmp_path / "x.csv").write_text("i,f,s\n" + "".join(",".join(line) + "\n" for line in lines))
+    frame = SFrame.read_csv(str(tmp_path / "x.csv"), verbose=False)
+    assert frame.column_types() == [str, float, str] and [tuple(row.values()) for row in frame] == [(i, float(f), s) for i, f, s in lines]
+    as_text = [types for types in tables if set(types) == {pa.string()}]
+    assert len(as_text) > 20 and len(tables) < 2 * len(as_text)
 
 
 @given(
