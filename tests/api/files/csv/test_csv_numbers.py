@@ -113,7 +113,7 @@ def test_numbers_are_read_as_such(in_memory: int, tmp_path: Path, tables: list[A
 
 
 def test_a_file_whose_first_rows_mislead_is_begun_once_more(tmp_path: Path, tables: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is read a third time, though each column turns out to be another one at a place of its own; what was read as an int was written as it was."""
+    """Nothing is read a third time, though each column turns out to be another one somewhere; what was read as an int is told as it stood there."""
     monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10_000)
     lines = [["007", "1", "2.50"] for _ in range(1_000)]
     lines[400][1], lines[600][2], lines[990][0] = "1.5", "x", "y"
