@@ -103,7 +103,7 @@ COMMON = by_name(
     {
         MEDIA: "pixel_array_to_image",
         "use list(), to_pandas() or to_arrow() for the rows, materialize() to compute and keep them": "collect",
-        "use materialize()": "compute persist cache checkpoint localCheckpoint",
+        "use materialize(), or checkpoint(location)": "compute persist cache localCheckpoint",
         "rows go with the last frame that needs them: del sf": "unpersist",
         "frames and columns are lazy as they are: explain() tells the plan, materialize() computes": "lazy",
         "use head(n)": "limit take",

@@ -41,54 +41,61 @@ _CSV, _JSON = (".csv", ".csv.gz"), (".json", ".json.gz")
 _LINES = (*_CSV, ".txt")
 
 
-def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> None:
+def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
     """Write all rows beside ``path`` and put them in its place when complete; what was there stays readable until then.
 
     Segments that exist already are linked or copied as they are; of some of their columns the pages are copied.
+
+    Returns
+    -------
+    Manifest
+        Of the dataset as it was written, which may have been in a directory of another name then.
     """
     target = place_of(path_text(path))
     require_unicode(names)
     if is_elsewhere(target):
-        look(node, partial(_save_elsewhere, root=target, names=tuple(names), kind=kind), materialize)
-        return
+        return look(node, partial(_save_elsewhere, root=target, names=tuple(names), kind=kind), materialize)
     check_replaceable(target)
-    look(node, partial(_save_plan, target=target, names=tuple(names), kind=kind), materialize)
+    return look(node, partial(_save_plan, target=target, names=tuple(names), kind=kind), materialize)
 
 
-def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> None:
+def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> Manifest:
     source = found.plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-        save_dataset([source.manifest], target, names, kind)
-        return
+        return save_dataset([source.manifest], target, names, kind)
     if isinstance(source, SegmentSource) and may_save_columns(source.manifest, source.positions) and source.row_count == source.manifest.rows:
-        save_columns(source.manifest, source.positions, target, names, kind)
-        return
+        return save_columns(source.manifest, source.positions, target, names, kind)
+    made: list[PlannerNode] = []
 
     def write(plan: PlannerNode) -> None:
         with staged(target) as staging:
-            _written(found, plan, MaterializeOptions(directory=staging, names=names, kind=kind))
+            made.append(_written(found, plan, MaterializeOptions(directory=staging, names=names, kind=kind)))
 
     _with_narrow_types(found.plan, write)
+    return _manifest_of(made[-1])
 
 
-def _save_elsewhere(found: Look, root: str, names: tuple[str, ...], kind: str) -> None:
+def _save_elsewhere(found: Look, root: str, names: tuple[str, ...], kind: str) -> Manifest:
     """Make a plan's rows the next version of a frame elsewhere; what is stored already is copied as it is."""
     source = found.plan.operator
     with saving(root) as version:
         if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-            version.commit(copied_dataset(source.manifest, version.directory), names, kind)
-            return
+            return version.commit(copied_dataset(source.manifest, version.directory), names, kind)
         if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_save_columns(source.manifest, source.positions):
-            version.commit(copied_columns(source.manifest, source.positions, version.directory), names, kind)
-            return
+            return version.commit(copied_columns(source.manifest, source.positions, version.directory), names, kind)
         # What tasks write into their memory would stay there.
         holder = temporary_store().new_dataset() if is_private(root) else None
         options = MaterializeOptions(directory=version.directory if holder is None else holder.directory, names=names, kind=kind)
         made: list[PlannerNode] = []
         _with_narrow_types(found.plan, lambda plan: made.append(_written(found, plan, options)))
-        stored = source_of(made[-1])
-        assert isinstance(stored, SegmentSource)
-        version.commit(stored.manifest if holder is None else copied_dataset(stored.manifest, version.directory), names, kind)
+        stored = _manifest_of(made[-1])
+        return version.commit(stored if holder is None else copied_dataset(stored, version.directory), names, kind)
+
+
+def _manifest_of(made: PlannerNode) -> Manifest:
+    stored = source_of(made)
+    assert isinstance(stored, SegmentSource)
+    return stored.manifest
 
 
 def _written(found: Look, plan: PlannerNode, options: MaterializeOptions) -> PlannerNode:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sframe_spark.api.faces import made_array
 from sframe_spark.api.files import persistence
+from sframe_spark.api.files.checkpoints import checkpoint_node
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.text_column import column_from_path, read_json_column
+from sframe_spark.storage.manifests.manifest import SARRAY
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -49,6 +51,30 @@ class ValuesInFiles:
         [1, None, 3]
         """
         persistence.save_column(self._node, filename, format)
+
+    def checkpoint(self, location: str) -> SArray:
+        """Save all values and go on with what was saved: everything built on this column reads it there; see :meth:`SFrame.checkpoint`.
+
+        Returns
+        -------
+        SArray
+            This column.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, or somebody else saved to the same place meanwhile; the column stays what it was.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sframe_spark import SArray
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     print(list((SArray([5, 3]) * 2).checkpoint(directory + "/doubles")), list(SArray(directory + "/doubles")))
+        [10, 6] [10, 6]
+        """
+        checkpoint_node(self._node, location, [persistence.COLUMN_NAME], SARRAY)
+        return cast("SArray", self)
 
     @staticmethod
     def read_json(filename: str) -> SArray:

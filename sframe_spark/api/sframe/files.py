@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.files import persistence
+from sframe_spark.api.files.checkpoints import checkpoint_node
 from sframe_spark.api.files.file_writers import write_directory
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.csv_access import CsvAccess
@@ -50,6 +51,40 @@ class Files(Databases, CsvAccess):
         ]
         """
         persistence.save_frame(self._node, self._names, filename, format)
+
+    def checkpoint(self, location: str) -> SFrame:
+        """Save all rows and go on with what was saved: everything built on this frame reads it there, in the time of reading a saved frame.
+
+        As ``materialize()``, but durable: no temporary file holds these rows any more, and other processes may load them. Long programs
+        that are begun anew after a failure load what they had last.
+
+        Parameters
+        ----------
+        location
+            The directory, or a URI below which the rows become the newest version.
+
+        Returns
+        -------
+        SFrame
+            This frame.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, or somebody else saved to the same place meanwhile; the frame stays what it was.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sframe_spark import SFrame, load_sframe
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     frame = SFrame({"stars": [5, 3]})
+        ...     frame["half"] = frame["stars"] / 2
+        ...     print(frame.checkpoint(directory + "/halves").is_materialized(), load_sframe(directory + "/halves")[0])
+        True {'stars': 5, 'half': 2.5}
+        """
+        checkpoint_node(self._node, location, self._names)
+        return cast("SFrame", self)
 
     def _save_reference(self, filename: str) -> None:
         """Save as a directory that ``load_sframe`` opens again and that refers to columns of saved frames; the other columns are written.
