@@ -1,4 +1,4 @@
-"""Rows that are saved while the program goes on are read where they are saved by all that was built on them; who is told of an error loses nothing."""
+"""Rows that are saved while the program goes on are read where they are saved by all that was built on them; an error loses nothing."""
 
 from __future__ import annotations
 
