@@ -141,9 +141,16 @@ def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) 
     spaces = np.setdiff1d(SPACE_BYTES, ends)
     active = np.arange(len(before))
     while len(active):
-        active = active[(before[active] >= 0) & np.isin(characters[before[active]], spaces)]
+        active = active[(before[active] >= 0) & _are_among(spaces, characters[before[active]])]
         before[active] -= 1
-    return (before < 0) | np.isin(characters[before], ends)
+    return (before < 0) | _are_among(ends, characters[before])
+
+
+def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
+    """For each character, whether it is one of some letters."""
+    table = np.zeros(256, bool)
+    table[letters] = True
+    return table[characters]
 
 
 def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, options: CsvOptions) -> bool:
@@ -167,14 +174,14 @@ def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quote
 def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, options: CsvOptions) -> bool:
     """True when white space, written as it is or escaped, is on either side of a quote that opens or closes a field: Arrow is told to trim it."""
     places = np.concatenate([opening - 1, opening + 1, closing - 1, closing + 1])
-    if np.isin(characters[places[(places >= 0) & (places < len(characters))]], SPACE_BYTES).any():
+    if _are_among(SPACE_BYTES, characters[places[(places >= 0) & (places < len(characters))]]).any():
         return True
     escape = options.escape_char.encode()
     if not escape:
         return False
     places = np.concatenate([opening + 1, closing - 2])
     escaped = characters[np.minimum(places[characters[places] == escape[0]] + 1, len(characters) - 1)]
-    return bool(np.isin(escaped, np.append(SPACE_BYTES, ord("t"))).any())
+    return bool(_are_among(np.append(SPACE_BYTES, ord("t")), escaped).any())
 
 
 def without_escapes(text: bytes, options: CsvOptions) -> bytes:

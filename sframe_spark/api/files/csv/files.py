@@ -98,8 +98,7 @@ class CsvFiles:
         is_empty = True
         for file in self.files:
             self.watched.require_unchanged(file.path)
-            # Elsewhere nobody waits for more than a header needs.
-            with opened_text(file.path, self.options, file.state, HEADER_BYTES if file.state is not None else None) as text:
+            with opened_text(file.path, self.options, file.state, HEADER_BYTES) as text:
                 is_empty = not text.start() and is_empty
                 self.names = self._names(text.header())
             if self.names:
