@@ -37,10 +37,19 @@ class NumberColumns:
     types: tuple[pa.DataType | None, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def are_sure_in(self, block: bytes, width: int) -> bool:
-        """Whether Arrow makes of each field of such a column what its text would become, or refuses it: it takes hexadecimal numbers for ints."""
-        # One character is looked for much faster than two.
-        return any(self.types) and width > 1 and not any(letter in block and b"0" + letter in block for letter in (b"x", b"X"))
+    def are_sure_in(self, block: bytes, width: int, delimiter: str) -> bool:
+        """Whether Arrow makes of each field of such a column what its text would become, or refuses it.
+
+        It takes hexadecimal numbers for ints, and numbers that mean a missing value for such where white space is around them.
+        """
+        if not any(self.types) or width == 1:
+            return False
+        spaces = [space.encode() for space in SPACE.replace(delimiter, "")]
+        numbers = [text.encode() for text in self.missing if any(map(str.isdigit, text))]
+        unsure = [(letter, b"0" + letter) for letter in (b"x", b"X")]
+        unsure += [(space, text) for space in spaces for number in numbers for text in (space + number, number + space)]
+        # One character is looked for much faster than several.
+        return not any(character in block and text in block for character, text in unsure)
 
 
 NO_NUMBERS = NumberColumns()
@@ -218,7 +227,8 @@ def read_by_arrow(
     if block.startswith(BYTE_ORDER_MARK):
         # Arrow leaves one out wherever its text comes from.
         block = BYTE_ORDER_MARK + block
-    if numbers.are_sure_in(block, width):
+    _require_text(block)
+    if numbers.are_sure_in(block, width, options.delimiter):
         with contextlib.suppress(pa.ArrowInvalid):
             table, bad = _table(block, width, wanted, options, numbers)
             if all(map(_is_plain, table.columns)):
@@ -228,6 +238,18 @@ def read_by_arrow(
     if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
         columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
     return columns, bad
+
+
+def _require_text(block: bytes) -> None:
+    """Refuse bytes that are no text: Arrow looks at those of the wanted columns only, and loses a line that is no row for them.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        If there are some.
+    """
+    offsets = pa.py_buffer(np.array([0, len(block)], np.int64))
+    pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(block)]).validate(full=True)
 
 
 def _table(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
@@ -252,8 +274,10 @@ def _table(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions,
         ),
         pcsv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()) | known,
-            null_values=["", *numbers.missing],
+            # White space around a field does not belong to it, and Arrow looks at fields before it leaves that out.
+            null_values=["", *(text for text in numbers.missing if text == text.strip(SPACE))],
             strings_can_be_null=False,
+            check_utf8=False,
             include_columns=kept,
         ),
     )
