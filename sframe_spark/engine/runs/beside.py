@@ -64,7 +64,8 @@ class NewColumns:
             order = [numbers[id(node), column] for node, column in self.shown]
             root.splice(project(zip_columns(*everything, self.together), order))
             for node in self.computed:
-                if node is not self.together:
+                # What others made meanwhile stays: the columns together are those below then, and no view of them may stand there.
+                if node is not self.together and self.together.operator.is_source:
                     place = numbers[id(node), 0] - first
                     node.splice(project(self.together, range(place, place + node.facts.width)))
 

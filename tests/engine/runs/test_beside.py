@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.runs import beside
+from sframe_spark.engine.runs import beside, materialize
 from sframe_spark.engine.runs.beside import NEW_COLUMNS
 from sframe_spark.errors import LengthMismatchError, StorageError
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle.values import rows_equal
 
@@ -248,6 +249,33 @@ def test_threads_that_materialise_frames_of_one_column(frame: SFrame) -> None:
     expected = list(made()["i"] + made()["t"])
     assert all(list(each["d"]) == expected and each.is_materialized() for each in frames)
     assert list(frames[5]["e"]) == [5 * value for value in expected]
+
+
+@pytest.mark.parametrize("made", ["a column", "both columns", "a frame of both"])
+def test_columns_that_another_thread_makes_meanwhile(frame: SFrame, made: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look for new columns and their run: a view of all of them in the place of one that they are made of was a graph without an end."""
+    first, second = frame["i"] + frame["t"], frame["t"] * 2
+    expected = [list(frame["i"] + frame["t"]), list(frame["t"] * 2)]
+    result = SFrame({"t": frame["t"], "a": first, "b": second})
+    others: dict[str, list[Any]] = {
+        "a column": [second],
+        "both columns": [first, second],
+        "a frame of both": [frame.add_column(first).add_column(second)],
+    }
+    waiting, found = others[made], materialize.new_columns
+
+    def interrupted(root: PlannerNode) -> Any:
+        new = found(root)
+        while waiting:
+            thread = threading.Thread(target=waiting.pop().materialize)
+            thread.start()
+            thread.join()
+        return new
+
+    monkeypatch.setattr(materialize, "new_columns", interrupted)
+    result.materialize()
+    assert all(column.is_materialized() for column in (first, second)) and result.is_materialized()
+    assert [list(result["a"]), list(result["b"])] == [list(first), list(second)] == expected
 
 
 def test_explain_and_last_run_tell_it(frame: SFrame) -> None:
