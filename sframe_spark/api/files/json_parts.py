@@ -207,7 +207,8 @@ def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) 
     columns, line = attrs.evolve(known, rows=0), 1
     for number, (work, part) in enumerate(zip(works, done, strict=True)):
         line = line if work.places[0].start else 1
-        if part.failed:
+        # Where others found objects and this one values, or the other way round, no columns hold both.
+        if part.failed or (columns.has_objects, part.columns.has_objects) in ((True, False), (False, True)):
             done[number] = part = work.told(line, columns.has_objects)
         columns.add(part.columns)
         line += part.line_ends

@@ -68,6 +68,8 @@ LINES: dict[str, dict[str, str | bytes]] = {
     "a value among objects": {"t/a.json": lines(*ROWS, 5, *ROWS)},
     "an object among values": {"t/a.json": lines(*[None] * 60, *range(100), {"a": 1})},
     "both after missing ones": {"t/a.json": lines(*[None] * 200, *range(9), *[None] * 60, {"a": 1}, *[None] * 60, 7)},
+    "texts and objects after missing ones": {"t/a.json": lines(*[None] * 200, "x", *[None] * 60, {"a": 1}, *[None] * 60, "y")},
+    "objects and long ints after missing ones": {"t/a.json": lines(*[None] * 200, {"a": 1}, *[None] * 60, 2**70, *[None] * 60, {"a": 1})},
     "ints in one part, floats in others": {"t/a.json": lines(*[{"a": None}] * 60, *[{"a": 1}] * 60, *[{"a": 1.5}] * 60)},
     "an odd line": {"t/a.json": lines(*ROWS) + "{oh\n" + lines(*ROWS) + "{no\n"},
     "an odd line in the second of two": {"t/a.json": lines(*ROWS), "t/b.json": lines(*ROWS) + '{"a": 1\n'},
