@@ -51,15 +51,16 @@ class Bucket:
 
 
 class Requests(logging.Handler):
-    """Lines that the server logs: method and path of each request."""
+    """Lines that the server logs: method and path of each request about a bucket; rows of earlier tests are deleted when nobody holds them."""
 
-    def __init__(self) -> None:
+    def __init__(self, bucket: Bucket) -> None:
         super().__init__()
         self.lines: list[str] = []
+        self._path = bucket.uri.removeprefix("s3:/")
 
     def emit(self, record: logging.LogRecord) -> None:
         found = REQUEST.search(record.getMessage())
-        if found is not None:
+        if found is not None and found[0].partition(" ")[2].startswith(self._path):
             self.lines.append(found[0])
 
     def of_data(self) -> list[str]:
@@ -94,9 +95,9 @@ def bucket(server: str) -> Iterator[Bucket]:
 
 
 @pytest.fixture
-def requests() -> Iterator[Requests]:
-    """What is asked of the server from here on."""
-    found, log = Requests(), logging.getLogger("werkzeug")
+def requests(bucket: Bucket) -> Iterator[Requests]:
+    """What is asked of the server about the test's bucket from here on."""
+    found, log = Requests(bucket), logging.getLogger("werkzeug")
     log.addHandler(found)
     yield found
     log.removeHandler(found)
