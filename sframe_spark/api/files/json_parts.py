@@ -1,4 +1,4 @@
-"""JSON files elsewhere, read in parts at once: lines that start in some bytes of a file, or whole files.
+"""JSON files elsewhere, or that a cluster shares, read in parts at once: lines that start in some bytes of a file, or whole files.
 
 A line feed ends a line, whatever stands before it, so each part knows its lines. What it does not know is their numbers: a part with something
 wrong is read again by whoever knows what came before it, and tells.
@@ -15,7 +15,7 @@ from sframe_spark.api.files.json_columns import JsonColumns, JsonForm
 from sframe_spark.api.files.json_kinds import ColumnKinds
 from sframe_spark.api.files.json_values import JsonValues, opened_values, values_of
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import are_worth_parts, brought, parts_of, run_parts, whole_files
+from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, run_parts, whole_files
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
@@ -24,7 +24,7 @@ from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.files.places import DataFiles
-from sframe_spark.storage.files.streams import FileRange
+from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 
@@ -163,16 +163,15 @@ def _without_files(columns: JsonColumns) -> JsonColumns:
     return attrs.evolve(columns, partitions=(), numbers={})
 
 
-def are_split(files: DataFiles) -> bool:
-    """Whether files are read in parts: not those of this machine, nor few bytes."""
-    return are_worth_parts(whole_files(files.files))
-
-
-def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]]:
-    """A source of all rows of files elsewhere, and its names."""
-    whole = whole_files(files.files)
-    parts = parts_of(whole, has_lines=not columns.is_array and encoding in UTF_8)
-    first = next((found for file in files.files for found in values_of(file.path, columns.is_array, encoding, file.state)), None)
+def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
+    """A source of all rows, and its names; None where files are not read in parts."""
+    has_lines = not columns.is_array and encoding in UTF_8
+    placed = read_in_parts(files.files, has_lines, WatchedFiles(()).seen)
+    if placed is None:
+        return None
+    whole = whole_files(placed)
+    parts = parts_of(whole, has_lines)
+    first = next((found for file in placed for found in values_of(file.path, columns.is_array, encoding, file.state)), None)
     if first is None:
         return memory_source([], [], 0), []
     columns.learn(first)

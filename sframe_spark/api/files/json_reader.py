@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import text_encoding
 from sframe_spark.api.files.json_columns import COLUMN_NAME, JsonColumns, JsonForm
-from sframe_spark.api.files.json_parts import are_split, split_rows
+from sframe_spark.api.files.json_parts import split_rows
 from sframe_spark.api.files.json_values import JsonValues, values_of
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
@@ -44,7 +44,8 @@ def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNo
     files = resolve(url, str, in_place=True)
     with files.named_in_errors():
         columns = _nothing_known(files, orient == RECORDS)
-        return split_rows(files, columns, named) if are_split(files) else _Reader(files, named, columns).read()
+        found = split_rows(files, columns, named)
+        return _Reader(files, named, columns).read() if found is None else found
 
 
 def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:

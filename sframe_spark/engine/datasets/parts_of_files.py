@@ -1,12 +1,16 @@
-"""Parts of files that are read at once: by threads where Spark would work on this machine too, by Spark's tasks elsewhere."""
+"""Parts of files that are read at once: by Spark's tasks on a cluster, by threads here where the files are elsewhere."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+import attrs
+
 from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
-from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.engine.spark.probe import require_writable, why_not_in_tasks
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.node import PlannerNode
@@ -14,11 +18,14 @@ from sframe_spark.session.memory import work_memory
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.in_place import AT_A_TIME
 from sframe_spark.storage.files.places import DataFile
 from sframe_spark.storage.files.streams import FileRange, divided, packing_of
+from sframe_spark.visible import visible
 
 Result = TypeVar("Result")
+LOG = logging.getLogger("sframe_spark")
 
 # What a task reads at most, and at least where there is enough for all cores.
 MOST_BYTES, LEAST_BYTES = 64 << 20, 8 << 20
@@ -37,9 +44,41 @@ def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
     return [FileRange(file.path, file.state, number) for number, file in enumerate(files)]
 
 
-def are_worth_parts(files: Sequence[FileRange]) -> bool:
-    """Say whether files are read in parts: not those of this machine, nor few bytes."""
-    return any(file.state is not None for file in files) and not (len(files) <= FEW_FILES and _are_few_bytes(files))
+def read_in_parts(files: Sequence[DataFile], has_lines: bool, seen: Callable[[str], FileState]) -> Sequence[DataFile] | None:
+    """Return files with what is known of each, where they are read in parts; None where one reader goes from the first to the last.
+
+    Elsewhere these are all but few bytes. Of paths it is many bytes that a cluster's machines see as this one does.
+
+    Parameters
+    ----------
+    files
+        The files.
+    has_lines
+        Whether lines of a file that is not packed are found from any place on.
+    seen
+        Tells how a file of this machine was found.
+    """
+    if any(file.state is not None for file in files):
+        return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
+    if is_work_done_here():
+        return None
+    found = [attrs.evolve(file, state=seen(file.path)) for file in files]
+    whole = whole_files(found)
+    # A file that is packed, or an array, is one part: a task would take as long.
+    if _are_few_bytes(whole) or len(parts_of(whole, has_lines)) < 2:
+        return None
+    reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
+    if reason:
+        LOG.warning("%s: %d bytes are read by this process alone: %s", visible(files[0].origin), _bytes_in(whole), visible(reason))
+    return None if reason else found
+
+
+def _directory_of(file: DataFile) -> str:
+    """The directory of a file; of a partitioned table the one above all."""
+    directory = os.path.dirname(file.path)
+    for _ in file.partition:
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def parts_of(files: Sequence[FileRange], has_lines: bool) -> list[tuple[FileRange, ...]]:
@@ -52,7 +91,7 @@ def _are_few_bytes(files: Sequence[FileRange]) -> bool:
 
 
 def _bytes_in(files: Sequence[FileRange]) -> int:
-    """Return how many bytes files elsewhere have."""
+    """Return how many bytes files have, as far as that is known."""
     return sum(file.state.size for file in files if file.state is not None)
 
 

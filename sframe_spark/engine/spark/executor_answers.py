@@ -6,7 +6,7 @@ import importlib
 import json
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -83,6 +83,20 @@ def reading(file: str) -> Callable[[], str]:
     return read
 
 
+def looking(files: Sequence[str]) -> Callable[[], str]:
+    """A function that tells which files a process sees at some paths, by what tells one content from another (:class:`FileState`)."""
+    paths = list(files)
+
+    def look() -> str:
+        import hashlib
+        import os
+
+        found = [(status.st_size, status.st_mtime_ns, status.st_ino) for status in map(os.stat, paths)]
+        return hashlib.sha256(repr(found).encode()).hexdigest()
+
+    return look
+
+
 def writing(directory: str) -> Callable[[str], str]:
     """A function that writes a text into a new file of a directory, and gives the file's name."""
 
@@ -98,12 +112,12 @@ def writing(directory: str) -> Callable[[str], str]:
     return write
 
 
-def answering(file: str | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function of tasks that reads the end of a file, writes what it read into a file of a directory, and answers.
+def answering(read: Callable[[], str] | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function of tasks that looks at files, writes what it read into a file of a directory, and answers.
 
     It travels as a whole, where a function of a module would be imported: a worker without this package answers too.
     """
-    read, write = None if file is None else reading(file), None if directory is None else writing(directory)
+    write = None if directory is None else writing(directory)
     seconds = SECONDS_OF_A_TASK
 
     def found() -> dict[str, Any]:

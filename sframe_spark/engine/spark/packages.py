@@ -5,6 +5,8 @@ See docs/decisions/023-packages-of-executors.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sframe_spark.engine.spark.executor_answers import Answer, answering, this_host, versions
 from sframe_spark.engine.spark.package_archive import SENT_MODULES, write_archive
 from sframe_spark.engine.spark.spark_actions import run_spark
@@ -62,20 +64,20 @@ def ask_python_again(failure: str) -> None:
         require_python()
 
 
-def answers(file: str | None, directory: str | None) -> list[Answer]:
+def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
     """What executors find; those that lack nothing but this package are sent it, and asked again.
 
     Parameters
     ----------
-    file, directory
-        What tasks read, and where they write; None: nothing.
+    read, directory
+        What tasks look at, and where they write; None: nothing.
 
     Raises
     ------
     NotSharedError
         If they cannot answer.
     """
-    found = _asked(file, directory)
+    found = _asked(read, directory)
     if get_packages().archive is None and any(is_without_package(answer) for answer in found) and not any(map(difference, found)):
         handle = temporary_store().new_dataset()
         # Executors that come later fetch it too.
@@ -83,18 +85,18 @@ def answers(file: str | None, directory: str | None) -> list[Answer]:
         with telling("write the package into", handle.directory):
             archive = write_archive(handle.directory)
         ship(archive)
-        found = _asked(file, directory)
+        found = _asked(read, directory)
     return found
 
 
-def _asked(file: str | None, directory: str | None) -> list[Answer]:
+def _asked(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
     """What executors find: as many tasks as run at a time, each of which lasts until the others have started."""
     # Credentials, for one, that the user has just set.
     follow_user()
     session = get_session()
     tasks = default_parallelism(session)
     with interrupts_deferred():
-        frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(file, directory), "answer string")
+        frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(read, directory), "answer string")
     try:
         table = run_spark(frame.toArrow, "asking Spark's executors what they see")
     except ExecutionError as error:

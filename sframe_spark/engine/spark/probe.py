@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
-from sframe_spark.engine.spark.executor_answers import Answer, reading, this_host
+from sframe_spark.engine.spark.executor_answers import Answer, looking, reading, this_host
 from sframe_spark.engine.spark.messages import is_of_spark
 from sframe_spark.engine.spark.packages import answers, ask_python_again, require_same_versions
 from sframe_spark.engine.spark.spark_actions import run_spark
@@ -34,6 +34,7 @@ from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
 from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.visible import visible
 
 
 def require_writable(directory: str) -> None:
@@ -97,11 +98,54 @@ def _require_seen(file: str, above: str) -> None:
     if (above, "read") in get_reached():
         return
     with telling("read", file):
-        expected = reading(file)()
-    for answer in answers(file, None):
+        read = reading(file)
+        expected = read()
+    for answer in answers(read, None):
         _check(answer, expected, above)
     get_packages().asked = True
     get_reached().add((above, "read"))
+
+
+def why_not_in_tasks(files: Mapping[str, str]) -> str:
+    """Return why tasks cannot do what this process can: read files of others, and write rows that it sees; empty: they can.
+
+    A directory that one of Spark's processes does not see as this one does is not asked about again.
+
+    Parameters
+    ----------
+    files
+        One file of each directory; others in it are taken to be there too, and compared by whoever reads them.
+    """
+    reached = get_reached()
+    others = [directory for directory in files if (directory, "not seen") in reached]
+    if others:
+        return f"Spark's executors do not see all that this process sees in {others[0]}"
+    new = [directory for directory in files if (directory, "seen") not in reached]
+    try:
+        handle = temporary_store().new_dataset()
+        with contextlib.ExitStack() as stack:
+            stack.callback(handle.discard)
+            require_writable(handle.directory)
+        if new:
+            _require_same([files[directory] for directory in new])
+    except StorageError as error:
+        reached.update((directory, "not seen") for directory in new)
+        return str(error)
+    reached.update((directory, "seen") for directory in new)
+    return ""
+
+
+def _require_same(files: list[str]) -> None:
+    """Let Spark's executors look at files, which must be those that this process sees, and run the same packages."""
+    look = looking(files)
+    with telling("read", files[0]):
+        expected = look()
+    for answer in answers(look, None):
+        require_same_versions(answer)
+        if answer.content != expected:
+            seen = "sees other files there" if answer.content else f"does not see them ({answer.trouble})"
+            raise NotSharedError(f"Spark's executor on {answer.executor} {seen}, of which {visible(files[0])} is one here on {this_host()}")
+    get_packages().asked = True
 
 
 @contextlib.contextmanager
@@ -140,8 +184,9 @@ def _exchange(place: str, above: str) -> None:
     token, file = uuid.uuid4().hex, join(place, "driver.parquet")
     with telling("write", file):
         pq.write_table(pa.table({"token": [token]}), file)
-    expected = reading(file)()
-    for answer in answers(file, place):
+    read = reading(file)
+    expected = read()
+    for answer in answers(read, place):
         _check(answer, expected, above)
         if answer.written and not _holds(join(place, answer.written), answer.content):
             raise _not_shared(f"a file that Spark's executor on {answer.executor} wrote there is not seen by {this_host()}", above)

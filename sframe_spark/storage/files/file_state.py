@@ -73,10 +73,20 @@ def unchanged(location: str, before: FileState | None) -> FileState:
     """
     with telling("read", location):
         state = file_state(location, may_be_link=True)
-    # Links and rights, of which the time of any change tells, may be others.
-    if before is not None and state[:3] != before[:3]:
-        raise StorageError(f"{location} was changed while it was read: read it again when nobody writes it, or read a copy")
+    if before is not None and not is_same(state, before):
+        raise changed_meanwhile(location)
     return state
+
+
+def is_same(state: FileState, before: FileState) -> bool:
+    """Say whether a file of somebody else's is one with its content of before: links and rights, of which the last time tells, may be others."""
+    return state[:3] == before[:3]
+
+
+def changed_meanwhile(location: str, host: str = "") -> StorageError:
+    """Return the error of a file that is another one by now, or, where others read it too, on the machine that reads it."""
+    other = f", or is another file on {host}" if host else ""
+    return StorageError(f"{location} was changed while it was read{other}: read it again when nobody writes it, or read a copy")
 
 
 @attrs.frozen

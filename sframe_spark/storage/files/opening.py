@@ -137,13 +137,13 @@ class BytesOfGroup:
 Check = Callable[[int, BytesOfGroup], None]
 
 
-class FileElsewhere(io.RawIOBase):
-    """A file elsewhere of known length, read from any place in it.
+class SizedFile(io.RawIOBase):
+    """A file of known length, read from any place in it.
 
     Parameters
     ----------
     uri
-        Where it is.
+        Where it is: its path or URI.
     size
         Its length.
     """
@@ -184,7 +184,7 @@ class FileElsewhere(io.RawIOBase):
         """Return all bytes between two places, of which there are some."""
 
 
-class RangedFile(FileElsewhere):
+class RangedFile(SizedFile):
     """A file elsewhere; see :func:`open_ranges`."""
 
     def __init__(

@@ -10,12 +10,13 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.files.file_state import FileState, file_state
 
 # Opening a named pipe would otherwise wait for someone to write into it.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FOLLOWS_NONE = getattr(os, "O_NOFOLLOW", 0)
 _FOLLOWS = not hasattr(os, "O_NOFOLLOW")
 
 
-def open_regular(location: str) -> tuple[int, os.stat_result]:
-    """Open a regular file, not what a link points to, and say how it is; who calls closes the descriptor.
+def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat_result]:
+    """Open a regular file, not what a link points to unless that is said, and say how it is; who calls closes the descriptor.
 
     Raises
     ------
@@ -24,10 +25,10 @@ def open_regular(location: str) -> tuple[int, os.stat_result]:
     OSError
         As the system says, where there is none or it cannot be opened.
     """
-    if _FOLLOWS:
+    if _FOLLOWS and not may_be_link:
         file_state(location, may_be_link=False)
     try:
-        descriptor = os.open(location, _FLAGS)
+        descriptor = os.open(location, _FLAGS if may_be_link else _FLAGS | _FOLLOWS_NONE)
     except OSError as error:
         if error.errno == errno.ELOOP and os.path.islink(location):
             raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy") from error

@@ -1,7 +1,9 @@
-"""The bytes of files of others as streams, from any place on; elsewhere all that come are those of the file that was found."""
+"""The bytes of files of others as streams, from any place on; where it is known which file was found, all that come are those of that one."""
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,10 +11,13 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.files.file_state import FileState, unchanged
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_state import FileState, changed_meanwhile, is_same, unchanged
 from sframe_spark.storage.files.in_place import require_still
 from sframe_spark.storage.files.objects import read_range
-from sframe_spark.storage.files.opening import FileElsewhere
+from sframe_spark.storage.files.opening import SizedFile
+from sframe_spark.storage.files.regular import open_regular
 from sframe_spark.visible import visible
 
 # What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
@@ -23,7 +28,7 @@ MOST_TOGETHER = 100
 BEHIND_BYTES = 64 << 10
 
 
-class BytesElsewhere(FileElsewhere):
+class BytesElsewhere(SizedFile):
     """A file elsewhere, of which each reading is one request, and another that tells whether the file is still the one that was found.
 
     Parameters
@@ -55,6 +60,63 @@ class BytesElsewhere(FileElsewhere):
         return content
 
 
+class BytesHere(SizedFile):
+    """A file at a path, of which each reading makes sure that it is the one that was found, perhaps by another machine that has the same directory.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    state
+        The file as it was found.
+
+    Raises
+    ------
+    StorageError
+        If it is another file, or cannot be opened.
+    """
+
+    def __init__(self, path: str, state: FileState) -> None:
+        super().__init__(path, state.size)
+        self._state = state
+        with telling("read", path):
+            descriptor, _ = open_regular(path, may_be_link=True)
+            self._file = os.fdopen(descriptor, "rb", buffering=0)
+        self._require_still()
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    def _found(self, start: int, stop: int) -> bytes:
+        """Return all bytes between two places.
+
+        Raises
+        ------
+        StorageError
+            If they cannot be read, or are those of a later file.
+        """
+        parts: list[bytes] = []
+        with telling("read", self._uri):
+            self._file.seek(start)
+            # A system may give less than there is, as network file systems do.
+            while start < stop and (part := self._file.read(stop - start)):
+                parts.append(part)
+                start += len(part)
+        self._require_still()
+        if start < stop:
+            raise changed_meanwhile(self._uri, platform.node())
+        return b"".join(parts)
+
+    def _require_still(self) -> None:
+        with telling("read", self._uri):
+            status = os.fstat(self._file.fileno())
+        if not is_same(FileState.of(status), self._state):
+            raise changed_meanwhile(self._uri, platform.node())
+
+
 def packing_of(path: str) -> str | None:
     """Return how a file is packed, as its name tells; None where it is not.
 
@@ -78,13 +140,17 @@ def open_bytes(path: str, state: FileState | None, start: int) -> Any:
     path
         Its path or URI.
     state
-        What was found elsewhere; None of a file of this machine.
+        What was found, with which each reading compares it; None of a file of this machine that somebody else watches.
     start
         The place.
     """
-    stream = pa.OSFile(path) if state is None else BytesElsewhere(path, state)
+    stream = pa.OSFile(path) if state is None else _compared(path, state)
     stream.seek(start)
     return stream
+
+
+def _compared(path: str, state: FileState) -> SizedFile:
+    return BytesElsewhere(path, state) if is_elsewhere(path) else BytesHere(path, state)
 
 
 def open_unpacked(path: str, state: FileState | None) -> Any:
@@ -92,7 +158,7 @@ def open_unpacked(path: str, state: FileState | None) -> Any:
     if state is None:
         return pa.input_stream(path, compression="detect")
     packing = packing_of(path)
-    stream = BytesElsewhere(path, state)
+    stream = _compared(path, state)
     if packing is None:
         return stream
     return pa.CompressedInputStream(pa.BufferedInputStream(pa.PythonFile(stream, mode="r"), PACKED_BYTES), packing)
@@ -214,12 +280,12 @@ class WatchedFiles:
 
     Parameters
     ----------
-    elsewhere
-        Files that are read where they are, as they were found: each reading compares by itself.
+    compared
+        Files with what was found of them: each reading of these compares by itself.
     """
 
-    def __init__(self, elsewhere: Iterable[tuple[str, FileState | None]]) -> None:
-        self._elsewhere = {path: state for path, state in elsewhere if state is not None}
+    def __init__(self, compared: Iterable[tuple[str, FileState | None]]) -> None:
+        self._compared = {path: state for path, state in compared if state is not None}
         self._seen: dict[str, FileState] = {}
 
     def require_unchanged(self, path: str) -> None:
@@ -230,5 +296,16 @@ class WatchedFiles:
         StorageError
             If it was changed since.
         """
-        if path not in self._elsewhere:
+        if path not in self._compared:
             self._seen[path] = unchanged(path, self._seen.get(path))
+
+    def seen(self, path: str) -> FileState:
+        """Return a file of this machine as it was when it was asked for first.
+
+        Raises
+        ------
+        StorageError
+            If it was changed since.
+        """
+        self.require_unchanged(path)
+        return self._seen[path]

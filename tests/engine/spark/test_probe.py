@@ -28,7 +28,7 @@ OPTION = r"config\.temporary_directory.*SFRAME_SPARK_TMP"
 
 def asked(file: Path, directory: Path | None) -> Answer:
     """What a task in this process answers."""
-    batches = answering(str(file), None if directory is None else str(directory))(iter([pa.RecordBatch.from_pydict({"id": [0]})]))
+    batches = answering(reading(str(file)), None if directory is None else str(directory))(iter([pa.RecordBatch.from_pydict({"id": [0]})]))
     return Answer.of_text(next(batches).column(0)[0].as_py())
 
 
@@ -61,7 +61,7 @@ def test_a_worker_without_the_package_answers(tmp_path: Path) -> None:
 
     file, function = tmp_path / "file", tmp_path / "function"
     file.write_text("text")
-    function.write_bytes(cloudpickle.dumps(answering(str(file), str(tmp_path))))
+    function.write_bytes(cloudpickle.dumps(answering(reading(str(file)), str(tmp_path))))
     done = subprocess.run([sys.executable, "-c", WITHOUT_PACKAGE, str(function)], capture_output=True, text=True, timeout=60, check=True)
     found = Answer.of_text(done.stdout)
     assert found.package is None and found.content == reading(str(file))()
@@ -114,9 +114,8 @@ def test_a_local_spark_is_never_asked(everything_on_spark: None, monkeypatch: py
 @pytest.mark.spark
 def test_a_cluster_is_asked_once_for_each_directory(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     places: list[str] = []
-    answers = probe.answers
     monkeypatch.setattr(probe, "is_one_process", lambda session: False)
-    monkeypatch.setattr(probe, "answers", lambda file, directory: places.append(file) or answers(file, directory))
+    monkeypatch.setattr(probe, "reading", lambda file: places.append(file) or reading(file))
     get_reached().clear()
     frame = SFrame({"n": range(1_000)})
     try:

@@ -12,7 +12,7 @@ from sframe_spark.api.files.csv.arrow import NO_NUMBERS
 from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.api.files.csv.lines import FIRST_BYTES, TextBlock
 from sframe_spark.api.files.csv.options import CsvRequest, hinted_types
-from sframe_spark.api.files.csv.split import are_split, split_rows
+from sframe_spark.api.files.csv.split import split_rows
 from sframe_spark.api.files.csv.types import CsvForm
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import keep_runs
@@ -33,7 +33,8 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     """Rows of CSV files as a source; each column gets the narrowest type that all its values have.
 
     Few rows stay in memory; otherwise blocks of the file go to segments one after the other, so that a file may be
-    larger than memory, and large files elsewhere are read in parts, by threads or tasks. Lines that are no rows are left
+    larger than memory, and large files elsewhere, or that a cluster shares, are read
+    in parts, by threads or tasks. Lines that are no rows are left
     out and logged.
 
     Parameters
@@ -83,7 +84,9 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
         files.read_names(request.usecols)
         hints = hinted_types(request.column_type_hints, files.wanted_names)
         files.hinted = [hints.get(name) for name in files.wanted_names]
-        node = split_rows(files) if are_split(files) else _Reader(files, request.rows_to_infer).read()
+        node = split_rows(files)
+        if node is None:
+            node = _Reader(files, request.rows_to_infer).read()
         if files.order != list(range(len(node.schema))):
             node = project(node, files.order)
     if request.verbose:

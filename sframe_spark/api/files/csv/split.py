@@ -1,4 +1,4 @@
-"""Large CSV files elsewhere, read in parts at once: rows are those that one reader finds who goes from line to line.
+"""Large CSV files elsewhere, or that a cluster shares, read in parts at once: rows are those that one reader finds who goes from line to line.
 
 Each part says where its first line starts, and where the next line after its last one does. A part that began elsewhere than the one before it
 ends is read again from there: it began amid a field in quotes that has ends of lines in it.
@@ -17,7 +17,7 @@ from sframe_spark.api.files.csv.types import CsvForm, wider
 from sframe_spark.api.files.csv.works import CsvPart, CsvPlan, CsvWork
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import are_worth_parts, brought, parts_of, run_parts, whole_files
+from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, run_parts, whole_files
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -34,20 +34,22 @@ class _OtherFormsError(Exception):
         self.parts, self.forms = parts, forms
 
 
-def are_split(files: CsvFiles) -> bool:
-    """Whether files are read in parts: not those of this machine, nor few bytes, nor where rows are counted from the first on."""
-    return bool(files.names) and files.options.nrows is None and are_worth_parts(whole_files(files.files))
-
-
-def split_rows(files: CsvFiles) -> PlannerNode:
-    """A source of all rows of files elsewhere, with the types that all their fields have."""
+def split_rows(files: CsvFiles) -> PlannerNode | None:
+    """A source of all rows, with the types that all their fields have; None where files are not read in parts, or rows are counted."""
+    has_lines = files.options.encoding in UTF_8
+    if not files.names or files.options.nrows is not None:
+        return None
+    placed = read_in_parts(files.files, has_lines, files.watched.seen)
+    if placed is None:
+        return None
+    files.files = placed
     forms: list[CsvForm | None] = [None] * len(files.hinted)
     for block in files.blocks():
         files.learn(forms, block)
         if block.rows:
             break
     whole = whole_files(files.files)
-    parts = parts_of(whole, has_lines=files.options.encoding in UTF_8)
+    parts = parts_of(whole, has_lines)
     while True:
         try:
             return _written(files, whole, parts, forms)

@@ -1,0 +1,245 @@
+"""CSV and JSON files at paths that a cluster shares, read in parts by works that are sent: all is as where one reader goes from line to line."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from sframe_spark import SFrame
+from sframe_spark.api.files import json_values
+from sframe_spark.api.files.csv import lines as csv_lines
+from sframe_spark.engine.datasets import parts_of_files
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.files import streams
+from tests.api.files.csv.test_csv_blocks import OPTIONS, TEXTS
+from tests.examples import examples
+from tests.storage.remote.test_csv_in_parts import NUMBERS, WRITTEN
+from tests.storage.remote.test_csv_in_parts import told as told_of_csv
+from tests.storage.remote.test_json_in_parts import ARRAYS, LINES, PIECES, ROWS
+from tests.storage.remote.test_json_in_parts import told as told_of_json
+
+
+@attrs.define
+class Tasks:
+    """A cluster's tasks, one after the other: what they are sent and give is pickled.
+
+    Parameters
+    ----------
+    begin
+        What happens before they run.
+    number
+        How many were run.
+    """
+
+    begin: Callable[[], Any] = list
+    number: int = 0
+
+    def at_a_time(self) -> int:
+        return 2
+
+    def run(self, works: Sequence[Callable[[], Any]], _: str) -> list[Any]:
+        self.begin()
+        self.number += len(works)
+        return [pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(work))())) for work in works]
+
+
+@contextlib.contextmanager
+def on_a_cluster(size: int = 60, block: int = 48, behind: int = 16) -> Iterator[Tasks]:
+    """Files are read by tasks of a cluster that shares all directories, in parts of so many bytes, read by blocks of so many."""
+    tasks = Tasks()
+    constants = {"FEW_BYTES": 0, "FEW_FILES": 0, "LEAST_BYTES": size, "MOST_BYTES": size, "SHORT_BYTES": 0}
+    functions = {
+        "is_work_done_here": lambda: False,
+        "SparkTasks": lambda: tasks,
+        "why_not_in_tasks": lambda _: "",
+        "require_writable": lambda _: None,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**constants, **functions}.items():
+            patch.setattr(parts_of_files, name, value)
+        for module in (csv_lines, json_values):
+            patch.setattr(module, "BLOCK_BYTES", block)
+        for module in (csv_lines, streams):
+            patch.setattr(module, "BEHIND_BYTES", behind)
+        yield tasks
+
+
+def write(root: Path, files: dict[str, str | bytes]) -> None:
+    for name, content in files.items():
+        place = root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("size", [60, 411])
+def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int) -> None:
+    written, options = WRITTEN[kind]
+    write(tmp_path, written)
+    with on_a_cluster(size):
+        in_parts = told_of_csv(f"{tmp_path}/t", **options)
+    assert in_parts == told_of_csv(f"{tmp_path}/t", **options)
+
+
+@pytest.mark.parametrize("size", [50, 700])
+@pytest.mark.parametrize("kind", [*LINES, *ARRAYS])
+def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int) -> None:
+    written = {**LINES, **ARRAYS}[kind]
+    write(tmp_path, written)
+    orient = "records" if kind in ARRAYS else "lines"
+    for place in ("t", next(iter(written))):
+        with on_a_cluster(size, block=300):
+            in_parts = told_of_json(f"{tmp_path}/{place}", orient=orient)
+        assert in_parts == told_of_json(f"{tmp_path}/{place}", orient=orient)
+
+
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(TEXTS, min_size=1, max_size=8).map("".join), OPTIONS, st.integers(3, 60), st.integers(9, 60), st.sampled_from([1, 9, 1 << 16]))
+@example('a\n"\n\n"\n"\n\n\n\n\n"\n1\n', csv_lines.CsvOptions(), 3, 48, 1)
+def test_where_parts_of_csv_begin_makes_no_difference(tmp_path: Path, text: str, options: Any, size: int, block: int, behind: int) -> None:
+    write(tmp_path, {"t.csv": text})
+    given = {**attrs.asdict(options), "nrows": None}
+    with on_a_cluster(size, block, behind):
+        in_parts = told_of_csv(f"{tmp_path}/t.csv", **given)
+    assert in_parts == told_of_csv(f"{tmp_path}/t.csv", **given)
+
+
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(4, 60), st.integers(1, 40), st.integers(1, 40))
+def test_where_parts_of_json_begin_makes_no_difference(tmp_path: Path, text: str, size: int, block: int, behind: int) -> None:
+    write(tmp_path, {"t.json": text})
+    with on_a_cluster(size, block, behind):
+        in_parts = told_of_json(f"{tmp_path}/t.json", orient="lines")
+    assert in_parts == told_of_json(f"{tmp_path}/t.json", orient="lines")
+
+
+def lines(count: int) -> str:
+    return "".join(json.dumps(row) + "\n" for row in ROWS * count)
+
+
+def test_many_bytes_are_tasks_and_what_is_one_part_is_not(tmp_path: Path) -> None:
+    """The test of the tests above."""
+    packed = gzip.compress(("a,b,c\n" + NUMBERS).encode())
+    write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS, "a.csv.gz": packed, "t/a.csv.gz": packed, "t/b.csv.gz": packed})
+    write(tmp_path, {"a.json": lines(2), "b.json": json.dumps(ROWS), "empty.csv": ""})
+    expected = {"a.csv": True, "a.csv.gz": False, "t": True, "a.json": True, "b.json": False, "empty.csv": False}
+    for name, is_tasks in expected.items():
+        with on_a_cluster() as tasks:
+            orient = "records" if name.startswith("b") else "lines"
+            place = str(tmp_path / name)
+            _ = SFrame.read_json(place, orient=orient) if name.endswith("json") else SFrame.read_csv(place, verbose=False)
+        assert (tasks.number > 1) == is_tasks, name
+        assert tasks.number > 10 or name == "t" or not is_tasks
+    with on_a_cluster() as tasks:
+        assert len(SFrame.read_csv(str(tmp_path / "a.csv"), nrows=5, verbose=False)) == 5
+        assert tasks.number == 0
+
+
+def test_few_bytes_are_read_by_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
+    with on_a_cluster() as tasks:
+        monkeypatch.setattr(parts_of_files, "FEW_BYTES", 1 << 20)
+        assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
+    assert tasks.number == 0
+
+
+def test_what_tasks_do_not_see_is_read_by_the_driver_and_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, {f"t/k={key}/{name}.csv": "a,b,c\n" + NUMBERS for key in "xy" for name in "ab"})
+    asked: list[dict[str, str]] = []
+    with on_a_cluster() as tasks:
+        monkeypatch.setattr(parts_of_files, "why_not_in_tasks", lambda files: asked.append(dict(files)) or "node-1 does not see them")
+        assert len(SFrame.read_csv(str(tmp_path / "t"), verbose=False)) == 240
+    assert tasks.number == 0
+    # Directories of one table are one.
+    assert [list(files) for files in asked] == [[str(tmp_path / "t")]]
+    assert "are read by this process alone: node-1 does not see them" in caplog.text
+
+
+def rewritten(file: Path) -> None:
+    file.write_text("a,b,c\n" + NUMBERS.replace("text", "TEXT"))
+
+
+def replaced(file: Path) -> None:
+    """By one of the same length and time."""
+    status = file.stat()
+    other = file.with_name("other")
+    rewritten(other)
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(file)
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, 300)
+
+
+def longer(file: Path) -> None:
+    with file.open("a") as stream:
+        stream.write("1,2,3\n")
+
+
+def removed(file: Path) -> None:
+    file.unlink()
+
+
+@pytest.mark.parametrize("change", [rewritten, replaced, cut, longer, removed])
+@pytest.mark.parametrize("reading", [1, 2, 3, 7, 12])
+def test_a_file_that_changes_is_told_and_never_mixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int
+) -> None:
+    write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS})
+    os.utime(tmp_path / "b.csv", ns=(10**18, 10**18))
+    original, seen = streams.BytesHere._found, []
+
+    def changing(stream: streams.BytesHere, start: int, stop: int) -> bytes:
+        seen.append(start)
+        if len(seen) == reading:
+            change(tmp_path / "b.csv")
+        return original(stream, start, stop)
+
+    with on_a_cluster():
+        monkeypatch.setattr(streams.BytesHere, "_found", changing)
+        with pytest.raises(StorageError, match=r"b\.csv"):
+            SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)
+    assert len(seen) >= reading
+
+
+@pytest.mark.parametrize("change", [rewritten, replaced, cut, longer, removed])
+def test_a_file_that_changes_before_its_first_block_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]) -> None:
+    """Between the header, which the driver reads, and the works."""
+    write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS})
+    os.utime(tmp_path / "b.csv", ns=(10**18, 10**18))
+    with on_a_cluster():
+        monkeypatch.setattr(parts_of_files, "why_not_in_tasks", lambda _: change(tmp_path / "b.csv") or "")
+        with pytest.raises(StorageError, match=r"b\.csv"):
+            SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)
+
+
+def test_another_file_at_the_path_of_a_task_is_refused(tmp_path: Path) -> None:
+    """With its length and time, as where copies were made on each machine: its number tells."""
+    write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS})
+    with on_a_cluster() as tasks:
+        tasks.begin = lambda: replaced(tmp_path / "b.csv")
+        with pytest.raises(StorageError, match=r"b\.csv was changed while it was read, or is another file on .*: read it again"):
+            SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)
+
+
+def test_links_are_followed_and_other_rights_are_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"real/b.csv": "a,b,c\n" + NUMBERS})
+    (tmp_path / "b.csv").symlink_to("real/b.csv")
+    with on_a_cluster() as tasks:
+        monkeypatch.setattr(parts_of_files, "why_not_in_tasks", lambda _: (tmp_path / "b.csv").chmod(0o600) or "")
+        assert len(SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)) == 60
+    assert tasks.number > 10
