@@ -1,0 +1,99 @@
+"""CSV and JSON files in a directory of all machines are read by tasks; in one that a machine does not see, by the driver, with the same rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.machine import PROJECT, StandaloneCluster, spark_environment, standalone_cluster
+from tests.cluster.test_cluster import DRIVER, SECONDS, needs_namespaces
+
+ROWS = 6_000
+PROGRAM = """
+import json, logging, sys
+from pyspark.sql import SparkSession
+from sframe_spark import SFrame, config
+from sframe_spark.engine.datasets import parts_of_files
+from sframe_spark.engine.segments.range_workers import SparkTasks
+from sframe_spark.errors import StorageError
+url, settings, place, tmp, rows, expected = json.loads(sys.argv[1])
+builder = SparkSession.builder.master(url)
+for key, value in settings.items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+config.temporary_directory, config.small_rows, config.single_task_rows = tmp, 0, 0
+# Few bytes are many parts.
+parts_of_files.FEW_BYTES = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
+parts_of_files.LEAST_BYTES, parts_of_files.MOST_BYTES = 5_000, 10_000
+parts, run = {}, SparkTasks.run
+
+def counted(self, works, description, tasks=()):
+    parts[description] = len(works)
+    return run(self, works, description, tasks)
+
+SparkTasks.run = counted
+told = []
+logging.getLogger("sframe_spark").addHandler(logging.Handler())
+logging.getLogger("sframe_spark").handlers[-1].emit = lambda record: told.append(record.getMessage())
+if expected == "unasked":
+    # As if the machine that does not see them had come later.
+    parts_of_files.why_not_in_tasks = lambda files: ""
+
+def read(kind):
+    if kind == "csv":
+        return SFrame.read_csv(place + "/odd.csv", verbose=False)
+    return SFrame.read_json(place + "/odd.json", orient="lines")
+
+for kind, texts in (("csv", ["a\\n%d,b" % n for n in range(rows)]), ("json", ["text %d" % n for n in range(rows)])):
+    try:
+        frame = read(kind)
+        assert list(frame["n"].apply(lambda n: n + 1, dtype=int)) == list(range(1, rows + 1))
+        assert list(frame["t"]) == texts
+    except StorageError as error:
+        assert expected == "unasked" and "/odd." + kind in str(error), error
+alone = [text for text in told if "are read by this process alone" in text]
+if expected == "tasks":
+    assert parts["reading CSV files"] > 5 and parts["reading JSON files"] > 5 and not alone, (parts, alone)
+    try:
+        SFrame.read_csv(place + "/bad.csv", verbose=False, error_bad_lines=True)
+    except StorageError as error:
+        assert "/bad.csv: line 'no row' has another number of fields than 2" in str(error), error
+    found, left_out = SFrame.read_csv_with_errors(place + "/bad.csv", verbose=False)
+    assert len(found) == 2 * rows and list(left_out[place + "/bad.csv"]) == ["no row"]
+if expected == "driver":
+    assert not any(name.startswith("reading") for name in parts), parts
+    assert len(alone) == 2 and "does not see" in alone[0] and place in alone[0], alone
+spark.stop()
+print("all right")
+"""
+
+
+def run_program(cluster: StandaloneCluster, *arguments: Any) -> None:
+    """Run the program and look whether it ended well."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps([cluster.url, DRIVER, *arguments])]
+    done = subprocess.run(command, cwd=PROJECT, env=spark_environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.stdout.endswith("all right\n"), done.stdout[-2000:] + done.stderr[-6000:]
+
+
+@needs_namespaces
+@pytest.mark.spark
+def test_who_reads_files_of_a_directory_that_all_machines_see_or_not(tmp_path: Path) -> None:
+    data, tmp = tmp_path / "data", tmp_path / "tmp"
+    for place in (data, tmp):
+        place.mkdir()
+    rows = "".join(f'{n},"a\n{n},b"\n' for n in range(ROWS))
+    (data / "odd.csv").write_text("n,t\n" + rows)
+    (data / "bad.csv").write_text("n,t\n" + rows + "no row\n" + rows)
+    (data / "odd.json").write_text("".join(json.dumps({"n": n, "t": f"text {n}"}) + "\n" for n in range(ROWS)))
+    with standalone_cluster(tmp_path, data, [True, True]) as cluster:
+        run_program(cluster, str(data), str(tmp), ROWS, "tasks")
+        cluster.end_first_worker()
+        cluster.start_workers([False])
+        run_program(cluster, str(data), str(tmp), ROWS, "driver")
+        run_program(cluster, str(data), str(tmp), ROWS, "unasked")
