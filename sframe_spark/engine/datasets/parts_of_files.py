@@ -1,4 +1,4 @@
-"""Parts of files that are read at once: by Spark's tasks on a cluster, by threads here where the files are elsewhere."""
+"""Parts of files that are read at once: by Spark's tasks on a cluster, by threads where Spark would work on this machine too."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import TypeVar
 
 import attrs
 
+from sframe_spark.engine.segments.kept_rows import room_to_keep
 from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.spark.probe import require_writable, why_not_in_tasks
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.memory import work_memory
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.threads import in_threads
-from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.in_place import AT_A_TIME
 from sframe_spark.storage.files.places import DataFile
@@ -37,6 +40,8 @@ THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
 SHORT_BYTES = 1 << 20
 # So little is read by the driver: few files one after the other, into memory if there are few rows.
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
+# Threads read the first block, in which the types were found, once more; tasks are asked what they see first, and start their Python.
+FEW_BYTES_HERE, FEW_BYTES_SHARED = 64 << 20, 256 << 20
 
 
 def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
@@ -44,10 +49,10 @@ def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
     return [FileRange(file.path, file.state, number) for number, file in enumerate(files)]
 
 
-def read_in_parts(files: Sequence[DataFile], has_lines: bool, seen: Callable[[str], FileState]) -> Sequence[DataFile] | None:
+def read_in_parts(files: Sequence[DataFile], has_lines: bool, seen: Callable[[str], FileState], by_threads: bool) -> Sequence[DataFile] | None:
     """Return files with what is known of each, where they are read in parts; None where one reader goes from the first to the last.
 
-    Elsewhere these are all but few bytes. Of paths it is many bytes that a cluster's machines see as this one does.
+    Elsewhere these are all but few bytes. Of paths it is many bytes that threads read, or a cluster's machines that see what this one does.
 
     Parameters
     ----------
@@ -57,17 +62,20 @@ def read_in_parts(files: Sequence[DataFile], has_lines: bool, seen: Callable[[st
         Whether lines of a file that is not packed are found from any place on.
     seen
         Tells how a file of this machine was found.
+    by_threads
+        Whether several threads read files of this machine sooner than one.
     """
     if any(file.state is not None for file in files):
         return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
-    if is_work_done_here():
+    is_here = is_work_done_here()
+    if is_here and not (by_threads and Threads().at_a_time() > 1):
         return None
     found = [attrs.evolve(file, state=seen(file.path)) for file in files]
     whole = whole_files(found)
     # A file that is packed, or an array, is one part: a task would take as long.
-    if _are_few_bytes(whole) or len(parts_of(whole, has_lines)) < 2:
+    if _bytes_in(whole) <= (FEW_BYTES_HERE if is_here else FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
         return None
-    reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
+    reason = "" if is_here else why_not_in_tasks({_directory_of(file): file.path for file in found})
     if reason:
         LOG.warning("%s: %d bytes are read by this process alone: %s", visible(files[0].origin), _bytes_in(whole), visible(reason))
     return None if reason else found
@@ -116,6 +124,15 @@ def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange],
     return SparkTasks().run(works, description)
 
 
+def room_for_rows(files: Sequence[FileRange]) -> Room | None:
+    """Return room for the rows of files here, where threads of this process make them and no Spark is to read them; None: they are written."""
+    return room_to_keep() if _are_here(files) and is_work_done_here() and not is_spark_wanted() else None
+
+
+def _are_here(files: Sequence[FileRange]) -> bool:
+    return not any(is_elsewhere(file.path) for file in files)
+
+
 def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
     """Return a source of the rows that parts of files had; few are in memory, so that Spark needs no directory to see them."""
     rows = source_of(node).row_count
@@ -125,7 +142,8 @@ def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
 
 
 def _threads(files: Sequence[FileRange]) -> int:
-    """How many threads read at a time: more than there are cores, as each waits for a store as long as it works."""
-    if _are_short(files):
-        return AT_A_TIME
-    return max(1, min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), work_memory() // BYTES_OF_THREAD))
+    """Return how many threads read at a time: elsewhere more than there are cores, as each waits for a store as long as it works."""
+    most_in_memory = max(1, work_memory() // BYTES_OF_THREAD)
+    if _are_here(files):
+        return min(Threads().at_a_time(), most_in_memory)
+    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), most_in_memory)

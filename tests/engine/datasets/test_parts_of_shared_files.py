@@ -7,7 +7,9 @@ import gzip
 import json
 import os
 import pickle
+import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sframe_spark import SFrame
+from sframe_spark import SFrame, config
 from sframe_spark.api.files import json_values
 from sframe_spark.api.files.csv import lines as csv_lines
+from sframe_spark.api.files.csv import works
 from sframe_spark.engine.datasets import parts_of_files
+from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.errors import StorageError
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.plugin import node_of
 from sframe_spark.storage.files import streams
 from tests.api.files.csv.test_csv_blocks import OPTIONS, TEXTS
 from tests.examples import examples
@@ -58,21 +64,60 @@ class Tasks:
 def on_a_cluster(size: int = 60, block: int = 48, behind: int = 16) -> Iterator[Tasks]:
     """Files are read by tasks of a cluster that shares all directories, in parts of so many bytes, read by blocks of so many."""
     tasks = Tasks()
-    constants = {"FEW_BYTES": 0, "FEW_FILES": 0, "LEAST_BYTES": size, "MOST_BYTES": size, "SHORT_BYTES": 0}
     functions = {
         "is_work_done_here": lambda: False,
         "SparkTasks": lambda: tasks,
         "why_not_in_tasks": lambda _: "",
         "require_writable": lambda _: None,
     }
+    with short_parts(size, block, behind) as patch:
+        for name, value in functions.items():
+            patch.setattr(parts_of_files, name, value)
+        yield tasks
+
+
+@contextlib.contextmanager
+def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPatch]:
+    """Files of all lengths are read in parts of so many bytes."""
+    constants = {
+        "FEW_BYTES": 0,
+        "FEW_BYTES_HERE": 0,
+        "FEW_BYTES_SHARED": 0,
+        "FEW_FILES": 0,
+        "LEAST_BYTES": size,
+        "MOST_BYTES": size,
+        "SHORT_BYTES": 0,
+    }
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {**constants, **functions}.items():
+        for name, value in constants.items():
             patch.setattr(parts_of_files, name, value)
         for module in (csv_lines, json_values):
             patch.setattr(module, "BLOCK_BYTES", block)
         for module in (csv_lines, streams):
             patch.setattr(module, "BEHIND_BYTES", behind)
-        yield tasks
+        yield patch
+
+
+@contextlib.contextmanager
+def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | None = None) -> Iterator[Tasks]:
+    """Files are read by threads of this process; what they run is counted, and rows stay in so much memory."""
+    found, original = Tasks(), works.CsvWork.__call__
+
+    def counted(work: works.CsvWork) -> works.CsvPart:
+        found.number += 1
+        return original(work)
+
+    with short_parts(size, block, behind) as patch, config.using(kept_memory=memory):
+        patch.setattr(Threads, "at_a_time", lambda _: 2)
+        patch.setattr(works.CsvWork, "__call__", counted)
+        yield found
+
+
+DOORS = {
+    "on a cluster": on_a_cluster,
+    "by threads": by_threads,
+    "by threads that write": partial(by_threads, memory=0),
+}
 
 
 def write(root: Path, files: dict[str, str | bytes]) -> None:
@@ -84,10 +129,11 @@ def write(root: Path, files: dict[str, str | bytes]) -> None:
 
 @pytest.mark.parametrize("kind", WRITTEN)
 @pytest.mark.parametrize("size", [60, 411])
-def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int) -> None:
+@pytest.mark.parametrize("door", ["on a cluster", "by threads", "by threads that write"])
+def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int, door: str) -> None:
     written, options = WRITTEN[kind]
     write(tmp_path, written)
-    with on_a_cluster(size):
+    with DOORS[door](size):
         in_parts = told_of_csv(f"{tmp_path}/t", **options)
     assert in_parts == told_of_csv(f"{tmp_path}/t", **options)
 
@@ -110,9 +156,10 @@ def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int) ->
 def test_where_parts_of_csv_begin_makes_no_difference(tmp_path: Path, text: str, options: Any, size: int, block: int, behind: int) -> None:
     write(tmp_path, {"t.csv": text})
     given = {**attrs.asdict(options), "nrows": None}
-    with on_a_cluster(size, block, behind):
-        in_parts = told_of_csv(f"{tmp_path}/t.csv", **given)
-    assert in_parts == told_of_csv(f"{tmp_path}/t.csv", **given)
+    expected = told_of_csv(f"{tmp_path}/t.csv", **given)
+    for door in (on_a_cluster, by_threads):
+        with door(size, block, behind):
+            assert told_of_csv(f"{tmp_path}/t.csv", **given) == expected
 
 
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -149,7 +196,7 @@ def test_many_bytes_are_tasks_and_what_is_one_part_is_not(tmp_path: Path) -> Non
 def test_few_bytes_are_read_by_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
     with on_a_cluster() as tasks:
-        monkeypatch.setattr(parts_of_files, "FEW_BYTES", 1 << 20)
+        monkeypatch.setattr(parts_of_files, "FEW_BYTES_SHARED", 1 << 20)
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
     assert tasks.number == 0
 
@@ -196,8 +243,9 @@ def removed(file: Path) -> None:
 
 @pytest.mark.parametrize("change", [rewritten, replaced, cut, longer, removed])
 @pytest.mark.parametrize("reading", [1, 2, 3, 7, 12])
+@pytest.mark.parametrize("door", DOORS)
 def test_a_file_that_changes_is_told_and_never_mixed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int, door: str
 ) -> None:
     write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS})
     os.utime(tmp_path / "b.csv", ns=(10**18, 10**18))
@@ -209,7 +257,7 @@ def test_a_file_that_changes_is_told_and_never_mixed(
             change(tmp_path / "b.csv")
         return original(stream, start, stop)
 
-    with on_a_cluster():
+    with DOORS[door]():
         monkeypatch.setattr(streams.BytesHere, "_found", changing)
         with pytest.raises(StorageError, match=r"b\.csv"):
             SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)
@@ -243,3 +291,29 @@ def test_links_are_followed_and_other_rights_are_no_change(tmp_path: Path, monke
         monkeypatch.setattr(parts_of_files, "why_not_in_tasks", lambda _: (tmp_path / "b.csv").chmod(0o600) or "")
         assert len(SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)) == 60
     assert tasks.number > 10
+
+
+@pytest.mark.parametrize("memory", [None, 0, 3_000_000])
+def test_rows_that_threads_make_stay_in_memory_while_there_is_room(tmp_path: Path, memory: int | None) -> None:
+    """Some of them, where there is room for some, are written in the end; a late text makes all of them anew."""
+    rows = [f"{number},{random.Random(number).random()},{'x' * 50}\n" for number in range(50_000)]
+    write(tmp_path, {"a.csv": "a,b,c\n" + "".join(rows), "b.csv": "a,b,c\n" + "".join(rows) + "late,2,3\n"})
+    for name in ("a", "b"):
+        expected = SFrame.read_csv(str(tmp_path / f"{name}.csv"), verbose=False)
+        with by_threads(400_000, 100_000, memory=memory) as threads:
+            frame = SFrame.read_csv(str(tmp_path / f"{name}.csv"), verbose=False)
+        assert threads.number >= 9
+        assert isinstance(node_of(frame).operator, MemorySource) == (memory is None)
+        assert frame.column_types() == expected.column_types() and list(frame) == list(expected)
+
+
+def test_files_are_read_by_threads_where_several_work_and_no_row_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
+    with by_threads() as threads:
+        assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False, nrows=9)) == 9
+        monkeypatch.setattr(Threads, "at_a_time", lambda _: 1)
+        assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
+        assert threads.number == 0
+        monkeypatch.setattr(Threads, "at_a_time", lambda _: 2)
+        assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
+        assert threads.number > 10

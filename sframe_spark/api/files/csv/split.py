@@ -16,12 +16,17 @@ from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.api.files.csv.types import CsvForm, wider
 from sframe_spark.api.files.csv.works import CsvPart, CsvPlan, CsvWork
 from sframe_spark.config import config
-from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, run_parts, whole_files
+from sframe_spark.engine.datasets.new_datasets import NewDataset, new_dataset
+from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, room_for_rows, run_parts, whole_files
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun
+from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
+from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 _RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
 
@@ -39,7 +44,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, files.watched.seen)
+    placed = read_in_parts(files.files, has_lines, files.watched.seen, by_threads=True)
     if placed is None:
         return None
     files.files = placed
@@ -69,18 +74,33 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     files.bad_lines, files.room = {}, config.memory_budget if files.keeps_bad_lines else 0
     types = files.types_of(forms)
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
-        plan = CsvPlan(attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(())), forms, dataset.directory, files.room // len(parts))
+        of_all = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
+        plan = CsvPlan(of_all, forms, dataset.directory, files.room // len(parts), room_for_rows(whole))
         works = [CsvWork(plan, places, number) for number, places in enumerate(parts)]
         done = in_order(works, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
         found = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
-        if files.types_of(found) != types or any(part.forms and part.entry is None for part in done):
+        if files.types_of(found) != types or any(part.forms and part.rows is None for part in done):
             again = [work.from_line(part.start).places for work, part in zip(works, done, strict=True) if part.forms]
             raise _OtherFormsError(again, found)
         for part in done:
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
-        manifest = dataset.publish([part.entry for part in done if part.entry is not None])
-    return brought(segment_source(manifest, dataset.handle), whole)
+        return brought(_source_of(done, dataset), whole)
+
+
+def _source_of(parts: Sequence[CsvPart], dataset: NewDataset) -> PlannerNode:
+    """The rows of parts: in memory where all of them found room there."""
+    kept = [part.rows for part in parts if isinstance(part.rows, BegunRows)]
+    if kept and len(kept) == sum(part.rows is not None for part in parts):
+        dataset.handle.discard()
+        return PlannerNode(MemorySource.of(as_begun(kept, dataset.types), dataset.types))
+
+    def written(number: int) -> SegmentEntry | None:
+        rows = parts[number].rows
+        return rows.write(dataset.types, dataset.directory, number) if isinstance(rows, BegunRows) else rows
+
+    entries = in_threads(written, range(len(parts)), available_cores())
+    return segment_source(dataset.publish([entry for entry in entries if entry is not None]), dataset.handle)
 
 
 def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:

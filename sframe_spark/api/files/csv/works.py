@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.api.files.csv.lines import LeftOut, TextBlock, opened_between
 from sframe_spark.api.files.csv.types import CsvForm
+from sframe_spark.engine.segments.kept_rows import BegunRows, begun
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.types import ColumnType
 
 
 @attrs.frozen(eq=False)
@@ -34,12 +39,15 @@ class CsvPlan(Shared):
         Where segments go.
     room
         Bytes in which a work keeps lines that are no rows.
+    memory
+        Room for rows that stay in this process; None: all are written.
     """
 
     files: CsvFiles
     forms: Sequence[CsvForm | None]
     directory: str
     room: int
+    memory: Room | None = None
 
 
 @attrs.frozen(eq=False)
@@ -54,8 +62,8 @@ class CsvPart:
         Where the next line after its last one starts.
     forms
         Of its fields, and of all that were known before.
-    entry
-        Its rows; None where a value is none of the types that were known.
+    rows
+        Its rows, as they were written or in memory; None where a value is none of the types that were known.
     left_out
         Lines that are no rows, by file.
     failed
@@ -65,7 +73,7 @@ class CsvPart:
     start: int
     end: int
     forms: Sequence[CsvForm | None] = ()
-    entry: SegmentEntry | None = None
+    rows: SegmentEntry | BegunRows | None = None
     left_out: Mapping[str, LeftOut] = attrs.Factory(dict)
     failed: bool = False
 
@@ -157,10 +165,17 @@ class CsvWork:
         types = files.types_of(forms)
         files.know(types)
         runs = (files.values_of(block, types) for block in files.fitting(blocks, forms, types))
-        entry = None
+        rows = None
         try:
-            entry = write_segment(self.plan.directory, self.number, (*types, *files.types_of_directories), runs)
+            rows = self._kept(runs, (*types, *files.types_of_directories))
         except MisfitError:
             # The types of the others are found, too: all is read once more then.
             files.learn_rest(forms, blocks)
-        return CsvPart(reading.start, reading.end, forms, entry, files.bad_lines)
+        return CsvPart(reading.start, reading.end, forms, rows, files.bad_lines)
+
+    def _kept(self, runs: Iterator[list[pa.Array]], types: Sequence[ColumnType]) -> SegmentEntry | BegunRows:
+        """The rows in memory where there is room for them, else written."""
+        if self.plan.memory is None:
+            return write_segment(self.plan.directory, self.number, types, runs)
+        rows = begun(map(Chunk.of, runs), self.plan.memory)
+        return rows if rows.rest is None else rows.write(types, self.plan.directory, self.number)
