@@ -166,7 +166,7 @@ def _without_files(columns: JsonColumns) -> JsonColumns:
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
     """A source of all rows, and its names; None where files are not read in parts."""
     has_lines = not columns.is_array and encoding in UTF_8
-    placed = read_in_parts(files.files, has_lines, WatchedFiles(()).seen, by_threads=False)
+    placed = read_in_parts(files.files, has_lines, WatchedFiles(()).seen, lambda: False)
     if placed is None:
         return None
     whole = whole_files(placed)

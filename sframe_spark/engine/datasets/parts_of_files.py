@@ -49,7 +49,9 @@ def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
     return [FileRange(file.path, file.state, number) for number, file in enumerate(files)]
 
 
-def read_in_parts(files: Sequence[DataFile], has_lines: bool, seen: Callable[[str], FileState], by_threads: bool) -> Sequence[DataFile] | None:
+def read_in_parts(
+    files: Sequence[DataFile], has_lines: bool, seen: Callable[[str], FileState], by_threads: Callable[[], bool]
+) -> Sequence[DataFile] | None:
     """Return files with what is known of each, where they are read in parts; None where one reader goes from the first to the last.
 
     Elsewhere these are all but few bytes. Of paths it is many bytes that threads read, or a cluster's machines that see what this one does.
@@ -63,19 +65,21 @@ def read_in_parts(files: Sequence[DataFile], has_lines: bool, seen: Callable[[st
     seen
         Tells how a file of this machine was found.
     by_threads
-        Whether several threads read files of this machine sooner than one.
+        Whether several threads read files of this machine sooner than one, asked where they are many bytes.
     """
     if any(file.state is not None for file in files):
         return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
     is_here = is_work_done_here()
-    if is_here and not (by_threads and Threads().at_a_time() > 1):
+    if is_here and Threads().at_a_time() < 2:
         return None
     found = [attrs.evolve(file, state=seen(file.path)) for file in files]
     whole = whole_files(found)
     # A file that is packed, or an array, is one part: a task would take as long.
     if _bytes_in(whole) <= (FEW_BYTES_HERE if is_here else FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
         return None
-    reason = "" if is_here else why_not_in_tasks({_directory_of(file): file.path for file in found})
+    if is_here:
+        return found if not _are_short(whole) and by_threads() else None
+    reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
     if reason:
         LOG.warning("%s: %d bytes are read by this process alone: %s", visible(files[0].origin), _bytes_in(whole), visible(reason))
     return None if reason else found

@@ -22,6 +22,7 @@ from sframe_spark import SFrame, config
 from sframe_spark.api.files import json_values
 from sframe_spark.api.files.csv import lines as csv_lines
 from sframe_spark.api.files.csv import works
+from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.engine.datasets import parts_of_files
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.errors import StorageError
@@ -99,8 +100,8 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
 
 
 @contextlib.contextmanager
-def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | None = None) -> Iterator[Tasks]:
-    """Files are read by threads of this process; what they run is counted, and rows stay in so much memory."""
+def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | None = None, are_sure: bool = True) -> Iterator[Tasks]:
+    """Files are read by threads of this process; what they run is counted, and rows stay in so much memory; also those that Arrow does not read."""
     found, original = Tasks(), works.CsvWork.__call__
 
     def counted(work: works.CsvWork) -> works.CsvPart:
@@ -110,6 +111,8 @@ def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | 
     with short_parts(size, block, behind) as patch, config.using(kept_memory=memory):
         patch.setattr(Threads, "at_a_time", lambda _: 2)
         patch.setattr(works.CsvWork, "__call__", counted)
+        if are_sure:
+            patch.setattr(CsvFiles, "are_sure", lambda _: True)
         yield found
 
 
@@ -317,3 +320,13 @@ def test_files_are_read_by_threads_where_several_work_and_no_row_is_counted(tmp_
         monkeypatch.setattr(Threads, "at_a_time", lambda _: 2)
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
         assert threads.number > 10
+
+
+@pytest.mark.parametrize("kind", ["plain", "quotes with ends of lines", "a long delimiter", "escapes", "brackets", "one column in quotes"])
+def test_rows_that_python_reads_are_read_by_one_thread(tmp_path: Path, kind: str) -> None:
+    """Several would wait for each other, and take more."""
+    written, options = WRITTEN[kind]
+    write(tmp_path, written)
+    with by_threads(are_sure=False) as threads:
+        SFrame.read_csv(f"{tmp_path}/t", verbose=False, **options)
+    assert (threads.number > 0) == (kind in ("plain", "quotes with ends of lines"))

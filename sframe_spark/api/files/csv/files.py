@@ -181,6 +181,12 @@ class CsvFiles:
         self.watched.require_unchanged(text.path)
         self._require_same_columns(text.path, fields)
 
+    def are_sure(self) -> bool:
+        """Whether Arrow reads the first rows of the first file."""
+        with opened_text(self.files[0].path, self.options, self.files[0].state, HEADER_BYTES) as text:
+            self.begin(text)
+            return text.is_sure(len(self.names))
+
     def rows_of(self, text: CsvText) -> Iterator[TextBlock]:
         """The rows of a file from a line on, lines that are none left out."""
         text.numbers = self.known

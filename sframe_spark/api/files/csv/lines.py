@@ -226,6 +226,11 @@ class CsvText:
                 return []
             self.fill()
 
+    def is_sure(self, width: int) -> bool:
+        """Whether Arrow reads the next rows, as far as bytes were read: what it does not, Python reads line by line, one thread at a time."""
+        self.fill()
+        return sure_end(self.pending, width, self.options, self.is_last) > 0
+
     def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[TextBlock]:
         """The rows from here on: the wanted ones of ``width`` columns."""
         while (self.pending or not self.is_last) and self._bytes_before_stop():

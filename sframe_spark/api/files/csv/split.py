@@ -44,7 +44,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, files.watched.seen, by_threads=True)
+    placed = read_in_parts(files.files, has_lines, files.watched.seen, files.are_sure)
     if placed is None:
         return None
     files.files = placed
