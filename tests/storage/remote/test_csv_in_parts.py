@@ -148,8 +148,12 @@ def test_parts_are_read_by_works_of_their_own_and_wrong_guesses_again(store: Sto
     assert 0 < len(again) <= 2 * len({number for number, _ in begun})
 
 
-def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch) -> None:
-    """Lines within quotes seldom have as many fields as rows, and pairs of quotes."""
+LIKE_ROWS = "".join(f'{number},"one ""two""\n' + f"three,{number},4\n" * (number % 5) + f'",{number}.5\n' for number in range(300))
+
+
+@pytest.mark.parametrize("rows", [QUOTED * 5, LIKE_ROWS, LIKE_ROWS.replace("\n", "\r\n")], ids=["quoted", "like rows", "on Windows"])
+def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch, rows: str) -> None:
+    """Lines within quotes seldom have as many fields as rows, and pairs of quotes; if they do, what follows is inside out."""
     again: list[int] = []
     original = split.CsvWork.from_line
 
@@ -159,8 +163,11 @@ def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch) -> None:
 
     parts.setattr(works.CsvWork, "from_line", counted)
     parts.setattr(csv_lines, "BEHIND_BYTES", 4096)
-    store.write("t.csv", "a,b,c\n" + QUOTED * 5)
-    assert len(SFrame.read_csv("mine://t.csv", verbose=False)) == 200
+    parts.setattr(csv_lines, "BLOCK_BYTES", 4096)
+    parts.setattr(parts_of_files, "MOST_BYTES", 500)
+    parts.setattr(parts_of_files, "LEAST_BYTES", 500)
+    store.write("t.csv", "a,b,c\n" + rows)
+    assert len(SFrame.read_csv("mine://t.csv", verbose=False)) == (200 if rows.startswith(QUOTED) else 300)
     # Behind the last end of a line amid a field there may be none to choose.
     assert len(again) <= 1
 

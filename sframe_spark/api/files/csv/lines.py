@@ -165,11 +165,15 @@ class CsvText:
         return list(itertools.islice((end for end in behind if end >= first - self.position and end <= last), GUESSES))
 
     def _likely(self, places: list[int], width: int) -> int:
-        """The first of some places behind which a line has so many fields, and its quotes are pairs; else the first."""
+        """The first of some places behind which a line has so many fields, its quotes are pairs, and Arrow is sure of what follows; else the first.
+
+        Amid a field in quotes lines may look like rows, too; what follows is inside out then, and quotes open amid fields.
+        """
         look = self.pending[: places[-1] + BEHIND_BYTES]
         is_last = self.is_last and len(look) == len(self.pending)
         # A character may be cut where it ends.
         text = codecs.utf_8_decode(look, "strict", is_last)[0]
+        likely = None
         for place in places:
             start = len(look[:place].decode())
             line = read_line(text, start, self.options, is_last)
@@ -178,8 +182,10 @@ class CsvText:
                 and len(line[0]) == width
                 and not (self.options.quote_char and text.count(self.options.quote_char, start, line[1]) % 2)
             ):
-                return place
-        return 0
+                if sure_end(look[place:], width, self.options, is_last):
+                    return place
+                likely = place if likely is None else likely
+        return likely or 0
 
     def start(self) -> bool:
         """Go behind the byte order mark and the lines that are left out, whatever is in them; False if the file is empty."""
