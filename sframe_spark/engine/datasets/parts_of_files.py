@@ -41,7 +41,7 @@ SHORT_BYTES = 1 << 20
 # So little is read by the driver: few files one after the other, into memory if there are few rows.
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
 # Threads read the first block, in which the types were found, once more; tasks are asked what they see first, and start their Python.
-FEW_BYTES_HERE, FEW_BYTES_SHARED = 64 << 20, 256 << 20
+FEW_BYTES_HERE, FEW_BYTES_SHARED = 128 << 20, 256 << 20
 
 
 def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
