@@ -20,6 +20,7 @@ from sframe_spark.engine.datasets.new_datasets import NewDataset, new_dataset
 from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, room_for_rows, run_parts, whole_files
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -28,6 +29,8 @@ from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
+# What tells the types of files here; where the rest tells others, it is read twice.
+TYPES_BYTES = 1 << 20
 _RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
 
 
@@ -48,6 +51,8 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     if placed is None:
         return None
     files.files = placed
+    # As text, which takes four times as long; elsewhere a request for more takes as long as one for little.
+    files.first_bytes = None if is_elsewhere(placed[0].path) else TYPES_BYTES
     forms: list[CsvForm | None] = [None] * len(files.hinted)
     for block in files.blocks():
         files.learn(forms, block)
