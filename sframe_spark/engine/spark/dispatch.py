@@ -18,6 +18,7 @@ from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, Stora
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.cancel import run_cancellable
+from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.session.workers import is_one_process, start_as_queries_do
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[An
     transport, options = error_transport(), config.storage_options
 
     def run(numbered: Iterable[tuple[int, Parcel]]) -> Iterator[TaskOutcome]:
+        acknowledge_at_once()
         return outcomes_of(numbered, shared, transport, options)
 
     return spark.sparkContext.parallelize(list(enumerate(parcels)), tasks).mapPartitions(run).collect()
@@ -92,6 +94,7 @@ def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[
     transport, options = error_transport(), config.storage_options
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        acknowledge_at_once()
         for batch in batches:
             numbered = ((number, parcels[number]) for number in batch.column(0).to_pylist())
             for outcome in outcomes_of(numbered, shared, transport, options):
