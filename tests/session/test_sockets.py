@@ -11,6 +11,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 from sframe_spark.session import sockets
 from sframe_spark.session.owner import owner_in, remove_own
 from sframe_spark.session.processes import ProcessMark
-from sframe_spark.session.sockets import LONGEST_PARENT, socket_directory, socket_settings
+from sframe_spark.session.sockets import LONGEST_PARENT, acknowledge_at_once, socket_directory, socket_settings
 
 ENABLED, DIRECTORY = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 
@@ -117,3 +118,52 @@ def test_our_own_session_uses_them(spark: Any) -> None:
             yield pa.RecordBatch.from_pydict({"name": [name] * batch.num_rows})
 
     assert set(spark.range(4).mapInArrow(parents, "name string").toArrow()["name"].to_pylist()) == {"sframe_spark_daemon"}
+
+
+def connected() -> tuple[socket.socket, socket.socket]:
+    """Two ends of a connection over TCP."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        return near, server.accept()[0]
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="the system has no such option")
+def test_what_has_come_is_acknowledged_although_nothing_is_answered_yet() -> None:
+    # As Spark writes a task: in two parts, to a worker that reads on before it answers, and that has answered before.
+    near, far = connected()
+    waits = []
+    with near, far:
+        # At first all is acknowledged at once.
+        for number in range(40):
+            near.sendall(b"one")
+            assert far.recv(10) == b"one"
+            near.sendall(b"two")
+            started = time.monotonic()
+            if number >= 20:
+                acknowledge_at_once()
+            assert far.recv(10) == b"two"
+            waits.append(time.monotonic() - started)
+            far.sendall(b"answer")
+            assert near.recv(10) == b"answer"
+    # The least of many, as the machine may be at other work.
+    assert min(waits[20:]) < 0.03
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="the system has no such option")
+def test_acknowledging_leaves_every_file_open(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        near, far = map(stack.enter_context, connected())
+        one, other = map(stack.enter_context, socket.socketpair())
+        file = stack.enter_context((tmp_path / "file").open("w+b"))
+        before = os.listdir("/proc/self/fd")
+        acknowledge_at_once()
+        assert os.listdir("/proc/self/fd") == before
+        for sender, receiver in ((near, far), (one, other)):
+            sender.sendall(b"word")
+            assert receiver.recv(10) == b"word"
+        assert file.write(b"word") == 4
+
+
+def test_a_system_without_the_option_acknowledges_when_it_will(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sockets.socket, "TCP_QUICKACK", raising=False)
+    acknowledge_at_once()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 TaskWork = Callable[[], Any]
 
 TASKS_FOR_A_CORE = 4
-# Rows of so many bytes take about a second, and to start a task on a cluster a twentieth of one.
-BYTES_OF_A_TASK = 128 << 20
+# Rows of so many bytes take a third of a second or more, and to start a task on a cluster a twentieth of that.
+BYTES_OF_A_TASK = 256 << 20
 
 # Number of the work, whether it failed, and its pickled result or its error's text.
 TaskOutcome = tuple[int, bool, bytes]
@@ -67,15 +67,16 @@ def tasks_for(spark: SparkSession, works: int, size: int | None) -> int:
     """How many tasks do so many works.
 
     On this machine as many as there are cores: starting one takes about as long as a short work. On a cluster several for each core, as some take
-    longer than others, and one that fails is done again, but not more than are worth starting; one for each work where executors may yet come.
+    longer than others, and one that fails is done again, but no more than are worth starting, and as many for each core, as ranges are equal: a third
+    task would take two cores as long as a fourth. One for each work where executors may yet come.
     """
     cores = default_parallelism(spark)
     if is_remote(spark) or is_one_process(spark):
         return min(works, cores)
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return works
-    most = min(works, TASKS_FOR_A_CORE * cores)
-    return most if size is None else min(most, max(cores, -(-size // BYTES_OF_A_TASK)))
+    each = TASKS_FOR_A_CORE if size is None else max(1, min(TASKS_FOR_A_CORE, size // (cores * BYTES_OF_A_TASK)))
+    return min(works, each * cores)
 
 
 def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:

@@ -74,10 +74,10 @@ GIGABYTE = 1 << 30
 
 @pytest.mark.parametrize(
     ("works", "size", "tasks"),
-    [(3, None, 3), (100, None, 32), (100, 0, 8), (100, GIGABYTE, 8), (100, 2 * GIGABYTE, 16), (100, 2 * GIGABYTE + 1, 17), (5, 2 * GIGABYTE, 5),
-     (100, 500 * GIGABYTE, 32)],
+    [(3, None, 3), (100, None, 32), (100, 0, 8), (100, GIGABYTE, 8), (100, 4 * GIGABYTE - 1, 8), (100, 4 * GIGABYTE, 16), (100, 5 * GIGABYTE, 16),
+     (12, 5 * GIGABYTE, 12), (5, 5 * GIGABYTE, 5), (100, 500 * GIGABYTE, 32)],
 )  # fmt: skip
-def test_on_a_cluster_few_bytes_are_few_tasks(works: int, size: int | None, tasks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_cluster_few_bytes_are_few_tasks_for_each_core(works: int, size: int | None, tasks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "default_parallelism", lambda session: 8)
     monkeypatch.setattr(dispatch, "is_remote", lambda session: False)
     monkeypatch.setattr(dispatch, "is_one_process", lambda session: False)
