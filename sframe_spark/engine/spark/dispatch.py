@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TaskWork = Callable[[], Any]
 
 TASKS_FOR_A_CORE = 4
-# Rows of so many bytes take a third of a second or more, and to start a task on a cluster a twentieth of that.
+# Rows of so many bytes take a third of a second or more, and to start a task on a cluster some ten milliseconds.
 BYTES_OF_A_TASK = 256 << 20
 
 # Number of the work, whether it failed, and its pickled result or its error's text.
