@@ -155,6 +155,10 @@ class Traits:
         slots = range(len(inputs)) if self.alike_inputs else range(1)
         return [[(slot, position) for slot in slots] for position in range(inputs[0].width)]
 
+    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The same for columns that may show values of other rows: nobody looks into them, so lists and dicts are not decoded."""
+        return self.column_origins(inputs)
+
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """Orders of inputs that spare it work: the slot and the columns, of which each matters where those before it have one value."""
         return []

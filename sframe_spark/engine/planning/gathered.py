@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from sframe_spark.engine.budgets import Weight, weight_of
-from sframe_spark.engine.planning.placement import is_arrows, is_for_threads, placement_of, suits_threads
+from sframe_spark.engine.planning.passed_on import makes_plainly
+from sframe_spark.engine.planning.placement import is_for_threads, placement_of, suits_threads
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.segments.runner import threads_here
 from sframe_spark.operators.kernels.key_ranges import KINDS
@@ -13,7 +14,6 @@ from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.memory import work_memory
-from sframe_spark.types import LIST_KIND
 
 # Gathered rows, what is found of them, and the result.
 COPIES_OF_GATHERED = 4
@@ -68,7 +68,7 @@ def weight_gathered(root: PlannerNode) -> Weight | None:
     if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return None
     below = root.inputs[0]
-    if not suits_threads(below) or not all(is_arrows(kind) or (kind.kind == LIST_KIND and not kind.is_encoded) for kind in root.schema):
+    if not suits_threads(below) or not makes_plainly(root):
         return None
     if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
         return None

@@ -8,6 +8,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import weight_of
+from sframe_spark.engine.planning.passed_on import moves_only
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.plugin_functions import calls_plugins
 from sframe_spark.operators.rowwise.elementwise import calls_python
@@ -20,7 +21,6 @@ from sframe_spark.planner.ours import is_ours
 from sframe_spark.session import is_started
 from sframe_spark.session.worker_processes import can_start
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
-from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
 MOST_STEPS_IN_SPARK = 120
@@ -219,8 +219,7 @@ def suits_threads(root: PlannerNode) -> bool:
     if not config.small_rows:
         return False
     nodes = list(postorder([root]))
-    are_arrows = all(map(is_arrows, (kind for node in nodes for kind in node.schema)))
-    return are_arrows and all(map(is_for_threads, nodes)) and is_work_done_here()
+    return all(map(is_for_threads, nodes)) and all(map(moves_only, nodes)) and is_work_done_here()
 
 
 def suits_processes() -> bool:
@@ -231,18 +230,6 @@ def suits_processes() -> bool:
 def is_for_threads(node: PlannerNode) -> bool:
     """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
     return is_ours(type(node.operator)) and not functions_of(node) and not calls_plugins(node.operator)
-
-
-def is_arrows(kind: ColumnType) -> bool:
-    """True for types that kernels compute without Python.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import ARRAY, ENCODED_DICT, STR
-    >>> is_arrows(STR), is_arrows(ARRAY), is_arrows(ENCODED_DICT)
-    (True, True, False)
-    """
-    return kind.kind not in (LIST_KIND, DICT_KIND)
 
 
 def is_at_hand(root: PlannerNode) -> bool:

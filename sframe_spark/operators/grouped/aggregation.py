@@ -13,6 +13,10 @@ from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.traits import Origin
+
+# Aggregates that choose a row of the group, and give its last argument.
+TAKEN_FROM_ONE_ROW = frozenset({"select_one", "argmin", "argmax"})
 
 
 @attrs.frozen
@@ -41,6 +45,10 @@ class Aggregation:
             takes = f"{fewest} to {most} columns" if fewest < most else "1 column" if most == 1 else f"{most} columns"
             raise UnsupportedOperationError(f"the aggregate {self.function} takes {takes}, not {len(self.positions)}")
         return AGGREGATES.inferred(self.function, [schema[p] for p in self.positions], self.parameters)
+
+    def value_moved(self) -> Sequence[Origin]:
+        """The column of which it gives the value of one row as it is; none where it computes."""
+        return [(0, self.positions[-1])] if self.function in TAKEN_FROM_ONE_ROW else []
 
     def describe(self) -> str:
         """As text."""

@@ -76,6 +76,10 @@ class GroupBy(DecomposableOperator):
         """The keys."""
         return [[(0, position)] for position in self.keys]
 
+    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The keys, and what aggregates take from one row of each group."""
+        return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
+
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """That of each key, and of columns whose distinct values are counted."""
         distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]

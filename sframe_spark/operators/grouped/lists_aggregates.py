@@ -1,4 +1,4 @@
-"""Aggregates that keep values of their groups, as lists: all of them, or each once; put together in parts."""
+"""Aggregates that keep values of their groups, as lists or dicts: all of them, or each once; put together in parts."""
 
 from __future__ import annotations
 
@@ -37,6 +37,24 @@ class Gathered(PartialAggregate):
         """The lists without missing values."""
         values, group = members(partial[0])
         return lists_of(values.drop_null(), group[values.is_valid().to_numpy(zero_copy_only=False)], len(partial[0]), result)
+
+
+@attrs.frozen
+class Paired(PartialAggregate):
+    """Ints or texts that are not missing as keys of dicts, each with the value in its first row."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The dicts, as maps of Arrow."""
+        keys, group = members(partial[0])
+        values, _ = members(partial[1])
+        encoded = keys.dictionary_encode()
+        count = len(encoded.dictionary)
+        there = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
+        codes = encoded.indices.take(pa.array(there)).to_numpy(zero_copy_only=False)
+        places = there[first_of_each(group[there] * count + codes, len(partial[0]) * count)]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(group[places], minlength=len(partial[0])))]).astype(np.int32)
+        kept = pa.array(places)
+        return pa.MapArray.from_arrays(pa.array(offsets), keys.take(kept), values.take(kept)).cast(result.physical)
 
 
 @attrs.frozen

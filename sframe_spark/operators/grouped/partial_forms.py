@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sframe_spark.operators.aggregates.extremes import ORDERED
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.lists_aggregates import Distinct, Gathered, Ranked
+from sframe_spark.operators.grouped.aggregation import TAKEN_FROM_ONE_ROW, Aggregation
+from sframe_spark.operators.grouped.lists_aggregates import Distinct, Gathered, Paired, Ranked
 from sframe_spark.operators.grouped.runs_aggregates import (
     Averaged,
     Chosen,
@@ -33,9 +33,11 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         return form(aggregation, types, width)
     if function in ("min", "max") and kind in ORDERED:
         return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
-    if function in ("select_one", "argmin", "argmax"):
+    if function in TAKEN_FROM_ONE_ROW:
         return Chosen(aggregation, types, len(types))
     if len(types) == 1 and types[0] in (INT, FLOAT, STR):
         forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Ranked}
         return forms.get(function, PartialAggregate)(aggregation, types, 1)
+    if function == "concat" and len(types) == 2 and not aggregation.infer(schema).is_encoded:
+        return Paired(aggregation, types, 2)
     return PartialAggregate(aggregation, types, len(types))

@@ -61,6 +61,10 @@ class StreamingGroupBy(RunOperator):
         """The columns by which there are groups."""
         return [[(0, position)] for position in self.grouped]
 
+    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The keys, and what aggregates take from one row of each group."""
+        return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
+
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the keys, then of the aggregates."""
         schema = inputs[0].schema

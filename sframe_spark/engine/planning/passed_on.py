@@ -1,0 +1,74 @@
+"""Lists and dicts that operators only pass on, as Arrow moves them: nobody decodes these in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sframe_spark.operators.sources.segment_parts import lacks_key
+from sframe_spark.operators.sources.source import Source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
+
+
+def is_arrows(kind: ColumnType) -> bool:
+    """True for types that kernels compute without Python.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ARRAY, ENCODED_DICT, STR
+    >>> is_arrows(STR), is_arrows(ARRAY), is_arrows(ENCODED_DICT)
+    (True, True, False)
+    """
+    return kind.kind not in (LIST_KIND, DICT_KIND)
+
+
+def moves_only(node: PlannerNode) -> bool:
+    """True for an operator that makes no lists or dicts and looks into none: rows with them are chosen, put in order or joined as they are."""
+    return all(map(is_arrows, _worked_on(node)))
+
+
+def makes_plainly(node: PlannerNode) -> bool:
+    """True where the lists and dicts that an operator makes have a form of Arrow's, and it reads none otherwise than to pass them on."""
+    made = _made(node)
+    return all(is_arrows(node.schema[place]) or not node.schema[place].is_encoded for place in made) and all(map(is_arrows, _read(node, made)))
+
+
+def _worked_on(node: PlannerNode) -> Iterator[ColumnType]:
+    if all(map(is_arrows, node.schema)) and all(is_arrows(kind) for child in node.inputs for kind in child.schema):
+        return
+    if not node.inputs:
+        yield from _decoded(node)
+        return
+    made = _made(node)
+    yield from (node.schema[place] for place in made)
+    yield from _read(node, made)
+
+
+def _decoded(source: PlannerNode) -> list[ColumnType]:
+    """What reading makes in Python: all of an archive of the reference, and in files of others what has no form of Arrow's here."""
+    operator = source.operator
+    if isinstance(operator, Source) and operator.decodes:
+        return list(source.schema)
+    return [kind for kind in source.schema if kind.is_encoded] if lacks_key(operator) else []
+
+
+def _made(node: PlannerNode) -> list[int]:
+    """Outputs whose values are no values of inputs as they are: a list of numbers among lists of anything is another text."""
+    facts = [child.facts for child in node.inputs]
+    origins = node.operator.values_moved(facts)
+    given = {
+        place
+        for place, (kind, places) in enumerate(zip(node.schema, origins, strict=False))
+        if places and all(facts[slot].schema[column] == kind for slot, column in places)
+    }
+    return [place for place in range(len(node.schema)) if place not in given]
+
+
+def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:
+    """Types of what outputs are computed of, and of keys that are compared."""
+    operator, schemas = node.operator, [child.schema for child in node.inputs]
+    if made:
+        for schema, columns in zip(schemas, operator.input_columns(made, [child.facts for child in node.inputs]), strict=True):
+            yield from (schema[column] for column in columns if 0 <= column < len(schema))
+    yield from (schemas[0][key] for key in operator.group_keys or ())
+    yield from (schemas[slot][key] for pair in operator.matched_keys() for slot, key in pair)

@@ -1,0 +1,133 @@
+"""Lists and dicts that are only passed on cost neither processes nor Spark: threads move them, and rows are those of few rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.explain.foreseen import foresee
+from sframe_spark.session import is_started
+
+ROWS = 2_000
+HERE = {Mode.THREADS, Mode.PARTS_HERE, Mode.GATHERED, Mode.EXCHANGED, Mode.DRIVER}
+Program = Callable[[SFrame], SFrame]
+
+
+@pytest.fixture(autouse=True)
+def over_ranges() -> Iterator[None]:
+    """Few rows count as many, and no Spark is there when a test ends that was not before."""
+    started = is_started()
+    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off"):
+        yield
+    assert is_started() == started
+
+
+def rows(choose: random.Random) -> Iterator[dict[str, Any]]:
+    for number in range(ROWS):
+        yield {
+            "i": number,
+            "k": choose.choice((None, 1, 2, 3)),
+            "s": choose.choice((None, "", "a", "é")),
+            "f": choose.choice((None, 0.5, -0.0, float("nan"))),
+            "ints": choose.choice((None, [], [1, None, 3], [number])),
+            "texts": choose.choice((None, [], ["a", None], ["é"])),
+            "mixed": choose.choice((None, [], [1, "a", {"b": None}])),
+            "plain": choose.choice((None, {}, {"a": 1.5}, {"b": None, "c": float(number)})),
+            "dict": choose.choice((None, {}, {"a": "x", 3: None}, {"z": [number]})),
+        }
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    choose = random.Random(5)
+    made = list(rows(choose))
+    choose.shuffle(made)
+    directory = str(tmp_path_factory.mktemp("passed") / "frame")
+    SFrame({name: [row[name] for row in made] for name in made[0]}).save(directory)
+    return directory
+
+
+def few(sf: SFrame) -> SFrame:
+    """Some rows of some columns under names of their own."""
+    return sf[sf["i"] % 40 == 0][["i", "k", "ints", "dict"]].rename({"ints": "others", "dict": "more"})
+
+
+def taken(sf: SFrame) -> SFrame:
+    """One row of each group."""
+    one = {"d": aggregate.SELECT_ONE("dict"), "l": aggregate.ARGMAX("f", "mixed"), "p": aggregate.ARGMIN("i", "plain")}
+    return sf.groupby("s", one)
+
+
+def gathered(sf: SFrame) -> SFrame:
+    """Dicts of all kinds that have a form of Arrow's, with keys that are missing and keys that come twice."""
+    pairs = {"si": ("s", "i"), "ss": ("s", "s"), "if": ("i", "f"), "kk": ("k", "k"), "is": ("i", "s"), "sf": ("s", "f")}
+    return sf.groupby("k", {name: aggregate.CONCAT(*columns) for name, columns in pairs.items()})
+
+
+PROGRAMS: dict[str, Program] = {
+    "filter": lambda sf: sf[sf["i"] % 3 == 0],
+    "sort": lambda sf: sf.sort([("s", False), ("f", True)]),
+    "join": lambda sf: few(sf).rename({"others": "x", "more": "y", "i": "j"}).join(few(sf), on="k"),
+    "left join": lambda sf: sf.join(few(sf).remove_column("k"), on="i", how="left"),
+    "outer join": lambda sf: sf.join(few(sf).remove_column("k"), on="i", how="outer"),
+    "as-of join": lambda sf: sf.sort("i").asof_join(few(sf).remove_column("k").sort("i"), on="i"),
+    "first of equal rows": lambda sf: sf.drop_duplicates(["k", "s"]),
+    "one row of groups": taken,
+    "one row of many groups": lambda sf: sf.groupby(["i"], {"d": aggregate.SELECT_ONE("dict")}),
+    "dicts of groups": gathered,
+    "append": lambda sf: sf.append(sf.sort("i")),
+    "running sum beside": lambda sf: sf.add_column(sf["i"].cumulative_sum(), "sum", inplace=False),
+    "shuffle": lambda sf: sf.shuffle(seed=3),
+    "number beside": lambda sf: sf.add_column(sf["i"] * 2, "twice", inplace=False),
+}
+
+
+def shown(sf: SFrame) -> list[str]:
+    """The rows as texts: a NaN is equal to itself there, and the zeros are two."""
+    return [repr(list(row.items())) for row in sf]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_threads_move_them(place: str, name: str) -> None:
+    frame = PROGRAMS[name](load_sframe(place))
+    assert {section.mode for section in foresee(frame._node).sections} <= HERE
+    with config.using(small_rows=10 * ROWS):
+        expected = shown(PROGRAMS[name](load_sframe(place)))
+    frame.materialize()
+    assert shown(frame) == expected
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda sf: SFrame({"n": sf["dict"].item_length()}),
+        lambda sf: sf[["i", "k"]].pack_columns(dtype=dict),
+        lambda sf: sf.unpack("dict", limit=["a"], column_types=[str]),
+        lambda sf: sf.stack("ints", "item", drop_na=False),
+        lambda sf: sf[["mixed"]].append(SFrame({"mixed": [["a"]] * ROWS})),
+    ],
+)
+def test_those_that_are_made_or_looked_into_are_worth_processes(place: str, program: Program) -> None:
+    modes = {section.mode for section in foresee(program(load_sframe(place))._node).sections}
+    assert modes & {Mode.PROCESSES, Mode.TASKS}
+
+
+def test_files_of_others_are_decoded_where_they_have_another_form(tmp_path: Path) -> None:
+    kinds = {"lists": pa.list_(pa.string()), "structs": pa.struct([("a", pa.int64()), ("b", pa.string())])}
+    cells = {"lists": [["a"], None] * ROWS, "structs": [{"a": 1, "b": "x"}, None] * ROWS}
+    numbers = pa.array(range(2 * ROWS))
+    for name, kind in kinds.items():
+        path = str(tmp_path / f"{name}.parquet")
+        pq.write_table(pa.table({"i": numbers, "c": pa.array(cells[name], kind)}), path)
+        sf = SFrame.read_parquet(path)
+        modes = {section.mode for section in foresee(sf[sf["i"] > 5]._node).sections}
+        assert modes <= HERE if name == "lists" else modes & {Mode.PROCESSES, Mode.TASKS}
+        assert list(sf[sf["i"] > 5]["c"])[:2] == [cells[name][6], cells[name][7]]
