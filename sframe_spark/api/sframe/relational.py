@@ -254,7 +254,14 @@ class Relational(Columns):
         for name in request.columns:
             if name not in self._names:
                 raise MissingArgumentColumnError(name, self._names)
-        return Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
+        found = Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
+        try:
+            found.infer(self._node.schema)
+        except (SchemaError, UnsupportedOperationError) as error:
+            # Of many aggregates this tells which one is meant.
+            which = " and ".join(map(repr, request.columns)) or "all rows"
+            raise type(error)(f"the aggregate of {which}: {error}") from None
+        return found
 
     def append(self, other: SFrame) -> SFrame:
         """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
