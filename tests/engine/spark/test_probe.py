@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.spark import probe
-from sframe_spark.engine.spark.executor_answers import Answer, answering, reading, versions
+from sframe_spark.engine.spark.executor_answers import Answer, answering, looking, reading, versions
 from sframe_spark.errors import NotSharedError, StorageError
 from sframe_spark.session import get_reached
 from sframe_spark.session.owner import delete, owner_in
@@ -177,3 +179,62 @@ def failing(works: object, description: str, size: object = None) -> Any:
 
 def test_answers_are_json() -> None:
     assert Answer.of_text(json.dumps(attrs.asdict(GOOD))) == GOOD
+
+
+def seen(trouble: str = "", content: str | None = None, **other: Any) -> Callable[[Any, Any], list[Answer]]:
+    """What one of two executors answers who is asked for files; the other sees them."""
+
+    def answers(read: Callable[[], str], _: Any) -> list[Answer]:
+        found = "" if trouble else read() if content is None else content
+        about = {"trouble": trouble, "content": found, "written": "", **versions(), **other}
+        return [Answer("node-1", "/work/1", **{**about, **versions(), "content": read(), "trouble": ""}), Answer("node-2", "/work/2", **about)]
+
+    return answers
+
+
+TOLD = {
+    "all": (seen(), ""),
+    "others": (seen(content="another"), r"node-2 \(working in /work/2\) sees other files there, of which .*a\.csv is one here"),
+    "none": (seen(trouble="No such file or directory: /data"), r"node-2 .* does not see them \(No such file or directory: /data\)"),
+    "another Python": (seen(python="3.1"), r"node-2 .* has Python 3\.1"),
+}
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_why_tasks_cannot_read_files_is_asked_once_for_each_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    answers, expected = TOLD[kind]
+    asked: list[Any] = []
+    monkeypatch.setattr(probe, "answers", lambda read, place: asked.append(place) or answers(read, place))
+    monkeypatch.setattr(probe, "require_writable", lambda _: None)
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    get_reached().clear()
+    try:
+        reason = probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
+        assert re.search(expected, reason) and (reason == "") == (expected == "")
+        again = probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
+        assert asked == [None] and (again == "") == (reason == "") and (not again or str(tmp_path) in again)
+    finally:
+        get_reached().clear()
+
+
+def test_files_are_told_from_others_by_length_time_and_number(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("a\n1\n")
+        os.utime(tmp_path / name, ns=(10**18, 10**18))
+    paths = [str(tmp_path / name) for name in "ab"]
+    assert looking(paths)() == looking(paths)()
+    assert len({looking([path])() for path in paths}) == 2
+
+
+def test_where_rows_cannot_be_written_tasks_read_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(directory: str) -> None:
+        raise NotSharedError(f"{directory} is not shared with Spark")
+
+    monkeypatch.setattr(probe, "require_writable", refused)
+    monkeypatch.setattr(probe, "answers", forbidden)
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    get_reached().clear()
+    try:
+        assert "is not shared with Spark" in probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
+    finally:
+        get_reached().clear()
