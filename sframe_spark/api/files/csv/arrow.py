@@ -97,17 +97,18 @@ def sure_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int
     has_quotes = bool(quote) and quote in text
     if has_quotes and (len(quote) > 1 or width == 1 or not options.double_quote or len(options.escape_char.encode()) > 1):
         return 0
-    quotes = _quotes(text, quote, options.escape_char.encode()) if has_quotes else Quotes(np.zeros(0, int), np.zeros(0, int), len(text))
+    escape = options.escape_char.encode() if options.escape_char.encode() in text else b""
+    quotes = _quotes(text, quote, escape) if has_quotes else Quotes(np.zeros(0, int), np.zeros(0, int), len(text))
     end = _last_line_end(text, quotes, is_last)
     characters = np.frombuffer(text, np.uint8)[:end]
     ends = np.frombuffer(options.delimiter.encode() + b"\r\n", np.uint8)
     if any(_starts_field(characters, ends, np.flatnonzero(characters == bracket)).any() for bracket in b"[{" if bracket in text):
         return 0
-    return 0 if has_quotes and _has_doubtful_quotes(characters, ends, quotes, options) else end
+    return 0 if has_quotes and _has_doubtful_quotes(characters, ends, quotes, escape) else end
 
 
 def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
-    if not escape or escape not in text:
+    if not escape:
         places = np.flatnonzero(np.frombuffer(text, np.uint8) == quote[0])
         return Quotes(places[: len(places) // 2 * 2 : 2], places[1::2], int(places[-1]) if len(places) % 2 else len(text))
     opening: list[int] = []
@@ -148,11 +149,13 @@ def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) 
     """For each place, whether a field starts there, white space left aside."""
     before = places - 1
     spaces = np.setdiff1d(SPACE_BYTES, ends)
-    active = np.arange(len(before))
+    found = characters.take(before, mode="clip")
+    active = np.flatnonzero(_are_among(spaces, found) & (before >= 0))
     while len(active):
-        active = active[(before[active] >= 0) & _are_among(spaces, characters[before[active]])]
         before[active] -= 1
-    return (before < 0) | _are_among(ends, characters[before])
+        found[active] = characters.take(before[active], mode="clip")
+        active = active[(before[active] >= 0) & _are_among(spaces, found[active])]
+    return (before < 0) | _are_among(ends, found)
 
 
 def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
@@ -162,7 +165,7 @@ def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
     return table[characters]
 
 
-def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, options: CsvOptions) -> bool:
+def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, escape: bytes) -> bool:
     """True when a quote is amid a field, a field in quotes is very long, or white space is beside a quote at either end of a field."""
     size = len(characters)
     number = int(np.searchsorted(quotes.opening, size))
@@ -177,15 +180,15 @@ def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quote
     first, last = np.flatnonzero(np.concatenate([[True], ~doubled])), np.flatnonzero(np.concatenate([~doubled, [True]]))
     if (closing[last] - opening[first] >= csv_fields.LONGEST_RECORD_BYTES - 1).any():
         return True
-    return _has_space_at_ends(characters, opening[starts], closing[stops], options)
+    return _has_space_at_ends(characters, opening[starts], closing[stops], escape)
 
 
-def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, options: CsvOptions) -> bool:
+def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, escape: bytes) -> bool:
     """True when white space, written as it is or escaped, is on either side of a quote that opens or closes a field: Arrow is told to trim it."""
-    places = np.concatenate([opening - 1, opening + 1, closing - 1, closing + 1])
-    if _are_among(SPACE_BYTES, characters[places[(places >= 0) & (places < len(characters))]]).any():
+    # Before the first character and behind the last one there is a quote, not white space.
+    beside = (characters.take(places, mode="clip") for places in (opening - 1, opening + 1, closing - 1, closing + 1))
+    if any(_are_among(SPACE_BYTES, found).any() for found in beside):
         return True
-    escape = options.escape_char.encode()
     if not escape:
         return False
     places = np.concatenate([opening + 1, closing - 2])
