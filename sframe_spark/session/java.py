@@ -16,6 +16,7 @@ from pathlib import Path
 import attrs
 
 from sframe_spark.errors import JavaNotFoundError
+from sframe_spark.session.own_cache import is_own_file, own_cache, require_own
 from sframe_spark.session.owner import own_directory
 
 MINIMUM_VERSION = 17
@@ -37,11 +38,14 @@ class JavaRuntime:
         Feature release, such as 17 or 21.
     origin
         Where it was found, for people.
+    installation
+        Directory with the runtime itself; ``home`` may be one of ours that only leads there.
     """
 
     home: Path
     version: int
     origin: str
+    installation: Path
 
 
 @attrs.define
@@ -99,7 +103,7 @@ def _consider(search: JavaSearch, origin: str, locate: Callable[[], Path | None]
         search.rejected.append(f"{origin}: {location} lacks the module {VECTOR_MODULE}; install a full JDK instead")
     else:
         usable = _shimmed_home(home) if _lacks_vector_module(home) else home
-        search.runtime = JavaRuntime(usable, version, f"{origin} ({home})")
+        search.runtime = JavaRuntime(usable, version, f"{origin} ({home})", home)
 
 
 def _java_home() -> Path | None:
@@ -180,21 +184,20 @@ def _shimmed_home(home: Path) -> Path:
     content = SHIM.format(java=shlex.quote(str(home / "bin" / "java")), module=VECTOR_MODULE)
     name = hashlib.sha256(content.encode()).hexdigest()[:16]
     try:
-        return _write_shim(_cache_directory() / f"java-{name}", content)
+        shim = own_cache() / f"java-{name}"
+        (shim / "bin").mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Whoever could write here when others were let in may still have a directory in it.
+        require_own((shim / "bin").resolve(strict=True))
+        return _write_shim(shim, content)
     except OSError:
-        # A read-only home directory: a directory of this process alone does as well.
+        # A home directory that is read-only or others' to write to: a directory of this process alone does as well.
         return _write_shim(Path(own_directory(tempfile.gettempdir())), content)
-
-
-def _cache_directory() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "sframe_spark"
 
 
 def _write_shim(home: Path, content: str) -> Path:
     """Write ``bin/java`` under the directory, unless it is there already, and return the directory."""
     target = home / "bin" / "java"
-    if target.is_file() and os.access(target, os.X_OK) and target.read_text(encoding="utf-8") == content:
+    if is_own_file(target) and os.access(target, os.X_OK) and target.read_text(encoding="utf-8", errors="replace") == content:
         return home
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent)
