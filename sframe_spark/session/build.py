@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
+from sframe_spark.session.class_archives.archive import ClassArchive, find_archive
+from sframe_spark.session.class_archives.fingerprints import JvmStart
 from sframe_spark.session.java import find_java
 from sframe_spark.session.sockets import socket_settings
 
@@ -65,6 +67,9 @@ ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 # A server that answers here runs here.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
+# What PySpark calls a JVM that ended while it started.
+GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
+
 # Which Python Spark starts for the functions of one session.
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
@@ -113,15 +118,29 @@ def start_spark() -> SparkSession:
     if is_attached():
         # Nothing to tune.
         return SparkSession.builder.getOrCreate()
-    builder = SparkSession.builder.master("local[*]").appName("sframe_spark")
-    for key, value in {**local_settings(), **socket_settings()}.items():
-        builder = builder.config(key, value)
     java = find_java()
     # Both variables are read while Spark starts and never again, so they are given back afterwards.
     variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
     silence_spark()
     with _environment(variables):
+        return _start_local(find_archive(JvmStart.here(java)))
+
+
+def _start_local(archive: ClassArchive | None) -> SparkSession:
+    """Start Spark in a JVM of this process, from an archive of its classes if there is one; where that ends the JVM, without and for good."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[*]").appName("sframe_spark")
+    for key, value in {**local_settings(archive), **socket_settings()}.items():
+        builder = builder.config(key, value)
+    try:
         return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if archive is None or error.getCondition() != GATEWAY_EXITED:
+            raise
+    archive.forget()
+    return _start_local(None)
 
 
 def connect(master: str) -> SparkSession:
@@ -135,10 +154,11 @@ def connect(master: str) -> SparkSession:
         return SparkSession.builder.master(master).appName("sframe_spark doctor").getOrCreate()
 
 
-def local_settings() -> dict[str, str]:
-    """Return the settings of the local session that we start ourselves."""
+def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
+    """Return the settings of the local session that we start ourselves, from an archive of Spark's classes if there is one."""
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
-    extra = os.environ.get("SFRAME_SPARK_JVM_OPTIONS", "")
+    # What the user says comes last, and holds.
+    extra = f"{'' if archive is None else archive.options} {os.environ.get('SFRAME_SPARK_JVM_OPTIONS', '')}".strip()
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -1,0 +1,189 @@
+"""Write an archive of classes: Java does it when a JVM that has used Spark ends.
+
+Nothing is renamed: an archive on another one is bound to the path of that. A directory with a name of its own is filled, and then one record is
+replaced that names it, so that a start, or another writer, sees a whole archive or none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sframe_spark.errors import ExecutionError
+from sframe_spark.session.class_archives.archive import BASE, CLASSES, PLACE, is_plain_path, read_record, record_path
+from sframe_spark.session.class_archives.fingerprints import BASE_OF_JAVA, JvmStart, size_and_time
+from sframe_spark.session.leftovers import leftovers_in
+from sframe_spark.session.own_cache import own_cache, require_own
+from sframe_spark.session.owner import CLAIMS, delete, own_directory
+from sframe_spark.session.session import get_session, is_started, stop
+
+# A busy machine takes minutes.
+SECONDS_TO_WRITE = 600
+OPTIONS = "SFRAME_SPARK_JVM_OPTIONS"
+# Of classes that cannot be kept Java tells by the thousand.
+QUIET = "-Xlog:disable"
+
+
+def archives_place() -> Path:
+    """The directory of this user's archives, made if need be.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made, or is not this user's alone.
+    """
+    place = own_cache() / PLACE
+    place.mkdir(mode=0o700, exist_ok=True)
+    place = place.resolve(strict=True)
+    require_own(place)
+    return place
+
+
+def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
+    """Write the archive for such a start, in the place of an earlier one, and return its directory.
+
+    Parameters
+    ----------
+    start
+        How the JVM is started here.
+    use_spark
+        Runs what the archive shall have the classes of; it gets an empty directory.
+
+    Raises
+    ------
+    OSError
+        If there is no place for it.
+    ExecutionError
+        If Java writes none.
+    """
+    place = archives_place()
+    _remove_unrecorded(place)
+    directory = Path(own_directory(str(place)))
+    try:
+        if not is_plain_path(directory):
+            raise ExecutionError(f"Java reads no archive at {str(directory)!r}: let XDG_CACHE_HOME name a path of letters and digits")
+        # What changes while it is written makes another archive.
+        fingerprint = start.fingerprint()
+        lower = None if (start.java.installation / BASE_OF_JAVA).exists() else _write_base(start, directory / BASE)
+        write_classes(directory / CLASSES, use_spark, lower)
+        files = {path.name: size_and_time(path) for path in sorted(directory.iterdir())}
+        _replace_record(place, start, {"fingerprint": fingerprint, "directory": directory.name, "files": files})
+    except BaseException:
+        delete(str(directory))
+        raise
+    # From now on it belongs to the record, not to this process.
+    CLAIMS.discard(str(directory))
+    _remove_unrecorded(place)
+    return directory
+
+
+def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | None = None) -> None:
+    """Use Spark in a session of this process, which ends, and let its JVM write the archive.
+
+    Raises
+    ------
+    ExecutionError
+        If Spark runs already, or Java writes none.
+    """
+    from pyspark import SparkContext
+
+    if is_started() or SparkContext._active_spark_context is not None:
+        raise ExecutionError("Spark runs in this process already: write the archive in one of its own")
+    beside = "" if lower is None else f" '-XX:SharedArchiveFile={lower}'"
+    with _added_options(f"'-XX:ArchiveClassesAtExit={file}'{beside} {QUIET}"), tempfile.TemporaryDirectory() as directory:
+        get_session()
+        gateway = SparkContext._gateway
+        try:
+            use_spark(Path(directory))
+        finally:
+            stop()
+            # PySpark keeps the process that it has started where no type tells of it.
+            written = _has_ended_well(getattr(gateway, "proc", None))
+    if not written or not file.is_file():
+        raise ExecutionError("Java has written no archive of its classes: is there room on the disk?")
+
+
+def _has_ended_well(machine: subprocess.Popen[bytes] | None) -> bool:
+    """Let a JVM end, which writes its archive then, and say whether it did."""
+    if machine is None or machine.stdin is None:
+        return False
+    # It ends when its standard input does.
+    machine.stdin.close()
+    try:
+        return machine.wait(SECONDS_TO_WRITE) == 0
+    except subprocess.TimeoutExpired:
+        machine.kill()
+        return False
+
+
+def remove_archives() -> int:
+    """Delete all archives of this user and return how many there were."""
+    place = archives_place()
+    records = list(place.glob("*.json"))
+    for record in records:
+        record.unlink(missing_ok=True)
+    for path in place.iterdir():
+        delete(str(path))
+    return len(records)
+
+
+@contextmanager
+def _added_options(options: str) -> Iterator[None]:
+    """Start JVMs with more options for as long as the block runs."""
+    before = os.environ.get(OPTIONS)
+    os.environ[OPTIONS] = f"{before or ''} {options}".strip()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[OPTIONS]
+        else:
+            os.environ[OPTIONS] = before
+
+
+def _write_base(start: JvmStart, file: Path) -> Path:
+    """Write the archive of the classes of Java alone, which this one has come without."""
+    command = [str(start.java.installation / "bin" / "java"), "-Xshare:dump", f"-XX:SharedArchiveFile={file}", QUIET]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS_TO_WRITE, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        done = False
+    if not done or not file.is_file():
+        raise ExecutionError(f"{command[0]!r} has written no archive of its own classes: is there room on the disk?")
+    return file
+
+
+def _replace_record(place: Path, start: JvmStart, found: dict[str, object]) -> None:
+    handle, temporary = tempfile.mkstemp(dir=place, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as stream:
+            json.dump(found, stream)
+        os.replace(temporary, record_path(place, start))
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _remove_unrecorded(place: Path) -> None:
+    """Delete directories that no record names any more and whose writers have ended, and records of what is no longer installed."""
+    # Looked for first: whoever has ended by now has written its record before.
+    leftovers = leftovers_in(str(place))
+    named = set()
+    for path in place.glob("*.json"):
+        try:
+            record = read_record(path) or {}
+            installed = all(os.path.exists(one) for one in (*record["fingerprint"]["java"], record["fingerprint"]["spark"]))
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError):
+            installed = False
+        if installed:
+            named.add(record.get("directory"))
+        else:
+            path.unlink(missing_ok=True)
+    for leftover in leftovers:
+        if os.path.basename(leftover) not in named:
+            delete(leftover)
