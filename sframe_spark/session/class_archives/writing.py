@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sframe_spark.errors import ExecutionError
 from sframe_spark.session.class_archives.archive import BASE, CLASSES, PLACE, is_plain_path, read_record, record_path
@@ -102,15 +103,15 @@ def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | N
             use_spark(Path(directory))
         finally:
             stop()
-            # PySpark keeps the process that it has started where no type tells of it.
-            written = _has_ended_well(getattr(gateway, "proc", None))
+            written = _has_ended_well(gateway)
     if not written or not file.is_file():
         raise ExecutionError("Java has written no archive of its classes: is there room on the disk?")
 
 
-def _has_ended_well(machine: subprocess.Popen[bytes] | None) -> bool:
-    """Let a JVM end, which writes its archive then, and say whether it did."""
-    if machine is None or machine.stdin is None:
+def _has_ended_well(gateway: Any) -> bool:
+    """Let the JVM behind PySpark's gateway end, which writes its archive then, and say whether it did."""
+    machine = getattr(gateway, "proc", None)
+    if machine is None:
         return False
     # It ends when its standard input does.
     machine.stdin.close()
