@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ from sframe_spark.session.class_archives.archive import BASE, CLASSES, ClassArch
 from sframe_spark.session.class_archives.fingerprints import JvmStart
 from sframe_spark.session.class_archives.writing import archives_place, keep_archive, remove_archives
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
+from tests.session.test_java import make_java
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="no archives elsewhere")
 
@@ -241,3 +244,32 @@ def test_the_command_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> 
     assert command.run_prepare(lambda place: None, False, shown.append) == 1
     assert shown == ["nothing was written: SFRAME_SPARK_JVM_OPTIONS says itself which archive there is"]
     assert command.run_prepare(lambda place: None, True, shown.append) == 0
+
+
+START = """
+import sys
+from sframe_spark.session.build import start_spark
+from sframe_spark.session.class_archives import archive, writing
+from sframe_spark.session.class_archives.fingerprints import JvmStart
+from sframe_spark.session.java import find_java
+writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
+here = JvmStart.here(find_java())
+writing.keep_archive(here, None)
+assert archive.find_archive(here) is not None
+try:
+    start_spark()
+except Exception as error:
+    print(type(error).__name__, archive.find_archive(here))
+"""
+
+
+def test_a_java_that_ends_with_it_is_started_without_and_for_good(tmp_path: Path) -> None:
+    home = make_java(tmp_path / "java", "17.0.1", script=f'printf "%s\\n" "$*" >> {tmp_path}/started; exit 1')
+    (home / "lib" / "server").mkdir(parents=True)
+    (home / "lib" / "server" / "classes.jsa").touch()
+    environment = {**os.environ, "SFRAME_SPARK_JAVA": str(home), "SFRAME_SPARK_JVM_OPTIONS": "-Dmine=1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout == "PySparkRuntimeError None\n", done.stderr
+    # Spark's launcher is what is started first, and gets the options of the JVM.
+    assert ["SharedArchiveFile" in line for line in (tmp_path / "started").read_text().splitlines()] == [True, False]
+    assert all("-Dmine=1" in line for line in (tmp_path / "started").read_text().splitlines())
