@@ -49,17 +49,15 @@ def test_spark_starts_from_it_and_without_it_where_it_is_broken(tmp_path: Path) 
     said, complaints = run(START, tmp_path, str(file))
     assert json.loads(said) == [499500, True]
     assert "[warning]" not in complaints and "archive" not in complaints.lower()
-    # Of another length than the record says: it is not even named to Java, which says nothing.
+    # Of another length than the record says it is not even named to Java, as other tests have it; here the record says that this is right.
     whole = file.read_bytes()
     file.chmod(0o600)
     file.write_bytes(whole[: len(whole) // 3])
-    said, complaints = run(START, tmp_path, str(file))
-    assert json.loads(said) == [499500, False] and "archive" not in complaints.lower()
-    # The record says that this is right: Java ends, and is started without, or it does without by itself.
     (record,) = tmp_path.glob("*/*/*.json")
     found, status = json.loads(record.read_text()), file.stat()
     found["files"][CLASSES] = [status.st_size, status.st_mtime_ns]
     record.write_text(json.dumps(found))
+    # Java ends, and is started without, or it does without by itself.
     said, _ = run(START, tmp_path, str(file))
     assert json.loads(said.splitlines()[-1])[0] == 499500
     assert not record.exists() or "fatal error" not in said
