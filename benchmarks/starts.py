@@ -77,7 +77,10 @@ def once(side: Side) -> dict[str, tuple[float, float]]:
     """Seconds and processor seconds of each step in a fresh process."""
     environment = {**os.environ, "XDG_CACHE_HOME": side.cache, "SFRAME_SPARK_JVM_OPTIONS": ""}
     command = [sys.executable, "-c", MARKS + side.program]
-    marks = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.splitlines()[-1])
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(f"{side.name} failed:\n{done.stdout}{done.stderr}")
+    marks = json.loads(done.stdout.splitlines()[-1])
     steps = itertools.pairwise(marks)
     return {after[0]: (after[1] - before[1], after[2] - before[2]) for before, after in steps}
 
