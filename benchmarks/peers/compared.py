@@ -94,7 +94,8 @@ def told(found: Found, peer: str, wall: str, cpu: str) -> str:
     """Our times by those of a peer: the means, and the worst of the processors'."""
     ratios = {name: ratio(found, peer, name, cpu) for name in found["ours"] if name in found[peer]}
     worst = max(ratios, key=lambda name: ratios[name])
-    return f"{mean_ratio(found, peer, wall):.2f} wall, {mean_ratio(found, peer, cpu):.2f} processors, at most {ratios[worst]:.1f} ({worst.replace('_', ' ')})"
+    means = f"{mean_ratio(found, peer, wall):.2f} wall, {mean_ratio(found, peer, cpu):.2f} processors"
+    return f"{means}, at most {ratios[worst]:.1f} ({worst.replace('_', ' ')})"
 
 
 def line_of(name: str, found: Found) -> str:

@@ -33,9 +33,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     """Rows of CSV files as a source; each column gets the narrowest type that all its values have.
 
     Few rows stay in memory; otherwise blocks of the file go to segments one after the other, so that a file may be
-    larger than memory, and large files elsewhere, or that a cluster shares, are read
-    in parts, by threads or tasks. Lines that are no rows are left
-    out and logged.
+    larger than memory. Large files are read in parts, by threads or tasks. Lines that are no rows are left out and logged.
 
     Parameters
     ----------
