@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.decompositions import floats
 from sframe_spark.operators.kernels.moments import Moments
+from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.running_moments import running_moments
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
@@ -107,13 +108,17 @@ class Cumulative(SequentialOperator):
 
     def _advance_plain(self, values: np.ndarray, valid: np.ndarray | None, column_type: ColumnType, state: Any) -> tuple[Chunk, Any]:
         """Running values; ``valid``: which are there, None for all."""
+        running = new_array(len(values), values.dtype)
         if self.kind == "sum":
             with np.errstate(over="ignore", invalid="ignore"):
-                running = np.cumsum(values) if state is None else np.cumsum(values) + state
+                np.cumsum(values, out=running)
+                if state is not None:
+                    running += state
         else:
             combine = np.fmin if self.kind == "min" else np.fmax
-            running = combine.accumulate(values if valid is None else np.where(valid, values, neutral(values.dtype, self.kind)))
-            running = running if state is None else combine(running, state)
+            combine.accumulate(values if valid is None else np.where(valid, values, neutral(values.dtype, self.kind)), out=running)
+            if state is not None:
+                combine(running, state, out=running)
         missing = None if valid is None or state is not None else ~np.logical_or.accumulate(valid)
         result = pa.array(running, mask=missing).cast(column_type.physical)
         is_known = len(running) > 0 and (missing is None or not missing[-1])

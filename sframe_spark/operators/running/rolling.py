@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.running.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
@@ -125,7 +126,7 @@ class Rolling(Operator):
         if not complete:
             values[shift : shift + len(column)] = plain
         result = narrow._aggregate(values, valid, counts)
-        result = result.astype(values.dtype if result_type in (INT, DATETIME) else np.float64)
+        result = result.astype(values.dtype if result_type in (INT, DATETIME) else np.float64, copy=False)
         mask = None if complete and narrow.width >= needed else counts < needed
         return Chunk.of([pa.array(result, mask=mask).cast(result_type.physical)])
 
@@ -151,7 +152,7 @@ class Rolling(Operator):
             result = np.sqrt(variance) if self.kind == "stdv" else variance
         else:
             sums = exact_sums(clean, self.width)
-            result = sums if self.kind == "sum" else sums / divisor
+            result = sums if self.kind == "sum" else np.divide(sums, divisor, out=sums)
         return self._with_special(result, values, special)
 
     def _with_special(self, result: np.ndarray, values: np.ndarray, special: np.ndarray) -> np.ndarray:
@@ -197,7 +198,8 @@ class Rolling(Operator):
 
 
 States = tuple[np.ndarray, ...]
-ROWS_IN_CACHE = 131_072
+# Floats of one array are 64 KiB: several stay in the cache of a core, and are given from memory that the process has.
+ROWS_IN_CACHE = 8_192
 
 
 def over_windows(states: States, width: int, merge: Callable[[States, States], States]) -> States:
@@ -251,7 +253,7 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
     [1.0, 1e+308]
     """
     rows = len(values) - width + 1
-    result = np.empty(max(rows, 0))
+    result = new_array(max(rows, 0), np.float64)
     # Blocks whose sums stay in the processor's cache take a quarter of the time.
     block = max(ROWS_IN_CACHE, 4 * width)
     for start in range(0, rows, block):
