@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.session.class_archives.archive import ClassArchive, find_archive
-from sframe_spark.session.class_archives.fingerprints import JvmStart
+from sframe_spark.session.class_archives.fingerprints import JVM_OPTIONS, JvmStart
 from sframe_spark.session.java import find_java
 from sframe_spark.session.sockets import socket_settings
 
@@ -158,7 +158,7 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     """Return the settings of the local session that we start ourselves, from an archive of Spark's classes if there is one."""
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     # What the user says comes last, and holds.
-    extra = f"{'' if archive is None else archive.options} {os.environ.get('SFRAME_SPARK_JVM_OPTIONS', '')}".strip()
+    extra = f"{'' if archive is None else archive.options} {os.environ.get(JVM_OPTIONS, '')}".strip()
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

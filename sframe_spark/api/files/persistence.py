@@ -65,14 +65,12 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> M
         return save_dataset([source.manifest], target, names, kind)
     if isinstance(source, SegmentSource) and may_save_columns(source.manifest, source.positions) and source.row_count == source.manifest.rows:
         return save_columns(source.manifest, source.positions, target, names, kind)
-    made: list[PlannerNode] = []
 
-    def write(plan: PlannerNode) -> None:
+    def write(plan: PlannerNode) -> Manifest:
         with staged(target) as staging:
-            made.append(_written(found, plan, MaterializeOptions(directory=staging, names=names, kind=kind)))
+            return _written(found, plan, MaterializeOptions(directory=staging, names=names, kind=kind))
 
-    _with_narrow_types(found.plan, write)
-    return _manifest_of(made[-1])
+    return _with_narrow_types(found.plan, write)
 
 
 def _save_elsewhere(found: Look, root: str, names: tuple[str, ...], kind: str) -> Manifest:
@@ -86,29 +84,22 @@ def _save_elsewhere(found: Look, root: str, names: tuple[str, ...], kind: str) -
         # What tasks write into their memory would stay there.
         holder = temporary_store().new_dataset() if is_private(root) else None
         options = MaterializeOptions(directory=version.directory if holder is None else holder.directory, names=names, kind=kind)
-        made: list[PlannerNode] = []
-        _with_narrow_types(found.plan, lambda plan: made.append(_written(found, plan, options)))
-        stored = _manifest_of(made[-1])
+        stored = _with_narrow_types(found.plan, lambda plan: _written(found, plan, options))
         return version.commit(stored if holder is None else copied_dataset(stored, version.directory), names, kind)
 
 
-def _manifest_of(made: PlannerNode) -> Manifest:
-    stored = source_of(made)
+def _written(found: Look, plan: PlannerNode, options: MaterializeOptions) -> Manifest:
+    stored = source_of(Executor(options, owned=found.owned, journal=found.journal).save(plan))
     assert isinstance(stored, SegmentSource)
     return stored.manifest
 
 
-def _written(found: Look, plan: PlannerNode, options: MaterializeOptions) -> PlannerNode:
-    return Executor(options, owned=found.owned, journal=found.journal).save(plan)
-
-
-def _with_narrow_types(plan: PlannerNode, write: Callable[[PlannerNode], None]) -> None:
+def _with_narrow_types(plan: PlannerNode, write: Callable[[PlannerNode], Manifest]) -> Manifest:
     source = plan.operator
     if isinstance(source, ArchiveSource):
         # What all values of a column are is known when it is written.
-        with_narrow_types(source.archive, source.positions, lambda archive: write(attrs.evolve(source, archive=archive).make_planner_node()))
-    else:
-        write(plan)
+        return with_narrow_types(source.archive, source.positions, lambda archive: write(attrs.evolve(source, archive=archive).make_planner_node()))
+    return write(plan)
 
 
 def put_together(path: str | os.PathLike[str]) -> int:

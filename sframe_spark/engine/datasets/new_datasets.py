@@ -28,7 +28,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
-from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
+from sframe_spark.session.workers import is_spark_wanted
 from sframe_spark.storage.datasets.adopt import adopt
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.files.paths import join
@@ -134,7 +134,7 @@ def write_held(rows: Chunk | Pieces, types: Schema, options: MaterializeOptions,
 
 def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
     """Runs of rows in memory where all find room and no Spark is to read them; otherwise a temporary dataset."""
-    if is_spark_wanted() or not is_work_done_here():
+    if is_spark_wanted():
         return write_runs(runs, types)
     rows = begun(map(Chunk.of, runs), room_to_keep())
     if rows.rest is None:

@@ -14,7 +14,7 @@ from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
+from sframe_spark.session.workers import is_spark_wanted
 
 # Each source is read by itself, batch by batch: where more stand side by side, all columns are made once and are one source again.
 MOST_SOURCES = 16
@@ -76,7 +76,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
     That is so where some columns are other rows' than whole nodes', where rows are few, where results are compared, and where a Spark works: its
     queries read one source, so several would be put together for each.
     """
-    if not root.operator.arranges_columns or config.check == "result" or is_spark_wanted() or not is_work_done_here():
+    if not root.operator.arranges_columns or config.check == "result" or is_spark_wanted():
         return None
     with GRAPH_LOCK:
         rows = root.length.rows

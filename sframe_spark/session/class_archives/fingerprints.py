@@ -16,6 +16,8 @@ from sframe_spark.session.java import JavaRuntime
 
 # How records are written; another number is another kind of archive.
 FORMAT = 1
+# What the user wants every JVM to be told.
+JVM_OPTIONS = "SFRAME_SPARK_JVM_OPTIONS"
 
 # Options by which somebody sees to archives themselves.
 _ABOUT_ARCHIVES = re.compile(r"-Xshare|-XX:[+-]?\w*(?:SharedArchive|SharedClassList|ArchiveClasses|LoadedClassList|DynamicArchive|AOT|CDS)")
@@ -51,7 +53,7 @@ class JvmStart:
         """How the JVM of a session that this process starts itself would be started."""
         from pyspark.find_spark_home import _find_spark_home
 
-        return cls(java, Path(_find_spark_home()).absolute(), os.environ.get("SFRAME_SPARK_JVM_OPTIONS", ""))
+        return cls(java, Path(_find_spark_home()).absolute(), os.environ.get(JVM_OPTIONS, ""))
 
     @property
     def key(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sframe_spark.errors import ExecutionError
 from sframe_spark.session.class_archives.archive import BASE, CLASSES, PLACE, is_plain_path, read_record, record_path
-from sframe_spark.session.class_archives.fingerprints import BASE_OF_JAVA, JvmStart, size_and_time
+from sframe_spark.session.class_archives.fingerprints import BASE_OF_JAVA, JVM_OPTIONS, JvmStart, size_and_time
 from sframe_spark.session.leftovers import leftovers_in
 from sframe_spark.session.own_cache import own_cache, require_own
 from sframe_spark.session.owner import CLAIMS, delete, own_directory
@@ -25,7 +25,6 @@ from sframe_spark.session.session import get_session, is_started, stop
 
 # A busy machine takes minutes.
 SECONDS_TO_WRITE = 600
-OPTIONS = "SFRAME_SPARK_JVM_OPTIONS"
 # Of classes that cannot be kept Java tells by the thousand.
 QUIET = "-Xlog:disable"
 
@@ -136,15 +135,15 @@ def remove_archives() -> int:
 @contextmanager
 def _added_options(options: str) -> Iterator[None]:
     """Start JVMs with more options for as long as the block runs."""
-    before = os.environ.get(OPTIONS)
-    os.environ[OPTIONS] = f"{before or ''} {options}".strip()
+    before = os.environ.get(JVM_OPTIONS)
+    os.environ[JVM_OPTIONS] = f"{before or ''} {options}".strip()
     try:
         yield
     finally:
         if before is None:
-            del os.environ[OPTIONS]
+            del os.environ[JVM_OPTIONS]
         else:
-            os.environ[OPTIONS] = before
+            os.environ[JVM_OPTIONS] = before
 
 
 def _write_base(start: JvmStart, file: Path) -> Path:

@@ -14,20 +14,11 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.explain.foreseen import foresee
-from sframe_spark.session import is_started
 
 ROWS = 2_000
+pytestmark = pytest.mark.usefixtures("over_ranges")
 HERE = {Mode.THREADS, Mode.PARTS_HERE, Mode.GATHERED, Mode.EXCHANGED, Mode.DRIVER}
 Program = Callable[[SFrame], SFrame]
-
-
-@pytest.fixture(autouse=True)
-def over_ranges() -> Iterator[None]:
-    """Few rows count as many, and no Spark is there when a test ends that was not before."""
-    started = is_started()
-    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off"):
-        yield
-    assert is_started() == started
 
 
 def rows(choose: random.Random) -> Iterator[dict[str, Any]]:

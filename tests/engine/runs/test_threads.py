@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,8 @@ from sframe_spark.testing.oracle.values import rows_equal
 
 ROWS = 3_000
 KEYS = 40
+pytestmark = pytest.mark.usefixtures("over_ranges")
 Program = Callable[[SFrame], Any]
-
-
-@pytest.fixture(autouse=True)
-def over_ranges() -> Iterator[None]:
-    """Few rows count as many, and no Spark is there when a test ends that was not before."""
-    started = is_started()
-    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off"):
-        yield
-    assert is_started() == started
 
 
 @pytest.fixture(scope="module")

@@ -248,6 +248,10 @@ class CsvFiles:
             self.room = min(self.room, -1)
         found.number += number
 
+    def no_forms(self) -> list[CsvForm | None]:
+        """The forms of the columns where nothing was read of them."""
+        return [None] * len(self.hinted)
+
     def learn(self, forms: list[CsvForm | None], block: TextBlock) -> None:
         """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
         for place, column in enumerate(block.columns):

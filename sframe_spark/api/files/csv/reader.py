@@ -109,13 +109,11 @@ class _Reader:
 
     def read(self) -> PlannerNode:
         """A source of all rows."""
-        files, forms = self.files, self._no_forms()
-        files.first_bytes = FIRST_BYTES
+        files = self.files
         try:
-            first, rest = self._first_rows(forms, knows_numbers=True)
+            forms, first, rest = self._first_rows(knows_numbers=True)
         except MisfitError:
-            files.first_bytes, files.known, forms = None, NO_NUMBERS, self._no_forms()
-            first, rest = self._first_rows(forms, knows_numbers=False)
+            forms, first, rest = self._first_rows(knows_numbers=False)
         for block in self._more_rows():
             files.learn(forms, block)
         types = files.types_of(forms)
@@ -134,9 +132,6 @@ class _Reader:
             files.know(types)
             return self._to_segments(files.blocks(), types)
 
-    def _no_forms(self) -> list[CsvForm | None]:
-        return [None] * len(self.files.hinted)
-
     def _more_rows(self) -> Iterator[TextBlock]:
         """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
         options = self.files.options
@@ -144,22 +139,22 @@ class _Reader:
             more = attrs.evolve(options, nrows=self.rows_to_infer)
             yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
-    def _first_rows(self, forms: list[CsvForm | None], knows_numbers: bool) -> tuple[list[TextBlock], Iterator[TextBlock] | None]:
-        """Blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more.
+    def _first_rows(self, knows_numbers: bool) -> tuple[list[CsvForm | None], list[TextBlock], Iterator[TextBlock] | None]:
+        """The forms of the first rows, blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more.
 
         Parameters
         ----------
-        forms
-            Learned of the blocks.
         knows_numbers
-            Whether what are numbers in the first block is read as such in the others.
+            Whether what are numbers in the first block, a short one then, is read as such in the others.
 
         Raises
         ------
         MisfitError
             If a column that was read as numbers holds others than those, or none.
         """
-        files, blocks = self.files, self.files.blocks()
+        files = self.files
+        files.first_bytes, files.known = FIRST_BYTES if knows_numbers else None, NO_NUMBERS
+        forms, blocks = files.no_forms(), files.blocks()
         first: list[TextBlock] = []
         rows = size = 0
         for block in blocks:
@@ -170,8 +165,8 @@ class _Reader:
                 files.know(files.types_of(forms))
             rows, size = rows + block.rows, size + sum(column.nbytes for column in block.columns)
             if rows > IN_MEMORY_ROWS or size > config.memory_budget:
-                return first, blocks
-        return first, None
+                return forms, first, blocks
+        return forms, first, None
 
     def _to_segments(self, blocks: Iterator[TextBlock], types: list[ColumnType]) -> PlannerNode:
         """A source of the rows of blocks."""

@@ -53,7 +53,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     files.files = placed
     # As text, which takes four times as long; elsewhere a request for more takes as long as one for little.
     files.first_bytes = None if is_elsewhere(placed[0].path) else TYPES_BYTES
-    forms: list[CsvForm | None] = [None] * len(files.hinted)
+    forms = files.no_forms()
     for block in files.blocks():
         files.learn(forms, block)
         if block.rows:
