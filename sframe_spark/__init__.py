@@ -9,17 +9,13 @@ Examples
 (True, 2)
 """
 
-from sframe_spark import aggregate, data_structures, util, visualization
-from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
+from typing import TYPE_CHECKING
+
 from sframe_spark.api.hints import tell_of_absent_modules
-from sframe_spark.api.sarray import SArray, load_sarray
-from sframe_spark.api.sarray.sketch import Sketch
-from sframe_spark.api.sframe import SFrame, load_sframe
-from sframe_spark.api.sframe.intervals import uniform_clock
-from sframe_spark.api.sql import sql
-from sframe_spark.api.versions import history, optimize, vacuum
 from sframe_spark.config import config
-from sframe_spark.visualization import plot, show
+
+if TYPE_CHECKING:
+    from sframe_spark.members import *  # noqa: F403
 
 __version__ = "0.1.0"
 version_info = (0, 1, 0)
@@ -53,9 +49,23 @@ tell_of_absent_modules()
 
 
 def __getattr__(name: str) -> object:
-    """Tell what to use instead of names that the reference and other libraries have."""
+    """Load all members when the first of them is asked for, and tell what to use instead of names that the reference and other libraries have.
+
+    The Python processes of Spark and of ours import parts of this package only, and start in half the time.
+    """
     if name.startswith("__"):
         raise AttributeError(name)
+    from importlib import import_module
+
     from sframe_spark.api.hints import no_module_member
 
+    members = import_module("sframe_spark.members")
+    found = globals()
+    found.update((member, getattr(members, member)) for member in members.__all__)
+    if name in found:
+        return found[name]
     raise no_module_member(name, __all__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import signal
@@ -18,9 +19,11 @@ from sframe_spark.config import config
 from sframe_spark.engine.spark.parcels import Parcel
 from sframe_spark.errors import ExecutionError, SFrameError
 from sframe_spark.operators.user_functions.error_transport import error_text
-from sframe_spark.session.worker_processes import QUIET
+from sframe_spark.session.worker_processes import QUIET, READY
 
 MOST_OF_TRACEBACK = 20
+# What works are made of, imported before it says that it is ready: what it does from then on is work.
+MODULES_OF_WORKS = ("sframe_spark.engine.segments.tasks", "pyspark.cloudpickle")
 
 
 @attrs.frozen(eq=False)
@@ -49,12 +52,15 @@ class Common:
 
 
 def serve(requests: int, life: int) -> None:
-    """Answer requests until there are no more; both are numbers of pipes, of which the second one ends with the process that asks."""
+    """Say that it is ready, and answer requests until there are no more; both are numbers of pipes, of which the second one ends with the process that asks."""
     # Ctrl-C is for the process that asks, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     common = Common((), {}, "", {})
+    for module in MODULES_OF_WORKS:
+        importlib.import_module(module)
     with Connection(requests) as pipe:
+        pipe.send_bytes(READY)
         while True:
             try:
                 described, parcel = pickle.loads(pipe.recv_bytes())

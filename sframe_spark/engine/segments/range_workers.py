@@ -28,6 +28,8 @@ from sframe_spark.session.threads import in_threads
 Piece = Callable[[], Any]
 # What processes of ours run.
 MODULE = "sframe_spark.engine.segments.process_worker"
+# So many calls of a quick function are made in the time in which a process starts.
+MOST_ROWS_OF_SHORT = 4_194_304
 
 
 class RangeWorkers(Protocol):
@@ -130,11 +132,12 @@ class Processes:
         with pickling_told(description):
             parcels, shared = packed(works)
             common = list(sys.path), dumped(Common.of_this_process(shared))
+        are_short = 0 < sum(task.stop - task.start for task in tasks) < MOST_ROWS_OF_SHORT
         with open_counted(len(works), description) as done:
-            return in_threads(lambda parcel: done(self._answer(common, parcel)), parcels, self.at_a_time())
+            return in_threads(lambda parcel: done(self._answer(common, parcel, are_short)), parcels, self.at_a_time())
 
-    def _answer(self, common: tuple[list[str], bytes], parcel: Parcel) -> Any:
-        with get_processes().one(MODULE) as worker:
+    def _answer(self, common: tuple[list[str], bytes], parcel: Parcel, is_short: bool) -> Any:
+        with get_processes().one(MODULE, raise_if_cancelled, is_short) as worker:
             request = pickle.dumps((None if worker.knows is common else common, parcel))
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
             worker.knows = common

@@ -1,0 +1,32 @@
+"""All that ``import sframe_spark`` offers, loaded when the first of it is asked for."""
+
+from sframe_spark import aggregate, data_structures, util, visualization
+from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
+from sframe_spark.api.sarray import SArray, load_sarray
+from sframe_spark.api.sarray.sketch import Sketch
+from sframe_spark.api.sframe import SFrame, load_sframe
+from sframe_spark.api.sframe.intervals import uniform_clock
+from sframe_spark.api.sql import sql
+from sframe_spark.api.versions import history, optimize, vacuum
+from sframe_spark.visualization import plot, show
+
+__all__ = [
+    "SArray",
+    "SArrayBuilder",
+    "SFrame",
+    "SFrameBuilder",
+    "Sketch",
+    "aggregate",
+    "data_structures",
+    "history",
+    "load_sarray",
+    "load_sframe",
+    "optimize",
+    "plot",
+    "show",
+    "sql",
+    "uniform_clock",
+    "util",
+    "vacuum",
+    "visualization",
+]
