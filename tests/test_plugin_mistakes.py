@@ -158,7 +158,7 @@ def test_laws_that_fail_are_named() -> None:
 @pytest.mark.parametrize("module", ["numpy:pi", "there.is.none:LAWS"])
 def test_packages_that_announce_something_else_are_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     entry = EntryPoint("mine", module, installed.LAW_GROUP)
-    monkeypatch.setattr(installed, "entry_points", lambda group: [entry] if group == installed.LAW_GROUP else [])
+    monkeypatch.setattr(installed, "announced", lambda group: [entry] if group == installed.LAW_GROUP else [])
     with pytest.raises(PlanInvariantError, match="entry point 'mine'"):
         installed.plugin_laws.__wrapped__()
 

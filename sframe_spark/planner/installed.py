@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -11,6 +12,18 @@ from sframe_spark.planner.law import Law
 
 OPERATOR_GROUP = "sframe_spark.operators"
 LAW_GROUP = "sframe_spark.laws"
+
+
+@lru_cache(maxsize=1)
+def _announced() -> Mapping[str, Sequence[EntryPoint]]:
+    """Entry points of both groups: to find them is to read a file of each installed package, so it is done once for both."""
+    found = entry_points()
+    return {group: sorted(found.select(group=group), key=lambda entry: entry.name) for group in (OPERATOR_GROUP, LAW_GROUP)}
+
+
+def announced(group: str) -> Sequence[EntryPoint]:
+    """What installed packages announce in a group, by name."""
+    return _announced()[group]
 
 
 def _loaded(entry: EntryPoint) -> Any:
@@ -34,7 +47,7 @@ def _loaded(entry: EntryPoint) -> Any:
 def load_operators() -> tuple[str, ...]:
     """Import every module of the operator group once; importing registers its operators. Returns the entry points' names."""
     names = []
-    for entry in sorted(entry_points(group=OPERATOR_GROUP), key=lambda item: item.name):
+    for entry in announced(OPERATOR_GROUP):
         _loaded(entry)
         names.append(entry.name)
     return tuple(names)
@@ -50,7 +63,7 @@ def plugin_laws() -> tuple[Law, ...]:
         If an entry point gives something that is not a law.
     """
     laws: list[Law] = []
-    for entry in sorted(entry_points(group=LAW_GROUP), key=lambda item: item.name):
+    for entry in announced(LAW_GROUP):
         loaded = _loaded(entry)
         if not isinstance(loaded, (Law, list, tuple)):
             raise PlanInvariantError(f"entry point {entry.name!r} of {LAW_GROUP} gives {loaded!r:.80}, which is neither a law nor a list of laws")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import attrs
@@ -31,7 +32,7 @@ def announce(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
     def install(**groups: list[Entry]) -> None:
         named = {OPERATOR_GROUP: groups.get("operators", []), LAW_GROUP: groups.get("laws", [])}
-        monkeypatch.setattr(installed, "entry_points", lambda group: named[group])
+        monkeypatch.setattr(installed, "announced", lambda group: sorted(named[group], key=lambda entry: entry.name))
         load_operators.cache_clear()
         plugin_laws.cache_clear()
 
@@ -62,3 +63,15 @@ def test_what_is_not_a_law_is_refused_by_name(announce: Callable[..., None]) -> 
 def test_without_plugins_there_is_nothing(announce: Callable[..., None]) -> None:
     announce()
     assert (load_operators(), plugin_laws()) == ((), ())
+
+
+def test_files_of_packages_are_read_once_for_both_groups(announce: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    announce()
+    monkeypatch.undo()
+    entries, asked = [EntryPoint("z", "math:pi", OPERATOR_GROUP), EntryPoint("a", "math:e", OPERATOR_GROUP)], []
+    monkeypatch.setattr(installed, "entry_points", lambda: asked.append(1) or EntryPoints(entries))
+    installed._announced.cache_clear()
+    try:
+        assert (load_operators(), plugin_laws(), len(asked)) == (("a", "z"), (), 1)
+    finally:
+        installed._announced.cache_clear()
