@@ -15,7 +15,26 @@ from sframe_spark.api.hints import tell_of_absent_modules
 from sframe_spark.config import config
 
 if TYPE_CHECKING:
-    from sframe_spark.members import *  # noqa: F403
+    from sframe_spark.members import (
+        SArray,
+        SArrayBuilder,
+        SFrame,
+        SFrameBuilder,
+        Sketch,
+        aggregate,
+        data_structures,
+        history,
+        load_sarray,
+        load_sframe,
+        optimize,
+        plot,
+        show,
+        sql,
+        uniform_clock,
+        util,
+        vacuum,
+        visualization,
+    )
 
 __version__ = "0.1.0"
 version_info = (0, 1, 0)
@@ -55,11 +74,9 @@ def __getattr__(name: str) -> object:
     """
     if name.startswith("__"):
         raise AttributeError(name)
-    from importlib import import_module
-
+    import sframe_spark.members as members
     from sframe_spark.api.hints import no_module_member
 
-    members = import_module("sframe_spark.members")
     found = globals()
     found.update((member, getattr(members, member)) for member in members.__all__)
     if name in found:

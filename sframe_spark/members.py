@@ -1,6 +1,9 @@
 """All that ``import sframe_spark`` offers, loaded when the first of it is asked for."""
 
-from sframe_spark import aggregate, data_structures, util, visualization
+import sframe_spark.aggregate as aggregate
+import sframe_spark.data_structures as data_structures
+import sframe_spark.util as util
+import sframe_spark.visualization as visualization
 from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
 from sframe_spark.api.sarray import SArray, load_sarray
 from sframe_spark.api.sarray.sketch import Sketch

@@ -30,7 +30,7 @@ LAYERS = (
     ("engine",),
     ("explain",),
     ("api",),
-    ("plugin", "testing", "aggregate", "data_structures", "util", "visualization", "__init__", "__main__"),
+    ("plugin", "testing", "aggregate", "data_structures", "util", "visualization", "members", "__init__", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import pickle
 import signal
@@ -22,8 +21,6 @@ from sframe_spark.operators.user_functions.error_transport import error_text
 from sframe_spark.session.worker_processes import QUIET, READY
 
 MOST_OF_TRACEBACK = 20
-# What works are made of, imported before it says that it is ready: what it does from then on is work.
-MODULES_OF_WORKS = ("sframe_spark.engine.segments.tasks", "pyspark.cloudpickle")
 
 
 @attrs.frozen(eq=False)
@@ -52,13 +49,22 @@ class Common:
 
 
 def serve(requests: int, life: int) -> None:
-    """Say that it is ready, and answer requests until there are no more; both are numbers of pipes, of which the second one ends with the process that asks."""
+    """Say that it is ready, and answer requests until there are no more.
+
+    Parameters
+    ----------
+    requests, life
+        Numbers of pipes, of which the second one ends with the process that asks.
+    """
+    # What works are made of: what is done from when it is ready is work.
+    import pyspark.cloudpickle  # noqa: F401
+
+    import sframe_spark.engine.segments.tasks  # noqa: F401
+
     # Ctrl-C is for the process that asks, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     common = Common((), {}, "", {})
-    for module in MODULES_OF_WORKS:
-        importlib.import_module(module)
     with Connection(requests) as pipe:
         pipe.send_bytes(READY)
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import signal
@@ -19,9 +20,11 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.segments import range_workers
 from sframe_spark.errors import ExecutionError, UserFunctionError
 from sframe_spark.session import is_started, worker_processes
 from sframe_spark.session.session import get_processes
+from sframe_spark.session.worker_processes import WorkerProcesses
 
 ROWS = 3_000
 AT = 2_000
@@ -173,6 +176,68 @@ def test_no_more_processes_stay_than_are_wanted(monkeypatch: pytest.MonkeyPatch)
     assert len(get_processes()._idle) == 1
 
 
+@pytest.fixture
+def untried(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerProcesses]:
+    """Processes of a session in which none has worked yet."""
+    get_processes().end()
+    processes = WorkerProcesses()
+    monkeypatch.setattr(range_workers, "get_processes", lambda: processes)
+    monkeypatch.setattr(range_workers, "threads_here", lambda: 3)
+    yield processes
+    processes.end()
+    atexit.unregister(processes.end)
+
+
+def test_short_works_start_one_process(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 1e9)
+    assert len(set(SArray(range(ROWS)).apply(lambda value: os.getpid())[200:])) == 1
+    assert len(untried._idle) == 1 and untried._seconds_worked > 0
+    # What many works took together is worth another one.
+    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", untried._seconds_worked)
+    assert len(set(SArray(range(ROWS)).apply(lambda value: time.sleep(0.001) or os.getpid())[200:])) > 1
+
+
+def test_slow_works_start_all_while_the_first_is_at_one(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 0.1)
+    assert len(set(SArray(range(ROWS)).apply(lambda value: time.sleep(0.002) or os.getpid())[200:])) == 3
+
+
+def test_many_rows_start_all_at_once(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 1e9)
+    monkeypatch.setattr(range_workers, "MOST_ROWS_OF_SHORT", ROWS)
+    SArray(range(ROWS)).apply(lambda value: time.sleep(0.001)).materialize()
+    assert len(untried._idle) == 3
+
+
+def test_who_waits_for_a_process_that_ends_starts_another(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 1e9)
+    with pytest.raises(ExecutionError, match="ended with exit code 3"):
+        SArray(range(ROWS)).apply(ending(lambda: os._exit(3))).sum()
+    assert not untried._busy and not untried._starting
+    assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
+
+
+def test_a_process_that_cannot_start_holds_nobody_up(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/there/is/no/python")
+    with pytest.raises(OSError, match="no/python"):
+        SArray(range(ROWS)).apply(Adder(1)).sum()
+    assert not untried._busy and not untried._starting
+
+
+def test_processes_have_one_core_each_unless_told_otherwise(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+    def found(value: int) -> str:
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+        return f"{[each for each in given if each.startswith(b'OMP')]} {os.environ.get('OMP_NUM_THREADS')}"
+
+    # A process of its own has it; the environment that functions see is this process's.
+    assert set(SArray(range(ROWS)).apply(found, str)) == {"[b'OMP_NUM_THREADS=1'] None"}
+    untried.end()
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert set(SArray(range(ROWS)).apply(found, str)) == {"[b'OMP_NUM_THREADS=2'] 2"}
+
+
 @pytest.mark.parametrize(("program", "is_python"), [("/usr/bin/python3.11", True), ("/usr/bin/uwsgi", False), ("", False), (None, False)])
 def test_only_pythons_are_started(monkeypatch: pytest.MonkeyPatch, program: str | None, is_python: bool) -> None:
     monkeypatch.setattr(sys, "executable", program)
@@ -210,6 +275,7 @@ import os, signal, sys, threading, time
 from sframe_spark import SArray, config
 from sframe_spark.session import is_started, worker_processes
 from sframe_spark.session.session import get_processes
+from sframe_spark.session.worker_processes import WorkerProcesses
 
 config.small_rows, config.segment_rows, config.progress = 100, 700, "off"
 print("main runs")

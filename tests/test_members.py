@@ -1,0 +1,68 @@
+"""What the package offers is loaded when the first of it is asked for; its parts can be imported without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import sframe_spark
+from sframe_spark import members
+
+
+def printed(program: str) -> str:
+    """What a program prints in a process of its own."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False, timeout=100)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout
+
+
+def test_the_list_is_the_one_that_is_loaded() -> None:
+    assert set(sframe_spark.__all__) - set(members.__all__) == {"__version__", "config", "version_info"}
+    assert set(members.__all__) <= set(sframe_spark.__all__) <= set(dir(sframe_spark))
+    assert all(getattr(sframe_spark, name) is getattr(members, name) for name in members.__all__)
+
+
+def test_an_import_alone_loads_little() -> None:
+    heavy = "'numpy', 'pyarrow', 'pyspark', 'networkx', 'sframe_spark.members', 'sframe_spark.planner'"
+    assert printed(f"import sys, sframe_spark; print({{{heavy}}} & set(sys.modules), sframe_spark.version_info)") == "set() (0, 1, 0)\n"
+
+
+def test_processes_for_works_load_no_api() -> None:
+    program = (
+        "import sys, sframe_spark.engine.segments.process_worker, sframe_spark.engine.segments.tasks\n"
+        "print({'sframe_spark.members', 'sframe_spark.api.sframe', 'sframe_spark.operators.laws', 'networkx'} & set(sys.modules))"
+    )
+    assert printed(program) == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ("import sframe_spark; print(sframe_spark.SArray([1, 2]).sum())", "3\n"),
+        ("from sframe_spark import *; print(SArray([1, 2]).sum(), aggregate.SUM('a') is not None)", "3 True\n"),
+        ("import sframe_spark.aggregate as agg; import sframe_spark; print(agg is sframe_spark.aggregate)", "True\n"),
+        ("from sframe_spark import session, SFrame; print(session.is_started(), SFrame is not None)", "False True\n"),
+        ("import sframe_spark; print(sframe_spark.session.is_started(), sframe_spark.errors.SchemaError.__name__)", "False SchemaError\n"),
+        ("import sframe_spark.config; import sframe_spark; print(sframe_spark.config.small_rows)", "262144\n"),
+        ("import sframe_spark; print(hasattr(sframe_spark, 'DataFrame'), hasattr(sframe_spark, '__path__'))", "False True\n"),
+        ("import copy, pickle, sframe_spark; print(pickle.loads(pickle.dumps(sframe_spark.SArray)) is sframe_spark.SArray)", "True\n"),
+        ("import inspect, sframe_spark; print('SFrame' in dict(inspect.getmembers(sframe_spark)))", "True\n"),
+    ],
+)
+def test_members_are_there_however_they_are_asked_for(program: str, found: str) -> None:
+    assert printed(program) == found
+
+
+def test_threads_that_ask_first_at_the_same_time_find_the_same() -> None:
+    program = (
+        "import threading, sframe_spark\n"
+        "names, found, start = [*sframe_spark.__all__, 'session', 'errors'] * 2, [], threading.Barrier(46)\n"
+        "def ask(name):\n    start.wait()\n    found.append((name, getattr(sframe_spark, name)))\n"
+        "threads = [threading.Thread(target=ask, args=(name,)) for name in names[:46]]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print(len(found), all(getattr(sframe_spark, name) is value for name, value in found))"
+    )
+    assert printed(program) == "46 True\n"
