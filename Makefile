@@ -8,8 +8,8 @@ PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 # A JVM that compiles quickly rather than thoroughly suits many small queries; where there is an archive of classes it need not load them.
 CLASSES := $(VENV)/classes.jsa
 export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
-# Hundreds of processes import the package and the tests: they find them compiled, whatever the environment says.
-test faults: export PYTHONDONTWRITEBYTECODE :=
+# Hundreds of processes import the package, the tests and benchmarks: they find them compiled, whatever the environment says.
+test faults bench bench-cluster bench-peers bench-scale bench-tpch: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 

@@ -121,6 +121,11 @@ class CsvFiles:
         of_directories = first_places(read[len(self.wanted) :], len(self.wanted))
         self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
 
+    def size_of_first(self) -> int:
+        """Bytes of the first file, as it was found."""
+        first = self.files[0]
+        return (first.state or self.watched.seen(first.path)).size
+
     @property
     def wanted_names(self) -> list[str]:
         """Names of the columns to read from files."""

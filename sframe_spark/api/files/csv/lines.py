@@ -28,10 +28,22 @@ from sframe_spark.storage.files.magic import TEXT, kind_of
 from sframe_spark.storage.files.streams import BEHIND_BYTES, FileRange, open_bytes
 
 BLOCK_BYTES = 8 * 1024 * 1024
-# What is read first tells which columns are numbers: until then all are read as text, which takes four times as long.
-FIRST_BYTES = 256 * 1024
+# What is read first tells which columns are numbers: until then all are read as text, which takes four times as long. Of a short file it is less:
+# where it tells too little, little is read once more.
+FIRST_BYTES, LEAST_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 16
 # Ends of lines that are looked at for one behind which the next line has as many fields as it should.
 GUESSES = 50
+
+
+def bytes_first(size: int) -> int:
+    """Return how many bytes of a file of that size tell its columns of numbers.
+
+    Examples
+    --------
+    >>> bytes_first(1_000), bytes_first(1 << 20), bytes_first(1 << 30)
+    (32768, 65536, 262144)
+    """
+    return min(FIRST_BYTES, max(LEAST_FIRST_BYTES, size // FIRST_OF_BYTES))
 
 
 @attrs.frozen(eq=False)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.api.files.csv.arrow import NO_NUMBERS
 from sframe_spark.api.files.csv.files import CsvFiles
-from sframe_spark.api.files.csv.lines import FIRST_BYTES, TextBlock
+from sframe_spark.api.files.csv.lines import TextBlock, bytes_first
 from sframe_spark.api.files.csv.options import CsvRequest, hinted_types
 from sframe_spark.api.files.csv.split import split_rows
 from sframe_spark.api.files.csv.types import CsvForm
@@ -153,7 +153,8 @@ class _Reader:
             If a column that was read as numbers holds others than those, or none.
         """
         files = self.files
-        files.first_bytes, files.known = FIRST_BYTES if knows_numbers else None, NO_NUMBERS
+        files.first_bytes = bytes_first(files.size_of_first()) if knows_numbers else None
+        files.known = NO_NUMBERS
         forms, blocks = files.no_forms(), files.blocks()
         first: list[TextBlock] = []
         rows = size = 0

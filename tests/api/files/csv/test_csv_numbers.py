@@ -68,7 +68,8 @@ def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, mon
         [{}, {}, {"na_values": ["NA", "-0"]}, {"true_values": ["5"]}, {"nrows": 300}, {"quote_char": "'"}, {"error_bad_lines": True}]
     )
     monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", choose.choice([20, 20, 10 * ROWS]))
-    monkeypatch.setattr(csv_reader, "FIRST_BYTES", choose.choice([60, 500]))
+    first = choose.choice([60, 500])
+    monkeypatch.setattr(csv_reader, "bytes_first", lambda size, first=first: first)
     path = file_of(choose, tmp_path / "x.csv")
     width = len((tmp_path / "x.csv").read_text().partition("\n")[0].split(","))
     known = {name: kind for name, kind in (hinted or {}).items() if int(name[1:]) < width}
