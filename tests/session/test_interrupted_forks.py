@@ -27,7 +27,7 @@ def register(name):
     os.register_at_fork(before=pressing(f"before, {name}"), after_in_parent=pressing(f"parent, {name}"), after_in_child=pressing(f"child, {name}"))
 
 register("earlier")
-import sframe_spark
+import sframe_spark.members
 from sframe_spark.session import forks, interrupts
 from sframe_spark.session.forking import interrupted_forks
 from sframe_spark.session.interrupts import interrupts_deferred
