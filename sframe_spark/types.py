@@ -81,6 +81,11 @@ class ColumnType:
         return self.kind in (LIST_KIND, DICT_KIND) and pa.types.is_string(self.physical)
 
     @property
+    def is_list_or_dict(self) -> bool:
+        """True for kinds whose values may be of several types each, which Python has to look at."""
+        return self.kind in (LIST_KIND, DICT_KIND)
+
+    @property
     def is_zoned(self) -> bool:
         """True for date-times that carry an offset from UTC."""
         return self.kind == DATETIME_KIND and pa.types.is_struct(self.physical)

@@ -159,6 +159,10 @@ class Traits:
         """The same for columns that may show values of other rows: nobody looks into them, so lists and dicts are not decoded."""
         return self.column_origins(inputs)
 
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """Output columns of which kernels make no Python object of each value, though they, or what is read for them, are lists or dicts."""
+        return []
+
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """Orders of inputs that spare it work: the slot and the columns, of which each matters where those before it have one value."""
         return []

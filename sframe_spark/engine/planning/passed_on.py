@@ -1,4 +1,4 @@
-"""Lists and dicts that operators only pass on, as Arrow moves them: nobody decodes these in Python."""
+"""Lists and dicts that operators only pass on, or that kernels of Arrow's compute: nobody decodes these in Python."""
 
 from __future__ import annotations
 
@@ -7,34 +7,23 @@ from collections.abc import Iterator
 from sframe_spark.operators.sources.segment_parts import lacks_key
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
-
-
-def is_arrows(kind: ColumnType) -> bool:
-    """True for types that kernels compute without Python.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import ARRAY, ENCODED_DICT, STR
-    >>> is_arrows(STR), is_arrows(ARRAY), is_arrows(ENCODED_DICT)
-    (True, True, False)
-    """
-    return kind.kind not in (LIST_KIND, DICT_KIND)
+from sframe_spark.types import ColumnType
 
 
 def moves_only(node: PlannerNode) -> bool:
-    """True for an operator that makes no lists or dicts and looks into none: rows with them are chosen, put in order or joined as they are."""
-    return all(map(is_arrows, _worked_on(node)))
+    """True for an operator that Python need not decode lists and dicts for: it chooses rows, puts them in order or joins them, or Arrow computes."""
+    return not any(kind.is_list_or_dict for kind in _worked_on(node))
 
 
 def makes_plainly(node: PlannerNode) -> bool:
-    """True where the lists and dicts that an operator makes have a form of Arrow's, and it reads none otherwise than to pass them on."""
+    """True where the lists and dicts that an operator makes have a form of Arrow's, or are one, and it reads none otherwise than to pass them on."""
     made = _made(node)
-    return all(is_arrows(node.schema[place]) or not node.schema[place].is_encoded for place in made) and all(map(is_arrows, _read(node, made)))
+    are_plain = node.operator.makes_one_row or not any(node.schema[place].is_encoded for place in made)
+    return are_plain and not any(kind.is_list_or_dict for kind in _read(node, made))
 
 
 def _worked_on(node: PlannerNode) -> Iterator[ColumnType]:
-    if all(map(is_arrows, node.schema)) and all(is_arrows(kind) for child in node.inputs for kind in child.schema):
+    if not any(kind.is_list_or_dict for schema in (node.schema, *(child.schema for child in node.inputs)) for kind in schema):
         return
     if not node.inputs:
         yield from _decoded(node)
@@ -53,15 +42,16 @@ def _decoded(source: PlannerNode) -> list[ColumnType]:
 
 
 def _made(node: PlannerNode) -> list[int]:
-    """Outputs whose values are no values of inputs as they are: a list of numbers among lists of anything is another text."""
+    """Outputs that Python may make: no values of inputs as they are (a list of numbers among lists of anything is another text), nor Arrow's."""
     facts = [child.facts for child in node.inputs]
+    by_arrow = frozenset(node.operator.computed_by_arrow(facts))
     origins = node.operator.values_moved(facts)
     given = {
         place
         for place, (kind, places) in enumerate(zip(node.schema, origins, strict=False))
         if places and all(facts[slot].schema[column] == kind for slot, column in places)
     }
-    return [place for place in range(len(node.schema)) if place not in given]
+    return [place for place in range(len(node.schema)) if place not in given | by_arrow]
 
 
 def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:

@@ -19,6 +19,7 @@ Argument = Any
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
 ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column"]
+ByArrow = Callable[[Sequence[ColumnType], tuple[Any, ...]], bool]
 ColumnExpression = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
 
 
@@ -47,6 +48,8 @@ class ScalarFunction:
         True when some values make the function raise, so that no law may call it for rows that a filter below it has left out.
     expression
         Like ``column``, but None for types of which only the kernel computes it.
+    by_arrow
+        True of types and parameters for which the kernel makes no Python object of each value: asked where there are lists or dicts.
     """
 
     name: str
@@ -56,6 +59,7 @@ class ScalarFunction:
     monotone: Callable[[Sequence[ColumnType], Sequence[Any]], str | None] | None = None
     may_fail: bool = False
     expression: ColumnExpression | None = None
+    by_arrow: ByArrow | None = None
 
 
 def _receive(parcels: Parcels) -> FunctionTable[ScalarFunction]:

@@ -19,6 +19,7 @@ from sframe_spark.operators.functions.support import (
     INCREASING,
     Compute,
     MonotonyOf,
+    always_by_arrow,
     array_of,
     define_function,
     float_of,
@@ -217,8 +218,8 @@ def _monotone_ordering(name: str) -> MonotonyOf:
     return monotone
 
 
-define_function("equal", _infer_equality, _compute_equal, _build_equality(True))
-define_function("not_equal", _infer_equality, _compute_not_equal, _build_equality(False))
+define_function("equal", _infer_equality, _compute_equal, _build_equality(True), by_arrow=always_by_arrow)
+define_function("not_equal", _infer_equality, _compute_not_equal, _build_equality(False), by_arrow=always_by_arrow)
 for _name in _SYMBOLS:
     define_function(
         _name,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sframe_spark.operators.functions.arithmetic_columns import floor_divide_ints
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.datetimes import microseconds_column
-from sframe_spark.operators.functions.support import INCREASING, array_of, define_function
+from sframe_spark.operators.functions.support import INCREASING, always_by_arrow, array_of, define_function
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.cast import cast_array, cast_type
 from sframe_spark.values.encode import encode, recode
@@ -99,6 +99,6 @@ def _build_literal(columns: Sequence[Column], types: Sequence[ColumnType], param
     return literal_column(*parameters)
 
 
-define_function("cast", _infer_cast, _compute_cast, _build_cast, _monotone_cast, may_fail=True)
-define_function("recode", _infer_recode, _compute_recode, _build_recode)
-define_function("literal", _infer_literal, _compute_literal, _build_literal)
+define_function("cast", _infer_cast, _compute_cast, _build_cast, _monotone_cast, may_fail=True, by_arrow=always_by_arrow)
+define_function("recode", _infer_recode, _compute_recode, _build_recode, by_arrow=always_by_arrow)
+define_function("literal", _infer_literal, _compute_literal, _build_literal, by_arrow=always_by_arrow)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.support import array_of, define_function
+from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function
 from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, STR, ColumnType, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
@@ -187,6 +187,11 @@ def _infer_trim_values(types: Sequence[ColumnType], parameters: tuple[Any, ...])
     return types[0]
 
 
+def _trims_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True where all values have one type: others are compared one by one."""
+    return not types[0].is_encoded
+
+
 def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     wanted, exclude = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
@@ -293,8 +298,8 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
     return F.map_filter(columns[0], keeps)
 
 
-define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"))
-define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"))
-define_function("dict_has_keys", _infer_has, _compute_has, _build_has)
-define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys)
-define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values)
+define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
+define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
+define_function("dict_has_keys", _infer_has, _compute_has, _build_has, by_arrow=always_by_arrow)
+define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, by_arrow=always_by_arrow)
+define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.support import array_of, define_function
+from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function
 from sframe_spark.operators.kernels.text_hashes import text_hashes
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
@@ -71,4 +71,4 @@ def _mix(words: Any) -> Any:
     return words ^ (words >> np.uint64(31))
 
 
-define_function("hash", _infer_hash, _compute_hash)
+define_function("hash", _infer_hash, _compute_hash, by_arrow=always_by_arrow)

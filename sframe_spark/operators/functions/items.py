@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.logic import map_lengths
-from sframe_spark.operators.functions.support import array_of, define_function, unsupported
+from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function, unsupported
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType, list_of
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
@@ -175,7 +175,7 @@ def _sliced_lists(values: pa.Array, window: slice) -> pa.Array:
     return list_from_lengths(kept, values.values.take(pa.array(starts + within * step)), values.type)
 
 
-define_function("item_length", _infer_length, _compute_length, _build_length)
+define_function("item_length", _infer_length, _compute_length, _build_length, by_arrow=always_by_arrow)
 define_function("element_at", _infer_element, _compute_element)
-define_function("vector_slice", _infer_vector_slice, _compute_vector_slice)
-define_function("element_slice", _infer_element_slice, _compute_element_slice)
+define_function("vector_slice", _infer_vector_slice, _compute_vector_slice, by_arrow=always_by_arrow)
+define_function("element_slice", _infer_element_slice, _compute_element_slice, by_arrow=always_by_arrow)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.functions.base import Argument, Infer
-from sframe_spark.operators.functions.support import Compute, array_of, define_function, to_ints, unsupported
+from sframe_spark.operators.functions.support import Compute, always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.types import (
     DATETIME_KIND,
     DICT_KIND,
@@ -155,8 +156,8 @@ def _compute_if_else(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array, rows: int) -> pa.Array:
     """Pick whole cells: ``if_else`` has no kernel for every nested type, ``take`` has."""
-    places = pc.if_else(truth, pa.array(range(rows), pa.int64()), pa.array(range(rows, 2 * rows), pa.int64()))
-    return pa.concat_arrays([first, second]).take(places)
+    chosen = truth.to_numpy(zero_copy_only=False)
+    return pa.concat_arrays([first, second]).take(pa.array(np.arange(rows) + np.where(chosen, 0, rows)))
 
 
 def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -167,9 +168,12 @@ def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], param
     return F.when(truth_column(columns[0], types[0]), columns[1]).otherwise(columns[2])
 
 
-define_function("truth", _infer_truth, _compute_truth, _build_truth)
-define_function("and_", _infer_connective("&"), _compute_connective(pc.and_kleene), _build_connective(lambda a, b: a & b))
-define_function("or_", _infer_connective("|"), _compute_connective(pc.or_kleene), _build_connective(lambda a, b: a | b))
+define_function("truth", _infer_truth, _compute_truth, _build_truth, by_arrow=always_by_arrow)
+for _name, _symbol, _kernel, _combine in (
+    ("and_", "&", pc.and_kleene, lambda a, b: a & b),
+    ("or_", "|", pc.or_kleene, lambda a, b: a | b),
+):
+    define_function(_name, _infer_connective(_symbol), _compute_connective(_kernel), _build_connective(_combine), by_arrow=always_by_arrow)
 define_function("xor", _refuse("^"), _compute_nothing)
 define_function("invert", _refuse("~"), _compute_nothing)
-define_function("if_else", _infer_if_else, _compute_if_else, _build_if_else)
+define_function("if_else", _infer_if_else, _compute_if_else, _build_if_else, by_arrow=always_by_arrow)

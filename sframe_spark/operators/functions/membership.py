@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.dicts import counts_of
-from sframe_spark.operators.functions.support import array_of, define_function, to_ints, unsupported
+from sframe_spark.operators.functions.dicts import by_keys, counts_of
+from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.operators.kernels.equal_keys import one_float
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
@@ -144,7 +144,11 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
     if types[0].kind == STR_KIND:
         return to_ints(pc.match_substring(values, item)).fill_null(0)
     native, native_type = values, types[0]
-    if types[0].is_encoded:
+    if types[0].is_encoded and types[0].kind == DICT_KIND:
+        # What their values are does not matter.
+        native, native_type = by_keys(values, types[0])
+        native = None if native_type.is_encoded else native
+    elif types[0].is_encoded:
         found = flat_items(values, types[0].kind)
         native, native_type = (found and found.natively()) or (None, types[0])
     inside = None if native is None else _items_like(native, native_type, item)
@@ -157,13 +161,28 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
     return pa.array([int(cell is not None and any(canonical_value(i) == text for i in cell)) for cell in cells])
 
 
+def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True where items are of the class of the one that is looked for, as far as their type tells."""
+    column_type, item = types[0], plain(parameters[0])
+    if column_type.is_encoded:
+        return column_type.kind == DICT_KIND and isinstance(item, (int, str))
+    physical = column_type.physical
+    items = physical.key_type if column_type.kind == DICT_KIND else physical.value_type
+    return _is_like_items(item, items)
+
+
+def _is_like_items(item: Any, items: pa.DataType) -> bool:
+    """True for a value of the class that items have, and which may be equal to one."""
+    classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
+    return type(item) is classes[items] and item == item and not (isinstance(item, int) and not -(2**63) <= item < 2**63)
+
+
 def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Array | None:
     """Which items of lists and arrays, or keys of dicts, are equal to a value of their own class; None for values of another."""
     items = values.keys if column_type.kind == DICT_KIND else values.values
-    classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
     if column_type.kind == ARRAY_KIND and isinstance(item, int) and abs(item) <= 2**53:
         item = float(item)
-    if type(item) is not classes[items.type] or item != item or (isinstance(item, int) and not -(2**63) <= item < 2**63):
+    if not _is_like_items(item, items.type):
         return None
     return pc.equal(items, pa.scalar(item, items.type)).fill_null(False)
 
@@ -176,5 +195,5 @@ def _build_contains(columns: Sequence[Column], types: Sequence[ColumnType], para
     return F.coalesce(columns[0].contains(F.lit(plain(parameters[0]))).cast("bigint"), F.lit(0).cast("bigint"))
 
 
-define_function("is_in", _infer_is_in, _compute_is_in, _build_is_in)
-define_function("contains", _infer_contains, _compute_contains, _build_contains)
+define_function("is_in", _infer_is_in, _compute_is_in, _build_is_in, by_arrow=always_by_arrow)
+define_function("contains", _infer_contains, _compute_contains, _build_contains, by_arrow=_contains_by_arrow)

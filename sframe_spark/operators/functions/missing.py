@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import FillValueError, SchemaError, SFrameError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.logic import choose_nested
-from sframe_spark.operators.functions.support import array_of, define_function, to_ints, unsupported
+from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT, LIST_KIND, STR_KIND, ColumnType, common_encoding
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import scalar_array
@@ -128,7 +128,7 @@ def _build_coalesce(columns: Sequence[Column], types: Sequence[ColumnType], para
 
 
 # Missing values and NaN come first in an ascending order.
-define_function("is_missing", _infer_test, _compute_is_missing, _build_is_missing)
-define_function("is_not_missing", _infer_test, _compute_is_not_missing, _build_is_not_missing)
-define_function("fill_missing", _infer_fill, _compute_fill, _build_fill)
-define_function("coalesce", _infer_coalesce, _compute_coalesce, _build_coalesce)
+define_function("is_missing", _infer_test, _compute_is_missing, _build_is_missing, by_arrow=always_by_arrow)
+define_function("is_not_missing", _infer_test, _compute_is_not_missing, _build_is_not_missing, by_arrow=always_by_arrow)
+define_function("fill_missing", _infer_fill, _compute_fill, _build_fill, by_arrow=always_by_arrow)
+define_function("coalesce", _infer_coalesce, _compute_coalesce, _build_coalesce, by_arrow=always_by_arrow)

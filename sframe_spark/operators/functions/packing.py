@@ -74,6 +74,11 @@ def _compute_list(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     return pa.ListArray.from_arrays(even_offsets(rows, len(columns)), items, type=result.physical)
 
 
+def _packs_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True for numbers and texts, unless something else than one of them fills gaps."""
+    return {INT, FLOAT, STR}.issuperset(types) and (parameters[0] is None or _one_type(types, parameters[0]) is not None)
+
+
 def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> list[pa.Array] | None:
     """Values of columns of numbers and texts as JSON; missing ones stay. None for others, and where others stand for missing ones."""
     if filler is not None or not {INT, FLOAT, STR}.issuperset(types):
@@ -184,6 +189,6 @@ def _build_dict(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return F.map_filter(F.create_map(*pairs), lambda key, value: value.isNotNull())
 
 
-define_function("pack_list", _infer_list, _compute_list, _build_list)
+define_function("pack_list", _infer_list, _compute_list, _build_list, by_arrow=_packs_by_arrow)
 define_function("pack_array", _infer_array, _compute_array, _build_array)
-define_function("pack_dict", _infer_dict, _compute_dict, _build_dict)
+define_function("pack_dict", _infer_dict, _compute_dict, _build_dict, by_arrow=_packs_by_arrow)

@@ -13,7 +13,7 @@ from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.dicts import native_keys
 from sframe_spark.operators.functions.packing import even_offsets, parameter_value
-from sframe_spark.operators.functions.support import array_of, define_function
+from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType, list_of
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
@@ -152,6 +152,14 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     return encode_plain([_as_wanted(cell, wanted) for cell in cells], wanted)
 
 
+def _slot_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True for items of the type wanted, or that describe themselves and are wanted as numbers or texts."""
+    _, wanted, are_texts, absent = parameters
+    if are_texts:
+        return absent is None and wanted in (INT, FLOAT, STR)
+    return wanted == item_type(types[0]) and not isinstance(absent, tuple)
+
+
 def _without(items: pa.Array, absent: int | float | str) -> pa.Array:
     if pa.types.is_string(items.type) != isinstance(absent, str):
         return items
@@ -176,5 +184,5 @@ def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return F.when(~F.isnan(item), item) if types[0].kind == ARRAY_KIND else item
 
 
-define_function("slots", _infer_slots, _compute_slots, _build_slots)
-define_function("slot", _infer_slot, _compute_slot, _build_slot, may_fail=True)
+define_function("slots", _infer_slots, _compute_slots, _build_slots, by_arrow=always_by_arrow)
+define_function("slot", _infer_slot, _compute_slot, _build_slot, may_fail=True, by_arrow=_slot_by_arrow)

@@ -14,6 +14,7 @@ from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOpe
 from sframe_spark.operators.functions.base import (
     FUNCTIONS,
     Argument,
+    ByArrow,
     ColumnExpression,
     Infer,
     ScalarFunction,
@@ -35,7 +36,13 @@ STRICTLY_INCREASING = "strictly increasing"
 
 
 def define_function(
-    name: str, infer: Infer, compute: Compute, build: ColumnExpression | None = None, monotone: MonotonyOf | None = None, may_fail: bool = False
+    name: str,
+    infer: Infer,
+    compute: Compute,
+    build: ColumnExpression | None = None,
+    monotone: MonotonyOf | None = None,
+    may_fail: bool = False,
+    by_arrow: ByArrow | None = None,
 ) -> ScalarFunction:
     """Add a scalar function to the table, from parts in the most convenient form.
 
@@ -55,6 +62,8 @@ def define_function(
         Gets the types and, place by place, the literal arguments, with None in the place of the column.
     may_fail
         Some values make the function raise: no law calls it for rows that a filter below it has left out.
+    by_arrow
+        As in :class:`~sframe_spark.operators.functions.base.ScalarFunction`.
 
     Raises
     ------
@@ -72,9 +81,9 @@ def define_function(
     """
     told = f"the scalar function {name!r}"
     infer, compute = sent(infer, told), sent(compute, told)
-    build, monotone = (None if part is None else sent(part, told) for part in (build, monotone))
+    build, monotone, by_arrow = (None if part is None else sent(part, told) for part in (build, monotone, by_arrow))
     column = None if build is None else WithKernel(name, build)
-    return FUNCTIONS.add(ScalarFunction(name, infer, FinishedKernel(name, infer, compute), column, monotone, may_fail, build))
+    return FUNCTIONS.add(ScalarFunction(name, infer, FinishedKernel(name, infer, compute), column, monotone, may_fail, build, by_arrow))
 
 
 @attrs.frozen
@@ -150,6 +159,11 @@ def require_column(name: str, expression: Any) -> Column:
     if type(expression).__name__ != "Column":
         raise SchemaError(f"the Spark expression of the scalar function {name!r} is a {type(expression).__name__}: it is a column, or None")
     return expression
+
+
+def always_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True: lists and dicts of numbers and texts, in whatever form they are stored, take no Python object each."""
+    return True
 
 
 def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:

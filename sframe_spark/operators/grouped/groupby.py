@@ -85,6 +85,10 @@ class GroupBy(DecomposableOperator):
         distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]
         return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
 
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """The dicts of frequencies."""
+        return [len(self.keys) + place for place, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
+
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the keys, then of the aggregates."""
         schema = inputs[0].schema

@@ -112,6 +112,24 @@ def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
     return np.sort(found[found < len(codes)])
 
 
+def first_and_total(codes: np.ndarray, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first row with each of the codes that there are, of so many possible ones, in row order, and the sum of the ints in all of them.
+
+    Examples
+    --------
+    >>> codes, numbers = np.array([7, 3, 7, 3]), np.array([1, 2, 4, 8])
+    >>> [[part.tolist() for part in first_and_total(codes, numbers, count)] for count in (8, 1 << 40)]
+    [[[0, 1], [5, 10]], [[0, 1], [5, 10]]]
+    """
+    if count > 4 * len(codes):
+        codes, count = ranks_of([codes])
+    firsts, sums = first_rows(codes, count), np.zeros(count, dtype=np.int64)
+    np.add.at(sums, codes, numbers)
+    there = np.flatnonzero(firsts < len(codes))
+    there = there[order_of([firsts[there]])]
+    return firsts[there], sums[there]
+
+
 def without_gaps(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
     """Codes in the same order, of which each has a row.
 

@@ -9,11 +9,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows, first_of_each
+from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows, first_and_total, first_of_each
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, longer_lists
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.runs import plain_numbers
 from sframe_spark.types import ColumnType
+from sframe_spark.values.flat.stored import FlatItems
 
 
 def members(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
@@ -85,6 +86,45 @@ class Distinct(PartialAggregate):
         if self.aggregation.function == "distinct":
             return lists_of(values, group, len(partial[0]), result)
         return pa.array(np.bincount(group, minlength=len(partial[0])))
+
+
+@attrs.frozen
+class Frequencies(PartialAggregate):
+    """Distinct ints or texts, missing included, in order of first occurrence, each with the number of its rows."""
+
+    is_small: ClassVar[bool] = True
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """Each value once."""
+        offsets = pa.array(np.arange(rows + 1, dtype=np.int64))
+        return [pa.LargeListArray.from_arrays(offsets, column) for column in (arrays[0], pa.array(np.ones(rows, dtype=np.int64)))]
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The first of equal values in each group, and how many there are."""
+        return self._added(arrays[0], np.ones(groups.rows, dtype=np.int64), groups)
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """The first of equal values in each group; their numbers add up."""
+        values, group = members(longer_lists(partial[0], starts))
+        counts, _ = members(partial[1])
+        return self._added(values, counts.to_numpy(), GroupsOfRows(group, len(starts)))
+
+    def _added(self, values: pa.Array, counts: np.ndarray, groups: GroupsOfRows) -> Arrays:
+        encoded = values.dictionary_encode(null_encoding="encode")
+        width = len(encoded.dictionary)
+        codes = groups.codes * width + encoded.indices.to_numpy(zero_copy_only=False)
+        places, totals = first_and_total(codes, counts, groups.count * width)
+        found = GroupsOfRows(groups.codes[places], groups.count)
+        lists, order = pa.array(np.append(found.starts, found.rows)), found.order
+        sides = values.take(pa.array(places[order])), pa.array(totals[order])
+        return [pa.LargeListArray.from_arrays(lists, side) for side in sides]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The dicts as their stored texts."""
+        values, group = members(partial[0])
+        counts, _ = members(partial[1])
+        sizes = np.bincount(group, minlength=len(partial[0]))
+        return FlatItems(sizes, np.zeros(len(sizes), dtype=bool), counts.cast(pa.string()), values).stored()
 
 
 @attrs.frozen

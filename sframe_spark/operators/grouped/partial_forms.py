@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.aggregates.extremes import ORDERED
 from sframe_spark.operators.grouped.aggregation import TAKEN_FROM_ONE_ROW, Aggregation
-from sframe_spark.operators.grouped.lists_aggregates import Distinct, Gathered, Paired, Ranked
+from sframe_spark.operators.grouped.lists_aggregates import Distinct, Frequencies, Gathered, Paired, Ranked
 from sframe_spark.operators.grouped.runs_aggregates import (
     Averaged,
     Chosen,
@@ -35,6 +35,8 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
     if function in TAKEN_FROM_ONE_ROW:
         return Chosen(aggregation, types, len(types))
+    if function == "freq_count":
+        return Frequencies(aggregation, types, 2)
     if len(types) == 1 and types[0] in (INT, FLOAT, STR):
         forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Ranked}
         return forms.get(function, PartialAggregate)(aggregation, types, 1)

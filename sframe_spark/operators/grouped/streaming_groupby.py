@@ -65,6 +65,10 @@ class StreamingGroupBy(RunOperator):
         """The keys, and what aggregates take from one row of each group."""
         return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
 
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """The dicts of frequencies."""
+        return [len(self.grouped) + place for place, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
+
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the keys, then of the aggregates."""
         schema = inputs[0].schema

@@ -74,6 +74,11 @@ class Explode(Operator):
         """The other columns."""
         return [[(0, place)] for place in self.others(inputs[0].width)]
 
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """The items: those of numbers and texts, in whatever form they are stored, are cut out of all of them."""
+        width = inputs[0].width - 1
+        return range(width, width + len(self.types))
+
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The other columns' types, then those of the items.
 

@@ -76,6 +76,11 @@ class RowWise(Operator):
         places = [(slot, position) for slot, item in enumerate(inputs) for position in range(item.width)]
         return [[] if origin is None else [places[origin]] for origin in origins(self.program(len(places)))]
 
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """Those of the program."""
+        schema = joined_schemas(inputs)
+        return self.program(len(schema)).computed_by_arrow(schema)
+
     @property
     def spark_inlines(self) -> bool:  # type: ignore[override]
         """True of one input: an expression."""

@@ -182,6 +182,15 @@ class Program:
         """True when a step raises for some values: a user's function, or a conversion of text."""
         return self.calls_python or any(FUNCTIONS.named(step.function).may_fail for step in self.steps if isinstance(step.function, str))
 
+    def computed_by_arrow(self, schema: Schema) -> list[int]:
+        """Outputs behind which no step makes a Python object of each list or dict."""
+        types = self.register_types(schema)
+        plain = [True] * self.width
+        for index, step in enumerate(self.steps):
+            read = [plain[operand.index] for operand in step.operands if isinstance(operand, Register)]
+            plain.append(all(read) and is_by_arrow(step, [operand_type(operand, types) for operand in step.operands], types[self.width + index]))
+        return [place for place, output in enumerate(self.outputs) if isinstance(output, Literal) or plain[output.index]]
+
     def describe(self) -> str:
         """The program as text: ``v2 := add(v0, v1)`` and so on."""
         shown = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
@@ -189,6 +198,16 @@ class Program:
             shown.append(f"... {len(self.steps) - len(shown)} more")
         outputs = ", ".join(describe_operand(operand) for operand in self.outputs)
         return "; ".join([*shown, f"[{outputs}]"])
+
+
+def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> bool:
+    """True for a step that makes no Python object of each list or dict."""
+    if isinstance(step.function, PythonFunction):
+        return False
+    if not any(kind.is_list_or_dict for kind in (*types, result)):
+        return True
+    by_arrow = FUNCTIONS.named(step.function).by_arrow
+    return by_arrow is not None and by_arrow(types, step.parameters)
 
 
 def remap(operand: Operand, mapping: dict[int, int]) -> Operand:

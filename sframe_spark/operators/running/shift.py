@@ -60,6 +60,10 @@ class Shift(Operator):
             raise SchemaError(f"a column of {column_type} cannot be filled with {self.fill.value!r}, which is {self.fill.type}")
         return (column_type,)
 
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """The column: its values move as they are, and the fill is one value."""
+        return [0]
+
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Values in order stay in order if the missing ones that come in take the place that missing values have in it."""
         if not self.rows:

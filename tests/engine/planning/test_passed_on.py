@@ -1,4 +1,4 @@
-"""Lists and dicts that are only passed on cost neither processes nor Spark: threads move them, and rows are those of few rows."""
+"""Lists and dicts that are passed on, or that Arrow computes, cost neither processes nor Spark: threads do it, and rows are those of few rows."""
 
 from __future__ import annotations
 
@@ -63,6 +63,35 @@ def gathered(sf: SFrame) -> SFrame:
     return sf.groupby("k", {name: aggregate.CONCAT(*columns) for name, columns in pairs.items()})
 
 
+def frequencies(sf: SFrame) -> SFrame:
+    """How often values occur in groups, missing ones and texts with quotes among them."""
+    sf["q"] = sf["s"] + '"' + sf["s"]
+    return sf.groupby("k", {"of i": aggregate.FREQ_COUNT("k"), "of s": aggregate.FREQ_COUNT("s"), "of q": aggregate.FREQ_COUNT("q")})
+
+
+def filled(sf: SFrame) -> SFrame:
+    """Lists and dicts of both forms, of which the first form cannot hold every value."""
+    for name, value in (("ints", [7]), ("texts", [1, "a"]), ("mixed", [[]]), ("plain", {"z": 1.0}), ("dict", {3: "x"})):
+        sf = sf.fillna(name, value)
+    return sf
+
+
+def shifted(sf: SFrame) -> SFrame:
+    """Columns beside which their own values stand that some rows before or after have."""
+    ways = {"ints": (1, None), "mixed": (-3, [None]), "plain": (2, None), "dict": (1, {"a": 1}), "texts": (-1, ["z"])}
+    return SFrame({name: sf[name].shift(rows, fill) for name, (rows, fill) in ways.items()})
+
+
+def looked_into(sf: SFrame) -> SFrame:
+    """What is inside of lists and dicts of both forms."""
+    made: dict[str, Any] = {f"n {name}": sf[name].item_length() for name in ("ints", "texts", "mixed", "plain", "dict")}
+    made |= {f"k {name}": sf[name].dict_keys() for name in ("plain", "dict")}
+    made |= {f"v {name}": sf[name].dict_values() for name in ("plain", "dict")}
+    made |= {"cut": sf["ints"].element_slice(None, None, -1), "first": sf["texts"].vector_slice(0, 2), "has": sf["plain"].dict_has_any_keys(["a"])}
+    made |= {"less": sf["plain"].dict_trim_by_keys(["b"]), "more": sf["plain"].dict_trim_by_values(1), "in": sf["ints"].contains(3)}
+    return SFrame(made | {"same": sf["ints"] == sf["ints"].shift(1), "text": sf["plain"].astype(str), "truth": sf["mixed"] & sf["ints"]})
+
+
 PROGRAMS: dict[str, Program] = {
     "filter": lambda sf: sf[sf["i"] % 3 == 0],
     "sort": lambda sf: sf.sort([("s", False), ("f", True)]),
@@ -74,6 +103,21 @@ PROGRAMS: dict[str, Program] = {
     "one row of groups": taken,
     "one row of many groups": lambda sf: sf.groupby(["i"], {"d": aggregate.SELECT_ONE("dict")}),
     "dicts of groups": gathered,
+    "frequencies of few groups": frequencies,
+    "frequencies of many groups": lambda sf: sf.groupby(["i", "k"], {"n": aggregate.FREQ_COUNT("s")}),
+    "frequencies of all rows": lambda sf: sf.groupby([], {"n": aggregate.FREQ_COUNT("s"), "m": aggregate.FREQ_COUNT("k")}),
+    "fillna": filled,
+    "dropna": lambda sf: sf.dropna(["ints", "dict", "plain"]),
+    "shift": shifted,
+    "looked into": looked_into,
+    "stack ints": lambda sf: sf[["i", "k", "dict", "ints"]].stack("ints", "item"),
+    "stack mixed": lambda sf: sf[["k", "texts", "mixed"]].stack("mixed", "item", new_column_type=str),
+    "stack dicts": lambda sf: sf[["i", "plain", "ints"]].stack("plain", ["key", "value"], drop_na=True),
+    "unpack": lambda sf: sf[["plain", "ints"]].unpack("plain").unpack("ints", column_types=[int, int]),
+    "unstack": lambda sf: sf[["k", "i"]].unstack("i", "l"),
+    "unstack to dicts": lambda sf: sf[["k", "s", "i"]].unstack(["s", "i"], "d"),
+    "pack": lambda sf: sf[["i", "k", "s"]].pack_columns(["i", "k"], dtype=list, new_column_name="l").pack_columns(["s", "l"][:1], dtype=dict),
+    "pack mixed": lambda sf: sf[["i", "s", "f"]].pack_columns(["i", "s"], dtype=dict, new_column_name="d"),
     "append": lambda sf: sf.append(sf.sort("i")),
     "running sum beside": lambda sf: sf.add_column(sf["i"].cumulative_sum(), "sum", inplace=False),
     "shuffle": lambda sf: sf.shuffle(seed=3),
@@ -99,15 +143,15 @@ def test_threads_move_them(place: str, name: str) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        lambda sf: SFrame({"n": sf["dict"].item_length()}),
-        lambda sf: sf[["i", "k"]].pack_columns(dtype=dict),
-        lambda sf: sf.unpack("dict", limit=["a"], column_types=[str]),
-        lambda sf: sf.stack("ints", "item", drop_na=False),
-        lambda sf: sf[["mixed"]].append(SFrame({"mixed": [["a"]] * ROWS})),
+        lambda sf: sf[["ints", "k"]].pack_columns(dtype=dict),
+        lambda sf: sf.unpack("ints", limit=[0], column_types=[str], na_value=[]),
+        lambda sf: sf[["i", "ints"]].fillna("ints", []).apply(lambda row: len(row["ints"])),
+        lambda sf: SFrame({"c": sf["ints"].contains(None)}),
     ],
 )
-def test_those_that_are_made_or_looked_into_are_worth_processes(place: str, program: Program) -> None:
-    modes = {section.mode for section in foresee(program(load_sframe(place))._node).sections}
+def test_those_that_python_makes_or_looks_into_are_worth_processes(place: str, program: Program) -> None:
+    found = program(load_sframe(place))
+    modes = {section.mode for section in foresee(found._node).sections}
     assert modes & {Mode.PROCESSES, Mode.TASKS}
 
 

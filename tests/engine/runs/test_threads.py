@@ -130,11 +130,12 @@ def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("runs", [False, True])
-def test_functions_of_users_and_dicts_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
+def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: runs)
     sf, mode = load_sframe(place), Mode.TASKS if runs else Mode.PROCESSES
     assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is mode
-    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is mode
+    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].mode is mode
+    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.THREADS
     monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
     assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
     with config.using(small_rows=0):

@@ -23,8 +23,9 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle.values import rows_equal
-from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType
+from sframe_spark.types import DATETIME, ENCODED_DICT, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode_plain
 from tests.examples import examples, part
 
 NAN = math.nan
@@ -139,6 +140,7 @@ def test_groups_of_parts_are_those_of_all_rows(seed: int, kind: str, rows: int, 
     wanted = [
         Aggregation("sum", (v,)), Aggregation("mean", (v,)), Aggregation("max", (j,)), Aggregation("argmin", (v, s)), Aggregation("select_one", (s,)),
         Aggregation("count"), Aggregation("count_distinct", (s,)), Aggregation("distinct", (j,)), Aggregation("concat", (s,)),
+        Aggregation("freq_count", (v,)),
     ]  # fmt: skip
     for keys in ([k], [k, j], [s, j, k]):
         grouping = GroupingByKeys.of(schema, keys, wanted)
@@ -151,6 +153,27 @@ def test_groups_of_parts_are_those_of_all_rows(seed: int, kind: str, rows: int, 
         values = [[decode(column, kind) for column, kind in zip(table.columns, types, strict=True)] for table in (whole, by_twos, at_once)]
         rows_of_each = [list(zip(*columns, strict=True)) for columns in values]
         assert rows_equal(rows_of_each[1], rows_of_each[0]) and rows_equal(rows_of_each[2], rows_of_each[0])
+
+
+@settings(max_examples=examples(80), deadline=None)
+@given(
+    st.sampled_from([INT, STR]),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), max_size=30),
+    st.lists(st.integers(0, 30), max_size=3),
+)
+def test_frequencies_are_those_that_python_counts(kind: ColumnType, rows: list[tuple[int, int]], cuts: list[int]) -> None:
+    cells = [None, -3, 2**63 - 1, 0, 1, 2, 3, 4] if kind == INT else [None, "", "a", 'q"', "back\\slash", "é\n", "[", "\U0001f600"]
+    chunk = Chunk.of([pa.array([key for key, _ in rows], pa.int64()), pa.array([cells[place] for _, place in rows], kind.physical)])
+    grouping = GroupingByKeys.of((INT, kind), [0], [Aggregation("freq_count", (1,))])
+    edges = sorted({0, *(min(cut, len(rows)) for cut in cuts), len(rows)})
+    parts = [grouping.groups(chunk.slice(start, stop)) for start, stop in itertools.pairwise(edges)] or [grouping.groups(chunk)]
+    expected: dict[int, dict[Any, int]] = {}
+    for key, place in rows:
+        counts = expected.setdefault(key, {})
+        counts[cells[place]] = counts.get(cells[place], 0) + 1
+    for found in (grouping.finished(grouping.groups(chunk)), grouping.finished(grouping.together(parts))):
+        assert found.columns[0].to_pylist() == sorted(expected)
+        assert found.columns[1].to_pylist() == encode_plain([expected[key] for key in sorted(expected)], ENCODED_DICT).to_pylist()
 
 
 @settings(max_examples=examples(80), deadline=None)
