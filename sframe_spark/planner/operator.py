@@ -134,6 +134,13 @@ class Operator(Traits):
         """
         return None
 
+    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
+        """The operator over an input that has one more column, the first one, which is the first one of the output too, in the rows that are kept.
+
+        Only of operators whose rows are each made of one row of the only input; None of others.
+        """
+        return None
+
     def requires(self, slot: int) -> Need:
         """What the operator asks of the rows of input ``slot``; row order by default, since an unknown operator may observe it."""
         return Need.ORDERED

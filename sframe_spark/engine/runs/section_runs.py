@@ -22,7 +22,7 @@ from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, p
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to
-from sframe_spark.engine.runs.late_rows import numbered_top, rows_of
+from sframe_spark.engine.runs.late_rows import NumberedRows, numbered_rows
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
@@ -255,7 +255,7 @@ class Runs:
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
         # Who works elsewhere may see files that this process does not.
-        numbered = None if workers.are_elsewhere else numbered_top(node)
+        numbered = None if workers.are_elsewhere else numbered_rows(node)
         if numbered is not None:
             return self._read_late(node, numbered, workers)
         placement = placement_of(below)
@@ -269,15 +269,15 @@ class Runs:
             return NotAsPlanned(node)
         return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
 
-    def _read_late(self, node: PlannerNode, numbered: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
+    def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
         """Rows that were chosen by their numbers."""
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
-        found = inner._from_parts(numbered, workers)
+        found = inner._from_parts(numbered.top, workers)
         self.tasks = inner.tasks
         if isinstance(found, NotAsPlanned):
             return NotAsPlanned(node)
-        self.log.append(f"driver: {found.length.known_rows} rows of {node.inputs[0].operator_type} by number")
-        return self.keep(require_inferred(node.operator, (), rows_of(found, node.inputs[0]), node.schema), node)
+        self.log.append(f"driver: {found.length.known_rows} rows of {numbered.source.operator_type} by number")
+        return self.keep(require_inferred(node.operator, (), numbered.rows(found), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""

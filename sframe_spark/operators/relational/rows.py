@@ -63,6 +63,10 @@ class FilterRows(Operator):
         """The same filter of fewer columns."""
         return self, kept[0][:-1]
 
+    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
+        """The same: the mask is the last column."""
+        return self
+
     def requires(self, slot: int) -> Need:
         """Nothing: surviving rows keep their order."""
         return Need.INHERITED

@@ -63,6 +63,10 @@ class Project(Operator):
         """Those chosen."""
         return [[(0, position)] for position in self.positions]
 
+    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
+        """That one, then those picked."""
+        return Project((0, *(position + 1 for position in self.positions)))
+
     def requires(self, slot: int) -> Need:
         """Nothing: rows pass through."""
         return Need.INHERITED

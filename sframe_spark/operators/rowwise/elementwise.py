@@ -102,6 +102,14 @@ class RowWise(Operator):
         steps = (attrs.evolve(s, function=change(s.function)) if isinstance(s.function, PythonFunction) else s for s in program.steps)
         return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
 
+    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
+        """The same program, and a copy."""
+        if len(inputs) != 1:
+            return None
+        width = inputs[0].width
+        moved = self.program(width).with_inputs({place: place + 1 for place in range(width)}, width + 1)
+        return GeneralizedTransform(attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
+
     def requires(self, slot: int) -> Need:
         """Nothing of a single input; aligned rows of several."""
         return Need.INHERITED if self.arity == 1 else Need.ALIGNED

@@ -15,6 +15,8 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.operators.lookups import lookup
 from sframe_spark.operators.relational.top_rows import first_places
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 
 ROWS = 4_000
@@ -58,6 +60,47 @@ def test_only_blocks_of_the_rows_chosen_are_read(frame: SFrame, monkeypatch: pyt
     monkeypatch.setattr(lookup.Lookup, "_read", lambda self, number, columns: read.append(number) or original(self, number, columns))
     _, log = run(frame.sort("f", ascending=False)[:3]._node)
     assert any("by number" in line for line in log) and len(read) <= 3
+
+
+def derived(sf: SFrame) -> SFrame:
+    """A column that decides, made of others, beside texts of those."""
+    return SFrame({"i": sf["i"], "g": sf["f"] * -2 + sf["d"], "t": sf["s"] + "!", "s": sf["s"]})
+
+
+MADE = {
+    "topk of missing values": lambda sf: sf.topk("f", 7),
+    "the smallest": lambda sf: sf.topk("f", 7, reverse=True),
+    "of a filter": lambda sf: sf[sf["i"] % 3 == 1].sort("f")[:5],
+    "of a filter by texts": lambda sf: sf[sf["s"] == "3"].sort("f", ascending=False)[:5],
+    "of two filters": lambda sf: sf[sf["i"] % 3 == 1].dropna("s").topk("f", 9),
+    "of made columns": lambda sf: derived(sf).topk("g", 6),
+    "of made columns of a filter": lambda sf: derived(sf[sf["d"] > 100]).dropna("g").sort(["s", "g"])[:9],
+    "fewer than asked for": lambda sf: sf[sf["i"] % 1_000 == 7].sort("f")[:50],
+    "none": lambda sf: sf[sf["i"] < 0].topk("f", 5),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_rows_of_filters_and_functions_are_found_by_number(frame: SFrame, name: str) -> None:
+    chosen = MADE[name](frame)
+    _, log = run(chosen._node)
+    assert name == "none" or any("by number" in line for line in log)
+    with config.using(small_rows=10 * ROWS):
+        expected = MADE[name](SFrame({name: list(frame[name]) for name in frame.column_names()}))
+        rows = [repr(row) for row in expected]
+    assert [repr(row) for row in chosen] == rows
+
+
+def test_no_column_is_read_of_all_rows_that_does_not_decide(frame: SFrame) -> None:
+    found = late_rows.numbered_rows(optimize(frame[frame["i"] % 3 == 1].topk("f", 3)._node))
+    assert found is not None
+    (source,) = [node.operator for node in postorder([found.top]) if isinstance(node.operator, SegmentSource)]
+    assert [frame.column_names()[position] for position in sorted(source.positions)] == ["f", "i"]
+
+
+def test_functions_of_users_are_called_for_no_row_twice(frame: SFrame) -> None:
+    calls = frame["i"].apply(lambda value: value % 5, dtype=int)
+    assert late_rows.numbered_rows(optimize(frame.add_column(calls, "c", inplace=False).topk("c", 3)._node)) is None
 
 
 def test_columns_that_all_decide_and_many_rows_are_read_at_once(frame: SFrame) -> None:
