@@ -50,6 +50,30 @@ def test_many_values_choose_the_rows_that_few_do(name: str, exclude: bool) -> No
         assert chosen(rows, looked_for[looked_for.apply(lambda _: 1, skip_na=False, dtype=int)], exclude) == few
 
 
+@pytest.mark.spark
+@pytest.mark.behaviour
+@pytest.mark.parametrize("name", COLUMNS)
+def test_many_values_mark_the_rows_that_few_do(name: str) -> None:
+    column, values = COLUMNS[name]
+    rows = SFrame({"n": range(len(column)), "v": column})
+    looked_for = SArray(values, dtype=rows["v"].dtype)
+    few = list(rows["v"].is_in(looked_for))
+    with mock.patch.object(chosen_rows, "MOST_VALUES_IN_A_PLAN", 0):
+        for many in (looked_for, looked_for[looked_for.apply(lambda _: 1, skip_na=False, dtype=int)]):
+            mask = rows["v"].is_in(many)
+            assert mask.dtype is int and list(mask) == few and list(1 - mask) == [1 - value for value in few]
+            assert list(rows[rows["v"].is_in(many)]["n"]) == [number for number, value in enumerate(few) if value]
+            beside = rows.add_column(mask, "m", inplace=False)
+            assert list(beside["m"]) == few and list(beside["n"]) == list(range(len(few)))
+
+
+def test_values_that_are_looked_for_do_not_stand_in_the_plan_nor_go_through_python() -> None:
+    rows, others = SFrame({"v": range(5_000)}), SArray(range(0, 10_000, 2))
+    with mock.patch.object(SArray, "__iter__", side_effect=AssertionError("values are gone through one by one")):
+        found = rows["v"].is_in(others)
+        assert len(repr(found.explain())) < 10_000 and found.to_numpy().tolist() == [1, 0] * 2_500
+
+
 @pytest.mark.parametrize("exclude", [False, True])
 def test_values_are_computed_when_rows_are_and_not_by_python(exclude: bool) -> None:
     calls: list[int] = []

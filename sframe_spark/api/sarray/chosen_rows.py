@@ -11,8 +11,10 @@ from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import common_encoding
+from sframe_spark.types import DATETIME, INT, STR, common_encoding
 
+# Types of which equal keys are those that compare as equal: a NaN is a key, and a date-time at an offset another key than the same instant.
+ALIKE_AS_KEYS = (INT, STR, DATETIME)
 # A plan is compared, sent and printed with the values that stand in it.
 MOST_VALUES_IN_A_PLAN = 1_000
 
@@ -48,6 +50,16 @@ def rows_among(rows: PlannerNode, position: int, values: PlannerNode, exclude: b
     if not exclude:
         return join(rows, group_by(values, [0], []), [position], [0], "inner")
     width = rows.facts.width
-    counted = join(rows, group_by(values, [0], [Aggregation("count", ())]), [position], [0], "left")
+    counted = with_counts(rows, position, values)
     alone = filter_by_mask(counted, apply_function("is_missing", project(counted, [width])))
     return project(alone, range(width))
+
+
+def are_among(column: PlannerNode, values: PlannerNode) -> PlannerNode:
+    """1 in rows of a column whose value is one of another column of the same type, else 0; missing is a value, and nothing is computed now."""
+    return apply_function("is_not_missing", project(with_counts(column, 0, values), [1]))
+
+
+def with_counts(rows: PlannerNode, position: int, values: PlannerNode) -> PlannerNode:
+    """Rows, in their order, beside which stands how often the value in a column is one of some values; missing where it is none."""
+    return join(rows, group_by(values, [0], [Aggregation("count", ())]), [position], [0], "left")

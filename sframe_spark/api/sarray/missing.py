@@ -8,7 +8,8 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.clocks import require_clock_of_values
-from sframe_spark.api.faces import made_array
+from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.sarray.chosen_rows import ALIKE_AS_KEYS, are_among, are_many
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import NotValuesError, SchemaError
@@ -182,6 +183,9 @@ class Missing:
             return made_array(apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__") or is_of_spark(other):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
+        is_alike = isinstance(other, Faces.array) and self._node.schema == other._node.schema and self._node.schema[0] in ALIKE_AS_KEYS
+        if is_alike and are_many(other._node):
+            return made_array(are_among(self._node, other._node))
         return self._function("is_in", tuple(map(one_value, other)))
 
     def _is_one_of(self, keys: SArray) -> SArray:
