@@ -17,14 +17,13 @@ from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.row_order import ranks_of
 from sframe_spark.operators.kernels.runs import plain_numbers
-from sframe_spark.operators.kernels.sort_parts import sort_parts
+from sframe_spark.operators.kernels.sort_parts import mostly_differ, sort_parts
+from sframe_spark.operators.kernels.text_order import text_ranks
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 MISSING, VALUE, NAN = 0, 1, 2
-# Of so many values it is seen whether most are different.
-LOOKED_AT = 1 << 13
 
 
 @attrs.frozen(eq=False)
@@ -175,11 +174,27 @@ def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
     # Lists and dicts that are stored as texts are compared as these.
     kind = STR if pa.types.is_string(column.type) else column_type
     values, kind = comparable(column, kind), DATETIME if column_type.is_zoned else kind
-    if pa.types.is_primitive(values.type) and mostly_differ(values):
-        return ranks_of(sort_parts(values, kind, True))
+    if mostly_differ(values):
+        return texts_ranked(values) if pa.types.is_string(values.type) else ranks_of(sort_parts(values, kind, True))
     encoded = values.dictionary_encode("encode")
     ranks, count = ranks_of(sort_parts(encoded.dictionary, kind, True))
     return ranks[encoded.indices.to_numpy(zero_copy_only=False)], count
+
+
+def texts_ranked(values: pa.StringArray) -> tuple[np.ndarray, int]:
+    """The same for texts.
+
+    Examples
+    --------
+    >>> [found if isinstance(found, int) else found.tolist() for found in texts_ranked(pa.array(["b", None, "a", "b"]))]
+    [[2, 0, 1, 2], 3]
+    """
+    if not values.null_count:
+        return text_ranks(values)
+    found, count = text_ranks(values.drop_null())
+    ranks = np.zeros(len(values), dtype=np.int64)
+    ranks[values.is_valid().to_numpy(zero_copy_only=False)] = found + 1
+    return ranks, count + 1
 
 
 def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
@@ -222,12 +237,6 @@ def distinct_numbers(column: pa.Array) -> pa.Array:
         differ[1:] &= ~(np.isnan(numbers[1:]) & np.isnan(numbers[:-1]))
     found = pa.array(numbers if differ.all() else numbers[differ]).cast(column.type)
     return pa.concat_arrays([pa.nulls(1, column.type), found]) if column.null_count else found
-
-
-def mostly_differ(values: pa.Array) -> bool:
-    """True where so many of the first values are different that sorting all takes less than looking each up in a table of those before."""
-    first = values.slice(0, LOOKED_AT)
-    return len(values) > LOOKED_AT and 2 * len(first.dictionary_encode("encode").dictionary) > len(first)
 
 
 def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
