@@ -48,22 +48,25 @@ def reduce_concat(arrays: Sequence[pa.Array], types: Types, parameters: Paramete
     return result
 
 
-def distinct_places(column: pa.Array, column_type: ColumnType) -> list[int]:
-    """Rows at which a value occurs for the first time."""
-    places: list[int] = np.sort(np.unique(codes_of(comparable_values(column, column_type)), return_index=True)[1]).tolist()
-    return places
+def distinct_codes(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
+    """For each row a number that equal values have, and how many there are; each has a row."""
+    codes = codes_of(comparable_values(column, column_type))
+    return codes, int(codes.max(initial=-1)) + 1
 
 
 def reduce_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Distinct values, missing included, in order of first occurrence (a zero as plain zero, whatever its sign)."""
-    values = decode(arrays[0], types[0])
-    found = [values[place] for place in distinct_places(arrays[0], types[0])]
+    codes, count = distinct_codes(arrays[0], types[0])
+    places = np.empty(count, dtype=np.int64)
+    # Of several rows with one code the last one that is assigned stays.
+    places[codes[::-1]] = np.arange(len(codes))[::-1]
+    found = decode(arrays[0].take(pa.array(np.sort(places))), types[0])
     return [0.0 if value == 0 else value for value in found] if types[0] == FLOAT else found
 
 
 def reduce_count_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Number of distinct values, missing included."""
-    return len(distinct_places(arrays[0], types[0]))
+    return distinct_codes(arrays[0], types[0])[1]
 
 
 def _infer_distinct(types: Types, parameters: Parameters) -> ColumnType:
@@ -81,10 +84,8 @@ def _infer_frequencies(types: Types, parameters: Parameters) -> ColumnType:
 
 def reduce_frequencies(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Each distinct value with the number of its rows, in order of first occurrence."""
-    counts: dict[Any, int] = {}
-    for value in decode(arrays[0], types[0]):
-        counts[value] = counts.get(value, 0) + 1
-    return counts
+    found = arrays[0].value_counts()
+    return dict(zip(decode(found.field("values"), types[0]), found.field("counts").to_pylist(), strict=True))
 
 
 def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:
