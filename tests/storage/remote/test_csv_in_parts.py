@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,6 +171,24 @@ def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch, rows: st
     assert len(SFrame.read_csv("mine://t.csv", verbose=False)) == (200 if rows.startswith(QUOTED) else 300)
     # Behind the last end of a line amid a field there may be none to choose.
     assert len(again) <= 1
+
+
+def test_no_part_is_read_from_the_start_of_its_file(store: Store, parts: pytest.MonkeyPatch) -> None:
+    """Whatever is wrong with the one before it: where that ends is not known then."""
+    begun: list[tuple[int, int]] = []
+    original = works.CsvWork.__call__
+
+    def counted(work: works.CsvWork) -> works.CsvPart:
+        begun.append((work.number, work.places[0].start))
+        return original(work)
+
+    parts.setattr(works.CsvWork, "__call__", counted)
+    for kind in ("one column in quotes", "long quotes that look like rows", "a field longer than parts", "no text"):
+        written, options = WRITTEN[kind]
+        store.write("t.csv", next(iter(written.values())))
+        with contextlib.suppress(SFrameError):
+            SFrame.read_csv("mine://t.csv", verbose=False, error_bad_lines=True, **options)
+    assert len(begun) > 100 and all(start > 0 for number, start in begun if number)
 
 
 def test_an_error_that_a_wrong_guess_meets_is_none(store: Store, parts: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def _source_of(parts: Sequence[CsvPart], dataset: NewDataset) -> PlannerNode:
 def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:
     """What is in parts of files, each of which begins where the one before it ends; one without any line has no forms."""
     done = run(works)
-    again = [number for number, work in enumerate(works) if work.is_continued and not _follows(work, done[number], done[number - 1])]
+    again = [number for number, work in enumerate(works) if work.is_continued and _is_apart(work, done[number], done[number - 1])]
     if again:
         # Nearly all of these are right then. The end of a part that began amid a field may still be that of another one.
         for number, part in zip(again, run([works[number].from_line(done[number - 1].end) for number in again]), strict=True):
@@ -128,6 +128,6 @@ def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:
     return done
 
 
-def _follows(work: CsvWork, part: CsvPart, before: CsvPart) -> bool:
-    """Whether a part begins where the one before it ends, or has no line."""
-    return part.start == before.end or not work.begins_before(before.end)
+def _is_apart(work: CsvWork, part: CsvPart, before: CsvPart) -> bool:
+    """Whether a part has lines, and begins elsewhere than the one before it ends; of one that failed nobody knows where it does."""
+    return not before.failed and part.start != before.end and work.begins_before(before.end)
