@@ -43,7 +43,9 @@ class CsvFiles:
     error_bad_lines
         Whether a line that is no row is an error; otherwise it is left out.
     names
-        Column names, from the first file.
+        Column names, from the first file that has a line.
+    named_by
+        That file.
     wanted
         Places of the columns to read.
     hinted
@@ -71,6 +73,7 @@ class CsvFiles:
     values: CsvValues
     error_bad_lines: bool
     names: list[str] = attrs.Factory(list)
+    named_by: str = ""
     wanted: list[int] = attrs.Factory(list)
     hinted: list[ColumnType | None] = attrs.Factory(list)
     bad_lines: dict[str, LeftOut] = attrs.Factory(dict)
@@ -100,7 +103,7 @@ class CsvFiles:
             self.watched.require_unchanged(file.path)
             with opened_text(file.path, self.options, file.state, HEADER_BYTES) as text:
                 is_empty = not text.start() and is_empty
-                self.names = self._names(text.header())
+                self.names, self.named_by = self._names(text.header()), file.path
             if self.names:
                 break
         if not self.names and not is_empty:
@@ -214,14 +217,14 @@ class CsvFiles:
         Raises
         ------
         StorageError
-            If a file has other columns than the first.
+            If a file has other columns than the one that named them.
         """
         if fields and len(fields) != len(self.names):
-            raise StorageError(f"{path} has {len(fields)} columns, {self.files[0].path} has {len(self.names)}: read them one by one")
+            raise StorageError(f"{path} has {len(fields)} columns, {self.named_by} has {len(self.names)}: read them one by one")
         if fields and self.options.header and (found := self._names(fields)) != self.names:
             place = next(place for place, name in enumerate(found) if name != self.names[place])
             raise StorageError(
-                f"{path} has {found[place]!r:.100} in the header where {self.files[0].path} has {self.names[place]!r:.100}: read them one by one, "
+                f"{path} has {found[place]!r:.100} in the header where {self.named_by} has {self.names[place]!r:.100}: read them one by one, "
                 "with header=False where there is none"
             )
 

@@ -154,6 +154,7 @@ def test_several_files(tmp_path: Path) -> None:
         assert contents(SFrame.read_csv(url)) == [["a", "b"], ["int", "str"], [(9, "x"), (10, "x"), (11, "x")]]
     assert len(SFrame.read_csv(str(tmp_path), nrows=2)) == 2
     write(tmp_path, "a,b,c\n1,2,3\n", "part-12.csv")
+    write(tmp_path, "", "part-08.csv")
     with pytest.raises(StorageError, match=r"part-12.csv has 3 columns, .*part-09.csv has 2"):
         SFrame.read_csv(str(tmp_path))
 
@@ -169,6 +170,7 @@ def test_several_files(tmp_path: Path) -> None:
 def test_files_with_other_headers_are_refused(tmp_path: Path, first: str, second: str, message: str) -> None:
     write(tmp_path, first, "first.csv")
     write(tmp_path, second, "second.csv")
+    write(tmp_path, "\n\n", "before any line.csv")
     with pytest.raises(StorageError, match=f"second.csv {message}"):
         SFrame.read_csv(str(tmp_path))
     assert len(SFrame.read_csv(str(tmp_path), header=False)) == first.count("\n") + second.count("\n")
