@@ -84,15 +84,21 @@ def reading(file: str) -> Callable[[], str]:
 
 
 def looking(files: Sequence[str]) -> Callable[[], str]:
-    """A function that tells which files a process sees at some paths, by what tells one content from another (:class:`FileState`)."""
+    """A function that tells which file a process sees at each path, by what tells one content from another (:class:`FileState`), or why none."""
     paths = list(files)
 
     def look() -> str:
-        import hashlib
+        import json
         import os
 
-        found = [(status.st_size, status.st_mtime_ns, status.st_ino) for status in map(os.stat, paths)]
-        return hashlib.sha256(repr(found).encode()).hexdigest()
+        found: list[Any] = []
+        for path in paths:
+            try:
+                status = os.stat(path)
+                found.append([status.st_size, status.st_mtime_ns, status.st_ino])
+            except OSError as error:
+                found.append(error.strerror)
+        return json.dumps(found)
 
     return look
 

@@ -7,6 +7,7 @@ is not asked: what it writes elsewhere is missing from the rows that Spark count
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping
@@ -109,7 +110,7 @@ def _require_seen(file: str, above: str) -> None:
 def why_not_in_tasks(files: Mapping[str, str]) -> str:
     """Return why tasks cannot do what this process can: read files of others, and write rows that it sees; empty: they can.
 
-    A directory that one of Spark's processes does not see as this one does is not asked about again.
+    A directory that one of Spark's processes does not see as this one does is not asked about again. What else is amiss may be mended.
 
     Parameters
     ----------
@@ -120,32 +121,40 @@ def why_not_in_tasks(files: Mapping[str, str]) -> str:
     others = [directory for directory in files if (directory, "not seen") in reached]
     if others:
         return f"Spark's executors do not see all that this process sees in {others[0]}"
-    new = [directory for directory in files if (directory, "seen") not in reached]
+    new = {directory: file for directory, file in files.items() if (directory, "seen") not in reached}
     try:
         handle = temporary_store().new_dataset()
         with contextlib.ExitStack() as stack:
             stack.callback(handle.discard)
             require_writable(handle.directory)
-        if new:
-            _require_same([files[directory] for directory in new])
+        found = _seen_otherwise(new) if new else {}
     except StorageError as error:
-        reached.update((directory, "not seen") for directory in new)
         return str(error)
-    reached.update((directory, "seen") for directory in new)
-    return ""
+    reached.update((directory, "not seen" if directory in found else "seen") for directory in new)
+    return next(iter(found.values()), "")
 
 
-def _require_same(files: list[str]) -> None:
-    """Let Spark's executors look at files, which must be those that this process sees, and run the same packages."""
-    look = looking(files)
-    with telling("read", files[0]):
-        expected = look()
+def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
+    """Return the directories in which an executor does not see the file that this process sees, with what it sees, in words.
+
+    Raises
+    ------
+    StorageError
+        If an executor runs other packages, or a file is no longer there.
+    """
+    for file in files.values():
+        with telling("read", file):
+            os.stat(file)
+    look = looking(list(files.values()))
+    expected, found = json.loads(look()), dict[str, str]()
     for answer in answers(look, None):
         require_same_versions(answer)
-        if answer.content != expected:
-            seen = "sees other files there" if answer.content else f"does not see them ({answer.trouble})"
-            raise NotSharedError(f"Spark's executor on {answer.executor} {seen}, of which {visible(files[0])} is one here on {this_host()}")
+        for (directory, file), here, there in zip(files.items(), expected, json.loads(answer.content), strict=True):
+            if there != here:
+                seen = f"does not see it ({there})" if isinstance(there, str) else "sees another file there"
+                found.setdefault(directory, f"Spark's executor on {answer.executor} {seen}: {visible(file)}, which is here on {this_host()}")
     get_packages().asked = True
+    return found
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -181,40 +181,79 @@ def test_answers_are_json() -> None:
     assert Answer.of_text(json.dumps(attrs.asdict(GOOD))) == GOOD
 
 
-def seen(trouble: str = "", content: str | None = None, **other: Any) -> Callable[[Any, Any], list[Answer]]:
-    """What one of two executors answers who is asked for files; the other sees them."""
+def told(reach: Callable[[Any], Any] = lambda found: found, **about: Any) -> Callable[[Any, Any], list[Answer]]:
+    """What two executors answer who are asked for files: the first sees all of them, the other what is reached from that."""
 
     def answers(read: Callable[[], str], _: Any) -> list[Answer]:
-        found = "" if trouble else read() if content is None else content
-        about = {"trouble": trouble, "content": found, "written": "", **versions(), **other}
-        return [Answer("node-1", "/work/1", **{**about, **versions(), "content": read(), "trouble": ""}), Answer("node-2", "/work/2", **about)]
+        found = read()
+        others = json.dumps([reach(state) for state in json.loads(found)])
+        given = {"trouble": "", "written": "", **versions()}
+        return [Answer("node-1", "/work/1", **{**given, "content": found}), Answer("node-2", "/work/2", **{**given, "content": others, **about})]
 
     return answers
 
 
 TOLD = {
-    "all": (seen(), ""),
-    "others": (seen(content="another"), r"node-2 \(working in /work/2\) sees other files there, of which .*a\.csv is one here"),
-    "none": (seen(trouble="No such file or directory: /data"), r"node-2 .* does not see them \(No such file or directory: /data\)"),
-    "another Python": (seen(python="3.1"), r"node-2 .* has Python 3\.1"),
+    "all": (told(), ""),
+    "others": (told(lambda state: [*state[:2], 7]), r"node-2 \(working in /work/2\) sees another file there: .*a\.csv, which is here on "),
+    "none": (told(lambda _: "No such file or directory"), r"node-2 .* does not see it \(No such file or directory\): .*a\.csv"),
 }
 
 
+@pytest.fixture
+def nothing_reached(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Nobody was asked for anything, and rows can be written."""
+    monkeypatch.setattr(probe, "require_writable", lambda _: None)
+    get_reached().clear()
+    yield monkeypatch
+    get_reached().clear()
+
+
 @pytest.mark.parametrize("kind", TOLD)
-def test_why_tasks_cannot_read_files_is_asked_once_for_each_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_why_tasks_cannot_read_files_is_asked_once_for_each_directory(tmp_path: Path, nothing_reached: pytest.MonkeyPatch, kind: str) -> None:
     answers, expected = TOLD[kind]
     asked: list[Any] = []
-    monkeypatch.setattr(probe, "answers", lambda read, place: asked.append(place) or answers(read, place))
-    monkeypatch.setattr(probe, "require_writable", lambda _: None)
+    nothing_reached.setattr(probe, "answers", lambda read, place: asked.append(place) or answers(read, place))
     (tmp_path / "a.csv").write_text("a\n1\n")
-    get_reached().clear()
-    try:
-        reason = probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
-        assert re.search(expected, reason) and (reason == "") == (expected == "")
-        again = probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
-        assert asked == [None] and (again == "") == (reason == "") and (not again or str(tmp_path) in again)
-    finally:
-        get_reached().clear()
+    reason = probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
+    assert re.search(expected, reason) and (reason == "") == (expected == "")
+    again = probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
+    assert asked == [None] and (again == "") == (reason == "") and (not again or str(tmp_path) in again)
+
+
+def test_of_several_directories_those_that_all_see_stay_theirs(tmp_path: Path, nothing_reached: pytest.MonkeyPatch) -> None:
+    files = {str(tmp_path / name): str(tmp_path / name / "a.csv") for name in ("shared", "own", "shared too")}
+    for number, (directory, file) in enumerate(files.items()):
+        Path(directory).mkdir()
+        Path(file).write_text("a" * number)
+    nothing_reached.setattr(probe, "answers", told(lambda state: "No such file or directory" if state[0] == 1 else state))
+    assert str(tmp_path / "own" / "a.csv") in probe.why_not_in_tasks(files)
+    nothing_reached.setattr(probe, "answers", forbidden)
+    assert str(tmp_path / "own") in probe.why_not_in_tasks(files)
+    for directory, file in files.items():
+        assert (probe.why_not_in_tasks({directory: file}) == "") == ("shared" in directory)
+
+
+@pytest.mark.parametrize("kind", ["rows cannot be written", "another Python", "the file is gone"])
+def test_what_says_nothing_of_a_directory_is_asked_again(tmp_path: Path, nothing_reached: pytest.MonkeyPatch, kind: str) -> None:
+    def refused(directory: str) -> None:
+        raise NotSharedError(f"{directory} is not shared with Spark")
+
+    file = tmp_path / "a.csv"
+    place = {str(tmp_path): str(file)}
+    file.write_text("a\n1\n")
+    with nothing_reached.context() as patch:
+        patch.setattr(probe, "answers", told(python="3.1") if kind == "another Python" else forbidden)
+        if kind == "rows cannot be written":
+            patch.setattr(probe, "require_writable", refused)
+        if kind == "the file is gone":
+            file.unlink()
+        words = {"rows cannot be written": "is not shared with Spark", "another Python": r"node-2 .* has Python 3\.1", "the file is gone": r"a\.csv"}
+        for _ in range(2):
+            assert re.search(words[kind], probe.why_not_in_tasks(place))
+    file.write_text("a\n1\n")
+    nothing_reached.setattr(probe, "answers", told())
+    assert probe.why_not_in_tasks(place) == ""
 
 
 def test_files_are_told_from_others_by_length_time_and_number(tmp_path: Path) -> None:
@@ -224,17 +263,3 @@ def test_files_are_told_from_others_by_length_time_and_number(tmp_path: Path) ->
     paths = [str(tmp_path / name) for name in "ab"]
     assert looking(paths)() == looking(paths)()
     assert len({looking([path])() for path in paths}) == 2
-
-
-def test_where_rows_cannot_be_written_tasks_read_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(directory: str) -> None:
-        raise NotSharedError(f"{directory} is not shared with Spark")
-
-    monkeypatch.setattr(probe, "require_writable", refused)
-    monkeypatch.setattr(probe, "answers", forbidden)
-    (tmp_path / "a.csv").write_text("a\n1\n")
-    get_reached().clear()
-    try:
-        assert "is not shared with Spark" in probe.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
-    finally:
-        get_reached().clear()
