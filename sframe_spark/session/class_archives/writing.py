@@ -72,7 +72,7 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
         lower = None if (start.java.installation / BASE_OF_JAVA).exists() else _write_base(start, directory / BASE)
         write_classes(directory / CLASSES, use_spark, lower)
         files = {path.name: size_and_time(path) for path in sorted(directory.iterdir())}
-        _replace_record(place, start, {"fingerprint": fingerprint, "directory": directory.name, "files": files})
+        _replace_record(record_path(place, start), directory, {"fingerprint": fingerprint, "directory": directory.name, "files": files})
     except BaseException:
         delete(str(directory))
         raise
@@ -122,13 +122,20 @@ def _has_ended_well(gateway: Any) -> bool:
 
 
 def remove_archives() -> int:
-    """Delete all archives of this user and return how many there were."""
+    """Delete all archives of this user and return how many there were.
+
+    Raises
+    ------
+    PermissionError
+        If some are still there.
+    """
     place = archives_place()
     records = list(place.glob("*.json"))
-    for record in records:
-        record.unlink(missing_ok=True)
-    for path in place.iterdir():
+    for path in (*records, *place.iterdir()):
         delete(str(path))
+    left = [record for record in records if os.path.lexists(record)]
+    if left:
+        raise PermissionError(f"{str(left[0])!r} cannot be deleted: look at the rights of its directory")
     return len(records)
 
 
@@ -158,15 +165,12 @@ def _write_base(start: JvmStart, file: Path) -> Path:
     return file
 
 
-def _replace_record(place: Path, start: JvmStart, found: dict[str, object]) -> None:
-    handle, temporary = tempfile.mkstemp(dir=place, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as stream:
-            json.dump(found, stream)
-        os.replace(temporary, record_path(place, start))
-    except BaseException:
-        os.unlink(temporary)
-        raise
+def _replace_record(record: Path, directory: Path, found: dict[str, object]) -> None:
+    """Write a record at once; what is written until then is in the directory that it names, and goes with it where this process is killed."""
+    handle, written = tempfile.mkstemp(dir=directory)
+    with os.fdopen(handle, "w", encoding="ascii") as stream:
+        json.dump(found, stream)
+    os.replace(written, record)
 
 
 def _remove_unrecorded(place: Path) -> None:
@@ -178,12 +182,11 @@ def _remove_unrecorded(place: Path) -> None:
         try:
             record = read_record(path) or {}
             installed = all(os.path.exists(one) for one in (*record["fingerprint"]["java"], record["fingerprint"]["spark"]))
+            named |= {record["directory"]} if installed else set()
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):
             installed = False
-        if installed:
-            named.add(record.get("directory"))
-        else:
-            path.unlink(missing_ok=True)
+        if not installed:
+            delete(str(path))
     for leftover in leftovers:
         if os.path.basename(leftover) not in named:
             delete(leftover)

@@ -139,6 +139,17 @@ def other_record(_: Path, record: Path) -> None:
     record.write_text('{"fingerprint": []}')
 
 
+def directory_of_no_name(_: Path, record: Path) -> None:
+    """JSON of all that is known, but for one name."""
+    record.write_text(json.dumps({**json.loads(record.read_text()), "directory": []}))
+
+
+def no_file(_: Path, record: Path) -> None:
+    """A directory by the name of the record."""
+    record.unlink()
+    (record / "inside").mkdir(parents=True)
+
+
 def directory_above(file: Path, record: Path) -> None:
     """Files elsewhere."""
     record.write_text(json.dumps({**json.loads(record.read_text()), "directory": f"../classes/{file.parent.name}"}))
@@ -157,6 +168,8 @@ DAMAGES: tuple[Callable[[Path, Path], None], ...] = (
     no_record,
     deep_record,
     other_record,
+    directory_of_no_name,
+    no_file,
     directory_above,
 )
 
@@ -221,6 +234,38 @@ def test_a_java_without_archive_of_its_own_gets_one_below(start: JvmStart, monke
     assert find_archive(start) is not None
     (file.parent / BASE).write_text("cut")
     assert find_archive(start) is None
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_all_are_deleted_whatever_they_are(damage: Callable[[Path, Path], None], start: JvmStart) -> None:
+    file = keep(start)
+    damage(file, record_of(start))
+    for path in (file.parents[1], file.parent):
+        path.chmod(0o700)
+    assert command.run_prepare(lambda place: None, True, [].append) == 0
+    assert list(archives_place().iterdir()) == []
+
+
+WRITER = """
+import os, sys
+from pathlib import Path
+from sframe_spark.session.class_archives import writing
+from tests.session.class_archives.made_up import made_up_start
+writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
+replace = os.replace
+os.replace = lambda *given: (replace(*given) if sys.argv[2] == "after" else None, os._exit(9))
+writing.keep_archive(made_up_start(Path(sys.argv[1])), None)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_writer_that_is_killed_leaves_nothing_for_good(start: JvmStart, tmp_path: Path, when: str) -> None:
+    """Beside the record that names it, before it has one or after."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", WRITER, str(tmp_path), when], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 9, done.stderr
+    file = keep(start)
+    assert sorted(path.name for path in archives_place().iterdir()) == sorted([file.parent.name, record_of(start).name])
 
 
 def test_all_are_deleted(start: JvmStart, tmp_path: Path) -> None:
