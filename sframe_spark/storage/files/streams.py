@@ -213,17 +213,26 @@ class WholeLines:
 
     def __init__(self, stream: Any, start: int, stop: int | None) -> None:
         self._stream, self._position, self._stop = stream, max(0, start - 1), stop
-        self._is_in_line, self._is_done = not start, False
+        self._is_in_line, self._is_done, self._behind = not start, False, BEHIND_BYTES
 
     def read(self, size: int) -> bytes:
         """Return some bytes, about as many; none at the end."""
         while not self._is_done:
-            left = size if self._stop is None else max(0, self._stop - self._position)
-            data = self._stream.read(size if self._stop is None or left > size + BEHIND_BYTES else left + BEHIND_BYTES)
+            data = self._stream.read(self._bytes_to_read(size))
             self._is_done = not data
             if found := self._kept(data):
                 return found
         return b""
+
+    def _bytes_to_read(self, size: int) -> int:
+        left = size if self._stop is None else max(0, self._stop - self._position)
+        if self._stop is None or left > size + BEHIND_BYTES:
+            return size
+        if left:
+            return left + BEHIND_BYTES
+        # A line that goes on: more each time, as whoever reads it looks at all of it again.
+        self._behind = min(2 * self._behind, max(size, BEHIND_BYTES))
+        return self._behind
 
     def _kept(self, data: bytes) -> bytes:
         """Of what comes next what belongs to the lines."""

@@ -196,6 +196,21 @@ def test_many_bytes_are_tasks_and_what_is_one_part_is_not(tmp_path: Path) -> Non
         assert tasks.number == 0
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.json"])
+def test_a_line_that_goes_on_behind_its_part_takes_few_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Each is a request where files are elsewhere, after which all of the line is looked at again."""
+    write(tmp_path, {"a.csv": 'a,b\n1,"' + "x,y\n" * 5_000 + '"\n5,6\n', "a.json": json.dumps({"a": "x" * 20_000}) + "\n" + lines(1)})
+    place, options = str(tmp_path / name), {} if name == "a.csv" else {"orient": "lines"}
+    told = told_of_csv if name == "a.csv" else told_of_json
+    expected = told(place, **options)
+    readings: list[int] = []
+    original = streams.BytesHere._found
+    monkeypatch.setattr(streams.BytesHere, "_found", lambda stream, start, stop: readings.append(start) or original(stream, start, stop))
+    with on_a_cluster(size=2_500, block=2_500, behind=16) as tasks:
+        assert told(place, **options) == expected
+    assert tasks.number >= 8 and len(readings) < 100
+
+
 def test_few_bytes_are_read_by_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
     with on_a_cluster() as tasks:

@@ -138,8 +138,11 @@ class CsvText:
         if self.stop is None:
             return self.block_bytes
         left = self.stop - self.position - len(self.pending)
+        if left < 0:
+            # A line that goes on: each time as much as is there already, as all of that is looked at again.
+            return max(BEHIND_BYTES, len(self.pending))
         # One request more for little more would take as long as for much.
-        return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else max(left, 0) + BEHIND_BYTES
+        return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else left + BEHIND_BYTES
 
     def _drop(self, size: int) -> None:
         """Let go of bytes that were used."""
