@@ -23,6 +23,8 @@ _UNREADABLE = re.compile(
 # What a message is about is told by its first condition, or by a traceback; words after those may quote data.
 _ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
 _ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")
+# What is said of a file by a process that has not found it.
+_NOT_FOUND = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\]|FileNotFoundException: ")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_SPACE_WORDS = "|".join(re.escape(os.strerror(number)) for number in NO_SPACE)
 _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] )(?:{_NO_SPACE_WORDS})")
@@ -162,9 +164,21 @@ def damage_told_by(text: str) -> str | None:
         return None
     file = match.group(1).removeprefix("file:")
     file = "/" + file.lstrip("/") if file.startswith("/") else file
+    if os.path.exists(file) and _NOT_FOUND.search(text[: match.end()]):
+        return _unseen(file, text)
     if os.path.exists(file):
         return f"{file} is damaged: Spark cannot read it; restore it from a copy"
     return missing(file)
+
+
+def _unseen(file: str, text: str) -> str:
+    """Say that a file is there, but not where a task of Spark's looked for it."""
+    task = _TASK.search(text)
+    host = "" if task is None or task["executor"] == "driver" else f" on {task['host']}"
+    return (
+        f"{file} is here, but a process of Spark's{host} does not find it: keep it where all machines of Spark see it at the same path, such as a "
+        "shared directory, or on an object store"
+    )
 
 
 def missing(file: str) -> str:

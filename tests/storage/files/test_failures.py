@@ -82,3 +82,26 @@ def test_full_disks_of_workers_are_told() -> None:
 def test_a_file_is_named_in_whole(message: str, place: str) -> None:
     file = f"{place}/segment-1.parquet"
     assert (damage_told_by(message.replace("{}", file)) or "").startswith(f"{file} is missing: ")
+
+
+TASK = "Job aborted due to stage failure: Task 0 failed 4 times, most recent failure: Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.5 executor 2): "
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            TASK + "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. File does not exist",
+            " on 10.0.0.5 does not find",
+        ),
+        ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. File does not exist.", "Spark's does not find"),
+        (TASK + "java.io.FileNotFoundException: File file:{} does not exist\n\tat x", " on 10.0.0.5 does not find"),
+        (TASK + "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{}.  SQLSTATE: KD001", "is damaged"),
+    ],
+)
+def test_a_file_that_only_this_machine_sees_is_not_called_damaged(tmp_path: Any, message: str, told: str) -> None:
+    file = tmp_path / "here.parquet"
+    file.touch()
+    said = damage_told_by(message.replace("{}", str(file))) or ""
+    assert said.startswith(f"{file} is ") and told in said
+    assert ("restore it from a copy" in said) == (told == "is damaged") and ("all machines" in said) == (told != "is damaged")
