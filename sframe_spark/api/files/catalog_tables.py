@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.files.jdbc import MODES
+from sframe_spark.api.files.table_places import require_shared_place
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.engine.runs.materialize import materialize
@@ -120,6 +121,8 @@ def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any,
         raise ExecutionError(f"table {name} exists already: choose mode='append', 'overwrite' or 'ignore', or another name")
     if there and mode == "ignore":
         return
+    with errors_of_catalog(name):
+        require_shared_place(user, _joined(parts), parts[:-1], there)
     materialize(node)
     _Writing(user, parts, format, keep_order).write(node, list(names), mode if there else "error")
 

@@ -38,13 +38,15 @@ from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.visible import visible
 
 
-def require_writable(directory: str) -> None:
+def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
     """Make sure that Spark's processes and this one see each other's files in a directory, and run the same packages.
 
     Parameters
     ----------
     directory
         A directory of ours, about to be written; its neighbours, in the directory above it, are then taken to be shared too.
+    advice
+        What to do where they do not.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def require_writable(directory: str) -> None:
         # Beside the dataset, so that what cannot be removed is never published; its name says whose it is.
         place = own_directory_beside(above, holder)
     try:
-        _exchange(place, above)
+        _exchange(place, above, advice)
     finally:
         remove_own(place)
     get_packages().asked = True
@@ -188,7 +190,7 @@ def _ask_again(root: PlannerNode, directory: str | None) -> None:
         require_writable(directory)
 
 
-def _exchange(place: str, above: str) -> None:
+def _exchange(place: str, above: str, advice: str) -> None:
     """Write a file, let tasks and a query read it and write others, and read those."""
     token, file = uuid.uuid4().hex, join(place, "driver.parquet")
     with telling("write", file):
@@ -196,16 +198,16 @@ def _exchange(place: str, above: str) -> None:
     read = reading(file)
     expected = read()
     for answer in answers(read, place):
-        _check(answer, expected, above)
+        _check(answer, expected, above, advice)
         if answer.written and not _holds(join(place, answer.written), answer.content):
-            raise _not_shared(f"a file that Spark's executor on {answer.executor} wrote there is not seen by {this_host()}", above)
+            raise _not_shared(f"a file that Spark's executor on {answer.executor} wrote there is not seen by {this_host()}", above, advice)
     copied = join(place, "query")
-    _copy_by_query(file, copied, above)
+    _copy_by_query(file, copied, above, advice)
     if _tokens(copied) != [token]:
-        raise _not_shared(f"a file that a query of Spark wrote there is not seen by {this_host()}", above)
+        raise _not_shared(f"a file that a query of Spark wrote there is not seen by {this_host()}", above, advice)
 
 
-def _copy_by_query(file: str, copied: str, above: str) -> None:
+def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
     """Let Spark itself read and write: its file systems are others than those of Python."""
     reader = get_session().read.options(**AS_NAMED).schema("token string")
     try:
@@ -215,20 +217,20 @@ def _copy_by_query(file: str, copied: str, above: str) -> None:
     except Exception as error:
         if not isinstance(error, (ExecutionError, StorageError)) and not is_of_spark(error):
             raise
-        raise _not_shared(f"Spark cannot read and write what {this_host()} wrote there: {error}", above) from None
+        raise _not_shared(f"Spark cannot read and write what {this_host()} wrote there: {error}", above, advice) from None
 
 
-def _check(answer: Answer, expected: str, above: str) -> None:
+def _check(answer: Answer, expected: str, above: str, advice: str = SHARED_DIRECTORY) -> None:
     """Let an answer pass that comes of the same file and the same packages."""
     if answer.content and answer.content != expected:
-        raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {this_host()}", above)
+        raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {this_host()}", above, advice)
     if not answer.content or (answer.trouble and answer.package is not None):
-        raise _not_shared(f"Spark's executor on {answer.executor} does not see what {this_host()} wrote there ({answer.trouble})", above)
+        raise _not_shared(f"Spark's executor on {answer.executor} does not see what {this_host()} wrote there ({answer.trouble})", above, advice)
     require_same_versions(answer)
 
 
-def _not_shared(what: str, directory: str) -> NotSharedError:
-    return NotSharedError(f"{directory} is not shared with Spark: {what}; {SHARED_DIRECTORY}")
+def _not_shared(what: str, directory: str, advice: str) -> NotSharedError:
+    return NotSharedError(f"{directory} is not shared with Spark: {what}; {advice}")
 
 
 def _holds(file: str, content: str) -> bool:

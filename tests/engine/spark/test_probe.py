@@ -135,7 +135,7 @@ def test_a_cluster_is_asked_once_for_each_directory(everything_on_spark: None, m
 
 
 def test_what_the_probe_leaves_is_not_in_the_dataset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def exchange(place: str, above: str) -> None:
+    def exchange(place: str, above: str, advice: str) -> None:
         places.append(place)
         assert os.path.isdir(place)
         raise NotSharedError("no")

@@ -1,0 +1,64 @@
+"""Where tables of a catalog have their files: tasks write them there, and the process that has started Spark publishes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.session.build import is_remote
+from sframe_spark.session.workers import is_one_process
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.paths import join
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHARED_WAREHOUSE = (
+    "set spark.sql.warehouse.dir before Spark starts to a directory that this machine and all of Spark's share, or write into a database "
+    "whose LOCATION is one, or is on an object store"
+)
+_LOCATION = "Location"
+
+
+def require_shared_place(user: SparkSession, table: str, above: Sequence[str], is_there: bool) -> None:
+    """Make sure that a cluster's executors see the directory of a table as this process does: rows that they write elsewhere would be lost.
+
+    Parameters
+    ----------
+    user
+        The session whose catalogs are meant.
+    table
+        The name of the table, in quotes.
+    above
+        The parts of its name before the last.
+    is_there
+        Whether there is such a table, which may have its files outside of its database.
+
+    Raises
+    ------
+    NotSharedError
+        If they do not, naming a machine, the directory and the setting.
+    """
+    # A server of Spark Connect publishes tables itself, and this process need not see them.
+    if is_remote(user) or is_one_process(user):
+        return
+    place = _place_of_table(user, table) if is_there else _place_of_database(user, above)
+    if not place.startswith("file:"):
+        return
+    directory = "/" + place.removeprefix("file:").strip("/")
+    # Spark makes the directory of its own database when the first table comes.
+    with telling("create", directory):
+        os.makedirs(directory, exist_ok=True)
+    require_writable(join(directory, "table"), SHARED_WAREHOUSE)
+
+
+def _place_of_table(user: SparkSession, table: str) -> str:
+    said = {row[0]: row[1] for row in user.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
+    return os.path.dirname((said.get(_LOCATION) or "").rstrip("/"))
+
+
+def _place_of_database(user: SparkSession, above: Sequence[str]) -> str:
+    name = ".".join("`" + part.replace("`", "``") + "`" for part in above) if above else user.catalog.currentDatabase()
+    return user.catalog.getDatabase(name).locationUri or ""
