@@ -85,7 +85,8 @@ def require_readable(root: PlannerNode) -> None:
         if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows and not is_elsewhere(node.operator.manifest.directory):
             manifest = node.operator.manifest
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
-            _require_seen(file, os.path.dirname(manifest.directory))
+            # Files of others are not in a directory of ours, whose neighbours are shared too.
+            _require_seen(file, os.path.dirname(manifest.directory) if manifest.has_key else os.path.dirname(file))
         elif isinstance(node.operator, Source) and node.operator.shared_file is not None:
             _require_seen(node.operator.shared_file, os.path.dirname(os.path.dirname(node.operator.shared_file)))
 

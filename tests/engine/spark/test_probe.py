@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
@@ -53,6 +54,7 @@ WITHOUT_PACKAGE = """
 import pickle, sys
 sys.modules["sframe_spark"] = None
 import pyarrow as pa
+import pyarrow.parquet as pq
 function = pickle.loads(open(sys.argv[1], "rb").read())
 print(next(function(iter([pa.RecordBatch.from_pydict({"id": [0]})]))).column(0)[0].as_py())
 """
@@ -263,3 +265,17 @@ def test_files_are_told_from_others_by_length_time_and_number(tmp_path: Path) ->
     paths = [str(tmp_path / name) for name in "ab"]
     assert looking(paths)() == looking(paths)()
     assert len({looking([path])() for path in paths}) == 2
+
+
+@pytest.mark.parametrize("kind", ["saved", "theirs"])
+def test_the_directory_that_is_not_seen_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    place = tmp_path / "data" / "place"
+    SFrame({"n": [1, 2]}).save(str(place))
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "data" / "theirs.parquet")
+    frame = load_sframe(str(place)) if kind == "saved" else SFrame.read_parquet(str(tmp_path / "data" / "theirs.parquet"))
+    monkeypatch.setattr(probe, "get_session", lambda: None)
+    monkeypatch.setattr(probe, "is_one_process", lambda session: False)
+    monkeypatch.setattr(probe, "get_reached", set)
+    monkeypatch.setattr(probe, "answers", lambda read, directory: [attrs.evolve(GOOD, content="", trouble="No such file or directory: x")])
+    with pytest.raises(NotSharedError, match=f"^{re.escape(str(tmp_path / 'data'))} is not shared"):
+        probe.require_readable(frame._node)
