@@ -78,15 +78,16 @@ def normalised(location: str | os.PathLike[str]) -> str:
 
 
 def scheme_of(location: str) -> str | None:
-    """Return the scheme of what names a place elsewhere; None for paths and ``file:`` URIs.
+    """Return the scheme of what names a place elsewhere; None for paths, ``file:`` URIs and what is mounted.
 
     Examples
     --------
     >>> scheme_of("s3://bucket/a.csv"), scheme_of("https://host/a.csv"), scheme_of("/data/a.csv"), scheme_of("file:///data/a.csv")
     ('s3', 'https', None, None)
+    >>> scheme_of("dbfs:/data/a.csv")
     """
     text = location.lstrip().removeprefix("\ufeff").lstrip()
-    found = None if _FILE_URI.match(text) else _URI.match(text)
+    found = None if _FILE_URI.match(text) or _mounted(text) else _URI.match(text)
     return None if found is None else found.group(1)
 
 
@@ -110,7 +111,7 @@ def place_of(location: str | os.PathLike[str]) -> str:
     """
     text = os.fsdecode(os.fspath(location))
     uri = text.lstrip().removeprefix("\ufeff").strip()
-    if scheme_of(uri) is None or _mounted(uri):
+    if scheme_of(uri) is None:
         return normalised(text)
     scheme, _, rest = with_usual_scheme(uri).partition(":")
     if scheme in BUCKETS:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sframe_spark import SFrame, load_sframe
+from sframe_spark import SArray, SFrame, load_sarray, load_sframe, locations, optimize
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised, place_of
 
@@ -86,3 +89,26 @@ def test_home(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_file_systems_in_a_chain_are_no_places_of_frames(location: str) -> None:
     with pytest.raises(StorageError, match="'::'"):
         place_of(location)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [SFrame.read_csv, SFrame.read_json, SFrame.read_parquet, SFrame.read_orc, SFrame, SArray, SArray.read_json, load_sframe, load_sarray, optimize],
+)
+def test_what_is_mounted_is_written_and_read_at_one_place(read: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(locations._MOUNTED, "dbfs", str(tmp_path))
+    for call in (read, SFrame({"a": [1]}).export_csv):
+        with pytest.raises(StorageError, match=f"{re.escape(str(tmp_path))}/none"):
+            call("dbfs:/none/file.csv")
+
+
+@pytest.mark.parametrize("uri", ["dbfs:/{}", "dbfs:///{}", " DBFS:/{}"])
+def test_files_that_are_mounted(uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(locations._MOUNTED, "dbfs", str(tmp_path))
+    frame = SFrame({"a": [1, 2]})
+    frame.save(uri.format("frame"))
+    frame.export_csv(uri.format("a.csv"))
+    frame.write_parquet(uri.format("parquet"))
+    assert (tmp_path / "a.csv").is_file() and list(load_sframe(uri.format("frame"))["a"]) == [1, 2]
+    for found in (SFrame.read_csv(uri.format("*.csv"), verbose=False), SFrame.read_parquet(uri.format("parquet"))):
+        assert list(found["a"]) == [1, 2]
