@@ -18,6 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.spark.parcels import Parcel
 from sframe_spark.errors import ExecutionError, SFrameError
 from sframe_spark.operators.user_functions.error_transport import error_text
+from sframe_spark.operators.user_functions.user_errors import process_ended
 from sframe_spark.session.worker_processes import QUIET, READY
 
 MOST_OF_TRACEBACK = 20
@@ -105,8 +106,7 @@ def _answer(common: Common, parcel: Parcel) -> tuple[bool, bytes]:
     except SFrameError as error:
         return True, error_text(error).encode("ascii")
     except (SystemExit, KeyboardInterrupt) as error:
-        told = f"a function of yours raised {type(error).__name__}({', '.join(map(repr, error.args))}): functions must not end their process"
-        return True, error_text(ExecutionError(told)).encode("ascii")
+        return True, error_text(process_ended(error)).encode("ascii")
     except Exception as error:
         lines = "".join(traceback.format_exception(error)[-MOST_OF_TRACEBACK:])
         return True, error_text(ExecutionError(f"{type(error).__name__}: {error}\n{lines}")).encode("ascii")

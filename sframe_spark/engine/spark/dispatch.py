@@ -16,6 +16,7 @@ from sframe_spark.engine.spark.packages import require_python
 from sframe_spark.engine.spark.parcels import Parcel, packed, pickling_told
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
+from sframe_spark.operators.user_functions.user_errors import process_ended
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.sockets import acknowledge_at_once
@@ -141,3 +142,6 @@ def outcome_of(number: int, work: TaskWork, transport: ErrorTransport) -> TaskOu
         raise CarriedError(transport.packed(error)) from None
     except SFrameError as error:
         return number, True, error_text(error).encode("ascii")
+    except SystemExit as error:
+        # Spark would take it for a failure of the machine, and call the function three times more.
+        return number, True, error_text(process_ended(error)).encode("ascii")

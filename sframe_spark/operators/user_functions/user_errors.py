@@ -11,7 +11,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from sframe_spark.errors import UserFunctionError
+from sframe_spark.errors import ExecutionError, UserFunctionError
 from sframe_spark.values.text import decode_value, encode_value
 
 LONGEST_SHOWN = 500
@@ -43,6 +43,19 @@ def user_error(description: str, value: Any, error: BaseException) -> UserFuncti
 def failure(description: str, error: BaseException) -> UserFunctionError:
     """The error where a function that takes whole columns fails: its own traceback."""
     return error_like(type(error), *_told(description, error), Excerpt("whole columns"))
+
+
+def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
+    """The error a user sees when a function of theirs wants to end the process that calls it, which works for others too.
+
+    Examples
+    --------
+    >>> print(process_ended(SystemExit(3)))
+    a function of yours raised SystemExit(3): functions must not end their process
+    """
+    return ExecutionError(
+        f"a function of yours raised {type(error).__name__}({', '.join(map(repr, error.args))}): functions must not end their process"
+    )
 
 
 def _told(description: str, error: BaseException) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +58,19 @@ def test_what_is_no_error_of_ours_is_told_in_a_line(transport: Any) -> None:
     with pytest.raises(ExecutionError) as caught, translated_errors("computing"):
         run_tasks([partial(raised, ZeroDivisionError("nothing to share"))], "computing")
     assert str(caught.value) == "Spark failed while computing: ZeroDivisionError: nothing to share"
+
+
+def test_a_function_that_ends_its_process_is_called_once(transport: Any, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    with pytest.raises(ExecutionError, match=r"^a function of yours raised SystemExit\(3\): functions must not end their process$"):
+        run_tasks([partial(leave, str(calls))], "computing")
+    assert calls.read_text("ascii") == "called\n"
+
+
+def leave(notes: str) -> None:
+    with open(notes, "a", encoding="ascii") as file:
+        file.write("called\n")
+    raise SystemExit(3)
 
 
 def test_a_worker_that_dies_is_told_in_a_line(transport: Any) -> None:
