@@ -1,7 +1,9 @@
-"""The same programs on a cluster of two workers and on this machine alone: ``python -m benchmarks.cluster [--rows N] [--only NAME] [--runs N]``.
+"""The same programs on a cluster of two workers and on this machine alone: ``python -m benchmarks.cluster [--rows N ...] [--only NAME] [--runs N]``.
 
 Three processes run each case in turns over the same saved frames: one with a standalone cluster of two workers that have a core each, one with
 ``local[2]`` that lets Spark's tasks do what a cluster's do, and one with ``local[2]`` as it comes, where threads of one process work without Spark.
+Of few rows a program is as long as its jobs take to start, so each is run with few and with four times as many: what a cluster takes more for each
+job should stay what it is. Before that jobs run that do nothing: Java compiles Spark's code in its first hundreds of jobs, in each executor anew.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 
 from benchmarks import data
@@ -26,63 +30,118 @@ from benchmarks.frames import Data, write
 from benchmarks.run import same, sample, seconds
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.planning import placement
+from sframe_spark.engine.spark.dispatch import run_tasks
 from tests.cluster.machine import PROJECT, standalone_cluster
 
+ROWS = (10**7, 4 * 10**7)
 ALONE, MEMORY = "local[2]", "2g"
 THREADS, TASKS = "threads", "tasks"
 TARGET = 1.2
 ANSWER = "answer: "
 NAMES = ("main", "other", "right")
+# What takes longer is run once, or as often as this allows.
+SECONDS_OF_A_CASE = 45.0
+# Jobs that do nothing: so many are counted, the first ones, and those that follow on the others.
+COUNTED_JOBS, WARMING_JOBS = 25, 175
 
 
 def save_data(rows: int, directory: Path) -> None:
     """Save the frames that the cases read."""
+    directory.mkdir()
     write(directory / "main", rows, data.NAMES)
     write(directory / "other", rows, ("value", "word"))
     SFrame(pa.table({name: pa.array(column) for name, column in data.right_side().items()})).save(str(directory / "right"))
 
 
-def answer(url: str, directory: str, workers: str) -> None:
-    """Run the cases whose numbers come, in a session of Spark, and tell the seconds; with a word behind, tell what is found."""
+def do_nothing() -> None:
+    """The work of a job that does nothing."""
+
+
+@attrs.define
+class Answering:
+    """What a process does for the one that measures.
+
+    Parameters
+    ----------
+    spark
+        Its session.
+    frames
+        What the cases read.
+    """
+
+    spark: Any
+    frames: Data | None = None
+
+    def open(self, directory: str) -> None:
+        """Read other frames from here on."""
+        frames = [load_sframe(str(Path(directory) / name)) for name in NAMES]
+        self.frames = Data(*frames, self.spark, None, None, None, Path(directory) / "scratch")
+
+    def show(self, number: int) -> Any:
+        """What a case finds."""
+        return sample(CASES[number].ours(self.opened))
+
+    def run(self, number: int) -> tuple[float, int]:
+        """The seconds of a case, and how many jobs it had."""
+        return self._timed(partial(CASES[number].ours, self.opened))
+
+    def nothing(self) -> tuple[float, int]:
+        """The same of a job of two works that do nothing."""
+        return self._timed(partial(run_tasks, [do_nothing] * 2, "doing nothing", 0))
+
+    @property
+    def opened(self) -> Data:
+        """The frames."""
+        assert self.frames is not None
+        return self.frames
+
+    def _timed(self, action: Callable[[], Any]) -> tuple[float, int]:
+        before = self._last_job()
+        taken = seconds(action)
+        return taken, self._last_job() - before
+
+    def _last_job(self) -> int:
+        return int(max(self.spark.sparkContext.statusTracker().getJobIdsForGroup(), default=-1))
+
+
+def answer(url: str, workers: str) -> None:
+    """Do what is asked, line by line, in a session of Spark."""
     from pyspark.sql import SparkSession
 
     if workers == TASKS:
         placement.is_work_done_here = lambda: False
-    builder = SparkSession.builder.master(url).config("spark.ui.enabled", "false")
+    builder = SparkSession.builder.master(url).config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     for key in ("spark.driver.memory", "spark.executor.memory"):
         builder = builder.config(key, MEMORY)
     for key in ("spark.driver.host", "spark.driver.bindAddress"):
         builder = builder.config(key, "127.0.0.1")
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    frames = [load_sframe(str(Path(directory) / name)) for name in NAMES]
-    given = Data(*frames, spark, None, None, None, Path(directory) / "scratch")
+    answering = Answering(spark)
     for line in sys.stdin:
-        number, _, shown = line.strip().partition(" ")
-        action = CASES[int(number)].ours
-        told = sample(action(given)) if shown else seconds(lambda action=action: action(given))
-        sys.stdout.write(ANSWER + json.dumps(told) + "\n")
+        name, *arguments = json.loads(line)
+        sys.stdout.write(ANSWER + json.dumps(getattr(answering, name)(*arguments)) + "\n")
         sys.stdout.flush()
     spark.stop()
 
 
 @contextmanager
-def answering(url: str, directory: Path, workers: str = TASKS) -> Iterator[subprocess.Popen[str]]:
-    """A process that answers."""
+def side(url: str, directory: Path, workers: str = TASKS) -> Iterator[Callable[..., Any]]:
+    """Ask a process that answers."""
     variables = {**os.environ, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable, "SFRAME_SPARK_TMP": str(directory / "tmp")}
-    command = [sys.executable, "-m", "benchmarks.cluster", "--answer", url, str(directory), workers]
+    command = [sys.executable, "-m", "benchmarks.cluster", "--answer", url, workers]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT, env=variables)
     try:
-        yield process
+        yield partial(asked, process)
         process.communicate()
     finally:
         process.kill()
 
 
-def asked(process: subprocess.Popen[str], question: str) -> Any:
+def asked(process: subprocess.Popen[str], *question: Any) -> Any:
     """What a process answers."""
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(question + "\n")
+    process.stdin.write(json.dumps(question) + "\n")
     process.stdin.flush()
     found = next((line for line in process.stdout if line.startswith(ANSWER)), None)
     if found is None:
@@ -90,22 +149,80 @@ def asked(process: subprocess.Popen[str], question: str) -> Any:
     return json.loads(found.removeprefix(ANSWER))
 
 
-def measured(number: int, case: Case, sides: Sequence[subprocess.Popen[str]], runs: int) -> list[float]:
-    """Median seconds of all sides, in turns, after two runs that are not counted; what they find is compared."""
-    found = [asked(side, f"{number} shown") for side in sides]
+@attrs.frozen
+class Measured:
+    """Median seconds of a case.
+
+    Parameters
+    ----------
+    there, here, threads
+        On the cluster, in tasks on this machine, and in threads.
+    jobs
+        How many jobs it has on the cluster.
+    """
+
+    there: float
+    here: float
+    threads: float
+    jobs: int
+
+    @classmethod
+    def of(cls, runs: Sequence[Sequence[tuple[float, int]]]) -> Measured:
+        """Of runs of all sides in turns."""
+        times = [statistics.median(taken for taken, _ in of_side) for of_side in zip(*runs, strict=True)]
+        return cls(*times, jobs=max(jobs for (_, jobs), *_ in runs))
+
+    @property
+    def ratio(self) -> float:
+        """What the cluster takes, as many times as this machine."""
+        return self.there / self.here
+
+    @property
+    def more(self) -> str:
+        """What the cluster takes more for each job, in milliseconds."""
+        return f"{1000 * (self.there - self.here) / self.jobs:.0f}" if self.jobs else ""
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return "ok" if self.ratio <= TARGET else "above"
+
+
+def measured(number: int, case: Case, sides: Sequence[Callable[..., Any]], runs: int) -> Measured:
+    """A case on all sides, in turns, after two runs that are not counted, one where it is long; what they find is compared."""
+    found = [ask("show", number) for ask in sides]
     if not all(same(found[0], other) for other in found[1:]):
         raise SystemExit(f"{case.name}: other rows on the cluster:\n" + "\n".join(f"{rows!r:.400}" for rows in found))
-    times = [[asked(side, str(number)) for side in sides] for _ in range(runs + 1)][1:]
-    return [statistics.median(each) for each in zip(*times, strict=True)]
+    first = [ask("run", number) for ask in sides]
+    most = min(runs, int(SECONDS_OF_A_CASE / sum(taken for taken, _ in first)))
+    return Measured.of([[ask("run", number) for ask in sides] for _ in range(most)] or [first])
+
+
+def shown_jobs(when: str, sides: Sequence[Callable[..., Any]], count: int = COUNTED_JOBS) -> str:
+    """What a job that does nothing takes where Spark works, in words."""
+    there, here = zip(*[[ask("nothing")[0] for ask in sides[:2]] for _ in range(count)], strict=True)
+    return f"A job that does nothing, {when}: {statistics.median(there):.3f} s with two workers, {statistics.median(here):.3f} s in {ALONE}.\n"
+
+
+def shown(name: str, sizes: Sequence[Measured]) -> str:
+    """A line of the table."""
+    cells = [f"{size.there:.3f} | {size.here:.3f} | {size.ratio:.2f} {size.verdict} | {size.more} | {size.threads:.3f}" for size in sizes]
+    return f"| {name} | {sizes[0].jobs} | {' | '.join(cells)} |"
+
+
+def heads(rows: Sequence[int]) -> str:
+    """The head of the table."""
+    cells = [f"{number:,} rows: two workers | {ALONE}, tasks | ratio | ms more a job | {ALONE}, threads" for number in rows]
+    return f"| case | jobs | {' | '.join(cells)} |\n|---|---:|{'---:|' * 5 * len(rows)}"
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="A cluster of two workers beside local[2].")
-    parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
+    parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=ROWS)
     parser.add_argument("--only", default="", help="only cases whose names contain this")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--answer", nargs=3, metavar=("URL", "DIRECTORY", "WORKERS"), help=argparse.SUPPRESS)
+    parser.add_argument("--answer", nargs=2, metavar=("URL", "WORKERS"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.answer:
         answer(*chosen.answer)
@@ -113,17 +230,30 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         directory = Path(scratch) / "shared"
         (directory / "tmp").mkdir(parents=True)
-        save_data(chosen.rows, directory)
         cluster = stack.enter_context(standalone_cluster(Path(scratch), directory, [True, True], memory=MEMORY))
         masters = ((cluster.url, TASKS), (ALONE, TASKS), (ALONE, THREADS))
-        sides = [stack.enter_context(answering(url, directory, workers)) for url, workers in masters]
-        print(f"{chosen.rows:,} rows\n\n| case | two workers | {ALONE}, tasks | ratio | target | | {ALONE}, threads |")
-        print("|---|---:|---:|---:|---:|---|---:|")
+        sides = [stack.enter_context(side(url, directory, workers)) for url, workers in masters]
+        print_table(chosen.rows, chosen.only, chosen.runs, directory, sides)
+
+
+def print_table(sizes: Sequence[int], only: str, runs: int, directory: Path, sides: Sequence[Callable[..., Any]]) -> None:
+    """Measure all cases, few rows first, and print them: as they are found, and all sizes side by side."""
+    found: dict[str, list[Measured]] = {}
+    print(shown_jobs("at first", sides))
+    shown_jobs("not shown", sides, WARMING_JOBS)
+    print(shown_jobs(f"after {COUNTED_JOBS + WARMING_JOBS} of them", sides), flush=True)
+    for rows in sizes:
+        save_data(rows, directory / str(rows))
+        for ask in sides:
+            ask("open", str(directory / str(rows)))
+        print(heads([rows]))
         for number, case in enumerate(CASES):
-            if chosen.only in case.name:
-                there, here, threads = measured(number, case, sides, chosen.runs)
-                verdict = "ok" if there <= TARGET * here else "above"
-                print(f"| {case.name} | {there:.3f} | {here:.3f} | {there / here:.2f} | {TARGET} | {verdict} | {threads:.3f} |", flush=True)
+            if only in case.name:
+                found.setdefault(case.name, []).append(measured(number, case, sides, runs))
+                print(shown(case.name, found[case.name][-1:]), flush=True)
+    print(f"\n{shown_jobs('after all', sides)}\n{heads(sizes)}")
+    for name, lines in found.items():
+        print(shown(name, lines))
 
 
 if __name__ == "__main__":
