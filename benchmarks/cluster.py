@@ -1,4 +1,4 @@
-"""The same programs on a cluster of two workers and on this machine alone: ``python -m benchmarks.cluster [--rows N ...] [--only NAME] [--runs N]``.
+"""The same programs on two workers and on this machine alone: ``python -m benchmarks.cluster [--rows N ...] [--only NAME ...] [--runs N]``.
 
 Three processes run each case in turns over the same saved frames: one with a standalone cluster of two workers that have a core each, one with
 ``local[2]`` that lets Spark's tasks do what a cluster's do, and one with ``local[2]`` as it comes, where threads of one process work without Spark.
@@ -39,8 +39,8 @@ THREADS, TASKS = "threads", "tasks"
 TARGET = 1.2
 ANSWER = "answer: "
 NAMES = ("main", "other", "right")
-# What takes longer is run once, or as often as this allows.
-SECONDS_OF_A_CASE = 45.0
+# What takes long is run as often as this allows, or once; what takes a while needs no run to get used to it.
+SECONDS_OF_A_CASE, A_WHILE = 45.0, 15.0
 # Jobs that do nothing: so many are counted, the first ones, and those that follow on the others.
 COUNTED_JOBS, WARMING_JOBS = 25, 175
 
@@ -77,9 +77,11 @@ class Answering:
         frames = [load_sframe(str(Path(directory) / name)) for name in NAMES]
         self.frames = Data(*frames, self.spark, None, None, None, Path(directory) / "scratch")
 
-    def show(self, number: int) -> Any:
-        """What a case finds."""
-        return sample(CASES[number].ours(self.opened))
+    def show(self, number: int) -> tuple[Any, tuple[float, int]]:
+        """What a case finds; and its seconds and jobs, as of :meth:`run`."""
+        found: list[Any] = []
+        taken = self._timed(lambda: found.append(sample(CASES[number].ours(self.opened))))
+        return found[0], taken
 
     def run(self, number: int) -> tuple[float, int]:
         """The seconds of a case, and how many jobs it had."""
@@ -189,13 +191,16 @@ class Measured:
 
 
 def measured(number: int, case: Case, sides: Sequence[Callable[..., Any]], runs: int) -> Measured:
-    """A case on all sides, in turns, after two runs that are not counted, one where it is long; what they find is compared."""
-    found = [ask("show", number) for ask in sides]
+    """A case on all sides, in turns, after two runs that are not counted, one or none where it is long; what they find is compared."""
+    found, first = zip(*[ask("show", number) for ask in sides], strict=True)
     if not all(same(found[0], other) for other in found[1:]):
         raise SystemExit(f"{case.name}: other rows on the cluster:\n" + "\n".join(f"{rows!r:.400}" for rows in found))
-    first = [ask("run", number) for ask in sides]
-    most = min(runs, int(SECONDS_OF_A_CASE / sum(taken for taken, _ in first)))
-    return Measured.of([[ask("run", number) for ask in sides] for _ in range(most)] or [first])
+    took = sum(taken for taken, _ in first)
+    if took < A_WHILE:
+        for ask in sides:
+            ask("run", number)
+    times = range(min(runs, int(SECONDS_OF_A_CASE / took)))
+    return Measured.of([[ask("run", number) for ask in sides] for _ in times] or [first])
 
 
 def shown_jobs(when: str, sides: Sequence[Callable[..., Any]], count: int = COUNTED_JOBS) -> str:
@@ -220,7 +225,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="A cluster of two workers beside local[2].")
     parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=ROWS)
-    parser.add_argument("--only", default="", help="only cases whose names contain this")
+    parser.add_argument("--only", nargs="+", default=("",), help="only cases whose names contain one of these")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--answer", nargs=2, metavar=("URL", "WORKERS"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -236,7 +241,7 @@ def main() -> None:
         print_table(chosen.rows, chosen.only, chosen.runs, directory, sides)
 
 
-def print_table(sizes: Sequence[int], only: str, runs: int, directory: Path, sides: Sequence[Callable[..., Any]]) -> None:
+def print_table(sizes: Sequence[int], only: Sequence[str], runs: int, directory: Path, sides: Sequence[Callable[..., Any]]) -> None:
     """Measure all cases, few rows first, and print them: as they are found, and all sizes side by side."""
     found: dict[str, list[Measured]] = {}
     print(shown_jobs("at first", sides))
@@ -248,7 +253,7 @@ def print_table(sizes: Sequence[int], only: str, runs: int, directory: Path, sid
             ask("open", str(directory / str(rows)))
         print(heads([rows]))
         for number, case in enumerate(CASES):
-            if only in case.name:
+            if any(part in case.name for part in only):
                 found.setdefault(case.name, []).append(measured(number, case, sides, runs))
                 print(shown(case.name, found[case.name][-1:]), flush=True)
     print(f"\n{shown_jobs('after all', sides)}\n{heads(sizes)}")
