@@ -6,7 +6,11 @@ import contextlib
 import os
 import socket
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import attrs
 
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import own_directory
@@ -51,6 +55,32 @@ def acknowledge_at_once() -> None:
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
                 acknowledge(int(name))
+
+
+@attrs.frozen
+class OnArrival:
+    """A function in what a query sends to Python workers: the one that it comes to acknowledges what has come, before it reads rows.
+
+    Parameters
+    ----------
+    function
+        What is called there.
+    """
+
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the function gives."""
+        return self.function(*arguments)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return arrived, (self.function,)
+
+
+def arrived(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a worker unpickles: the function itself."""
+    acknowledge_at_once()
+    return function
 
 
 def acknowledge(number: int) -> None:

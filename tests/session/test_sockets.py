@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import pickle
 import socket
 import stat
 import subprocess
@@ -17,11 +19,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 from sframe_spark.session import sockets
 from sframe_spark.session.owner import owner_in, remove_own
 from sframe_spark.session.processes import ProcessMark
-from sframe_spark.session.sockets import LONGEST_PARENT, acknowledge_at_once, socket_directory, socket_settings
+from sframe_spark.session.sockets import LONGEST_PARENT, OnArrival, acknowledge_at_once, socket_directory, socket_settings
 
 ENABLED, DIRECTORY = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 
@@ -167,3 +170,44 @@ def test_acknowledging_leaves_every_file_open(tmp_path: Path) -> None:
 def test_a_system_without_the_option_acknowledges_when_it_will(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(sockets.socket, "TCP_QUICKACK", raising=False)
     acknowledge_at_once()
+
+
+def test_a_function_of_a_query_is_acknowledged_where_it_arrives_and_costs_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(sockets, "acknowledge_at_once", lambda: told.append("acknowledged"))
+    arriving = OnArrival(lambda number: number + 1)
+    assert arriving(1) == 2 and told == []
+    sent = cloudpickle.dumps(arriving)
+    assert told == []
+    arrived = pickle.loads(sent)
+    assert told == ["acknowledged"] and not isinstance(arrived, OnArrival) and arrived(1) == 2
+    assert told == ["acknowledged"]
+
+
+GIVES_A_FUNCTION = {"arrow_udf", "pandas_udf", "udf", "mapInArrow", "mapInPandas", "applyInArrow", "applyInPandas", "mapPartitions"}
+ACKNOWLEDGING = {"acknowledge_at_once", "OnArrival"}
+# They run in executors that may not have this package, once in a session.
+WITHOUT_PACKAGE = {"session/doctor.py", "engine/spark/packages.py"}
+
+
+def functions_for_workers() -> Iterator[tuple[str, ast.Call]]:
+    """Calls of ours that give Spark a function for its Python workers, with their files."""
+    package = Path(sockets.__file__).parents[1]
+    for file in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GIVES_A_FUNCTION:
+                yield file.relative_to(package).as_posix(), node
+
+
+def test_every_function_for_workers_acknowledges() -> None:
+    found = {(file, ast.unparse(call.args[0])) for file, call in functions_for_workers()}
+    outside = {file for file, _ in found if ACKNOWLEDGING.isdisjoint(names_in(file))}
+    assert found and outside == WITHOUT_PACKAGE
+    # Arrow functions have one door.
+    assert [file for file, call in functions_for_workers() if "udf" in call.func.attr] == ["operators/kernels/spark_columns.py"]  # type: ignore[attr-defined]
+
+
+def names_in(file: str) -> set[str]:
+    """Names that a module of ours uses."""
+    tree = ast.parse((Path(sockets.__file__).parents[1] / file).read_text())
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sframe_spark.api.interchange.spark_types import nullable
 from sframe_spark.errors import DateTimeRangeError
-from sframe_spark.operators.kernels.spark_columns import ddl, fit, spark_type
+from sframe_spark.operators.kernels.spark_columns import arrow_function, ddl, fit, spark_type
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
@@ -89,7 +89,6 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
 def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
     """The values as they are of the column of an Arrow table."""
-    from pyspark.sql import functions as F
 
     from sframe_spark.operators.user_functions.error_transport import error_transport
 
@@ -106,5 +105,4 @@ def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, n
     def converted(values: pa.Array) -> pa.Array:
         return transport.guarded(lambda: normalized(values))
 
-    converted.__annotations__ = {}
-    return F.arrow_udf(converted, spark_type(column_type))(column)
+    return arrow_function(converted, spark_type(column_type))(column)

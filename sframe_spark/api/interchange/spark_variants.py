@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.operators.kernels.spark_columns import arrow_function
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.variant_columns import may_widen, type_of_kinds, variant_kinds
@@ -64,5 +65,4 @@ def _kind(place: int) -> Column:
     def kinds(values: Any) -> pa.Array:
         return variant_kinds(values)
 
-    kinds.__annotations__ = {}
-    return F.arrow_udf(kinds, "string")(F.col(f"c{place}")).alias(f"c{place}")
+    return arrow_function(kinds, "string")(F.col(f"c{place}")).alias(f"c{place}")

@@ -16,6 +16,7 @@ from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 
@@ -47,6 +48,7 @@ class Uploads:
         """Write the rows of a partition and yield the entry of their file; partitions are in the order of their numbers."""
         from pyspark import TaskContext
 
+        acknowledge_at_once()
         context = TaskContext.get()
         number = context.partitionId() if context is not None else 0
         try:

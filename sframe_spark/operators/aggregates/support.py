@@ -164,9 +164,8 @@ class ReduceCollected:
         self.reduce = reduce
 
     def __call__(self, column: Column, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-        from pyspark.sql import functions as F
 
-        from sframe_spark.operators.kernels.spark_columns import spark_type
+        from sframe_spark.operators.kernels.spark_columns import arrow_function, spark_type
         from sframe_spark.operators.user_functions.error_transport import error_transport
 
         result = self.infer(types, parameters)
@@ -175,8 +174,7 @@ class ReduceCollected:
         def finish(groups: pa.Array) -> pa.Array:
             return transport.guarded(lambda: reduce_groups(groups, reduce, kinds, parameters, result))
 
-        finish.__annotations__ = {}
-        return F.arrow_udf(finish, spark_type(result))(column)
+        return arrow_function(finish, spark_type(result))(column)
 
 
 def reduce_groups(

@@ -27,6 +27,7 @@ from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
+from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode, named_rows
 from sframe_spark.values.encode import encode
@@ -232,11 +233,16 @@ def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa
 
     transport = error_transport()
 
-    def call(table: pa.Table) -> pa.Table:
+    def results(table: pa.Table) -> pa.Table:
         table = table.sort_by(position)
         chunk = Chunk(tuple(fit(table.column(f"c{i}"), kind.physical) for i, kind in enumerate(schema)), table.num_rows)
         result = transport.guarded(lambda: operator.results(chunk, np.zeros(chunk.rows, dtype=np.int64), schema))
         return pa.table([*result.columns, table.column(position)], names=[*column_names(len(result.columns)), position])
+
+    arriving = OnArrival(results)
+
+    def call(table: pa.Table) -> pa.Table:
+        return arriving(table)
 
     call.__annotations__ = {}
     return call

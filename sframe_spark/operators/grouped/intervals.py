@@ -184,9 +184,8 @@ class AssignIntervals(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The kernel's labels in an Arrow UDF, then a filter."""
-        from pyspark.sql import functions as F
 
-        from sframe_spark.operators.kernels.spark_columns import fit, spark_type
+        from sframe_spark.operators.kernels.spark_columns import arrow_function, fit, spark_type
         from sframe_spark.operators.user_functions.error_transport import error_transport
 
         relation = inputs[0]
@@ -197,9 +196,8 @@ class AssignIntervals(Operator):
         def labels(values: pa.Array) -> pa.Array:
             return transport.guarded(lambda: self.labels(fit(values, key.physical), schema))
 
-        labels.__annotations__ = {}
         result = self.label_type(schema)
-        named = F.arrow_udf(labels, spark_type(result)).asNondeterministic()(relation.df[f"c{self.position}"])
+        named = arrow_function(labels, spark_type(result)).asNondeterministic()(relation.df[f"c{self.position}"])
         columns = [named if place == self.position else relation.df[name] for place, name in enumerate(relation.columns)]
         types = (*schema[: self.position], result, *schema[self.position + 1 :])
         origins = [None if place == self.position else place for place in range(len(schema))]

@@ -185,7 +185,7 @@ class FillIntervals(SequentialOperator):
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        from sframe_spark.operators.kernels.spark_columns import fit, spark_type
+        from sframe_spark.operators.kernels.spark_columns import arrow_function, fit, spark_type
 
         relation = numbered_runs(inputs[0], range(1, 1 + self.keys))
         df, schema = relation.df, relation.schema
@@ -197,16 +197,15 @@ class FillIntervals(SequentialOperator):
         def labels(numbers: pa.Array, like: pa.Array) -> pa.Array:
             return self.labels(numbers.to_numpy(zero_copy_only=False), fit(like, label.physical), label)
 
-        places.__annotations__, labels.__annotations__ = {}, {}
         window = Window.partitionBy(df["run"]).orderBy(*(relation.order() or [F.lit(0)]))
-        df = df.withColumn("place", F.arrow_udf(places, "bigint").asNondeterministic()(df["c0"]))
+        df = df.withColumn("place", arrow_function(places, "bigint").asNondeterministic()(df["c0"]))
         before = [F.lag(df[name]).over(window).alias(f"b{name}") for name in ("place", *relation.columns)]
         df = df.select(*relation.columns, *relation.hidden, "place", *before)
         first = F.least(df["bplace"] + 1, df["place"])  # the place alone where no row is before
         df = df.withColumn("new", F.explode(F.sequence(first, df["place"])))
         is_new = df["new"] < df["place"]
         like = F.when(is_new, df["bc0"]).otherwise(df["c0"])
-        columns = [F.arrow_udf(labels, spark_type(label))(df["new"], like).alias("c0")]
+        columns = [arrow_function(labels, spark_type(label))(df["new"], like).alias("c0")]
         for i in range(1, len(schema)):
             filled = df[f"bc{i}"] if self.forward or i <= self.keys else F.lit(None)
             columns.append(F.when(is_new, filled).otherwise(df[f"c{i}"]).cast(df.schema[f"c{i}"].dataType).alias(f"c{i}"))

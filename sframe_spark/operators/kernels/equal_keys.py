@@ -60,9 +60,8 @@ def one_float(column: pa.Array) -> pa.Array:
 
 def comparable_column(column: Column, column_type: ColumnType) -> Column:
     """Spark column of :func:`comparable`; Spark itself has one zero and one NaN in groups, joins and ``<=>``."""
-    from pyspark.sql import functions as F
 
-    from sframe_spark.operators.kernels.spark_columns import fit, spark_type
+    from sframe_spark.operators.kernels.spark_columns import arrow_function, fit, spark_type
 
     if column_type.is_zoned:
         return column["instant"]
@@ -72,8 +71,7 @@ def comparable_column(column: Column, column_type: ColumnType) -> Column:
     def text(values: pa.Array) -> pa.Array:
         return comparable(fit(values, column_type.physical), column_type)
 
-    text.__annotations__ = {}
-    return F.arrow_udf(text, spark_type(STR))(column)
+    return arrow_function(text, spark_type(STR))(column)
 
 
 def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.values.temporal import DAY, MINUTE, SECOND
 
@@ -76,9 +77,22 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
         fitted = [fit(array, physical) for array, physical in zip(arrays, physicals, strict=False)]
         return transport.guarded(lambda: kernel(fitted, types, parameters, len(arrays[0])))
 
-    evaluate.__annotations__ = {}
     arguments = list(operands) if operands else [F.lit(0)]
-    return F.arrow_udf(evaluate, spark_type(result)).asNondeterministic()(*arguments)
+    return arrow_function(evaluate, spark_type(result)).asNondeterministic()(*arguments)
+
+
+def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
+    """A function of ours as an Arrow UDF, given DDL text of what it gives."""
+    from pyspark.sql import functions as F
+
+    arriving = OnArrival(function)
+
+    def called(*arrays: pa.Array) -> pa.Array:
+        return arriving(*arrays)
+
+    # Spark would look for its types in ours; plans show the name.
+    called.__annotations__, called.__name__ = {}, function.__name__
+    return F.arrow_udf(called, result)
 
 
 def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:

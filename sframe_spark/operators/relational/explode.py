@@ -161,9 +161,8 @@ class Explode(Operator):
 
     def _spark_items(self, relation: Relation) -> Column:
         """The column as one that Spark has items of: values that describe themselves are read in Python."""
-        from pyspark.sql import functions as F
 
-        from sframe_spark.operators.kernels.spark_columns import ddl, fit
+        from sframe_spark.operators.kernels.spark_columns import arrow_function, ddl, fit
         from sframe_spark.operators.user_functions.error_transport import error_transport
 
         column_type, types, transport = relation.schema[self.position], self.types, error_transport()
@@ -175,8 +174,7 @@ class Explode(Operator):
         def lists(cells: pa.Array) -> pa.Array:
             return transport.guarded(lambda: as_lists(fit(cells, column_type.physical), column_type, types, item))
 
-        lists.__annotations__ = {}
-        return F.arrow_udf(lists, f"array<{ddl(item)}>")(column)
+        return arrow_function(lists, f"array<{ddl(item)}>")(column)
 
     def describe(self) -> str:
         """The column, and what is left out."""

@@ -25,6 +25,7 @@ from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import NO_WORK, QueryWork
+from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode_columns, named_rows, scalar_array
 from sframe_spark.values.encode import encode
@@ -224,6 +225,7 @@ def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable
     facts, transport = Facts(schema, Length.unknown()), error_transport()
 
     def expand(batches: Any) -> Any:
+        acknowledge_at_once()
         for batch in batches:
             width = len(schema)
             columns = [fit(column, t.physical) for column, t in zip(batch.columns[:width], schema, strict=True)]

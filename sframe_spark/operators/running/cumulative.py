@@ -154,7 +154,7 @@ class Cumulative(SequentialOperator):
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        from sframe_spark.operators.kernels.spark_columns import fit
+        from sframe_spark.operators.kernels.spark_columns import arrow_function, fit
         from sframe_spark.operators.user_functions.error_transport import error_transport
 
         window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -167,9 +167,8 @@ class Cumulative(SequentialOperator):
 
             return transport.guarded(compute)
 
-        last_of.__annotations__ = {}
         collected = relation.with_columns([F.collect_list(relation.df["c0"]).over(window)], (ARRAY,))
-        return collected.with_columns([F.arrow_udf(last_of, "array<double>")(collected.df["c0"])], (ARRAY,))
+        return collected.with_columns([arrow_function(last_of, "array<double>")(collected.df["c0"])], (ARRAY,))
 
     def describe(self) -> str:
         """The kind."""

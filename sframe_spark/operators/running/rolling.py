@@ -334,16 +334,14 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
 
 def vectors_column(collected: Column, kind: str) -> Column:
     """Spark column of :func:`vector_aggregate`, of the vectors of each window."""
-    from pyspark.sql import functions as F
 
-    from sframe_spark.operators.kernels.spark_columns import fit
+    from sframe_spark.operators.kernels.spark_columns import arrow_function, fit
 
     def aggregates(groups: pa.Array) -> pa.Array:
         windows = [decode(fit(group.values, ARRAY.physical), ARRAY) for group in groups]
         return encode([vector_aggregate(window, kind) for window in windows], ARRAY)
 
-    aggregates.__annotations__ = {}
-    return F.arrow_udf(aggregates, "array<double>")(collected)
+    return arrow_function(aggregates, "array<double>")(collected)
 
 
 def rolling(node: PlannerNode, kind: str, before: int, after: int, minimum_observations: int | None = None) -> PlannerNode:

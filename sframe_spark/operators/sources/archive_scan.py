@@ -18,6 +18,7 @@ from sframe_spark.operators.user_functions.error_transport import ErrorTransport
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session import default_parallelism
+from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.legacy.archive import Archive
 from sframe_spark.storage.legacy.reader import ArchiveReader
 
@@ -58,6 +59,7 @@ class ScanTasks:
 
     def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the tasks whose numbers come in."""
+        acknowledge_at_once()
         ranges = list(pairwise(self.bounds))
         try:
             for batch in numbers:

@@ -15,6 +15,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 from sframe_spark.session.build import is_remote
 from sframe_spark.session.settings import has_file_system
+from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.files.file_systems import is_given
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME
@@ -58,6 +59,7 @@ class SegmentTasks:
 
     def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the tasks whose numbers come in."""
+        acknowledge_at_once()
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 first, last = self.ranges[number]
