@@ -54,7 +54,8 @@ def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], s
     hits = _hits(manifest, column, wanted, start, stop)
     found: list[RowRange] = []
     for place, (offset, entry) in enumerate(hits):
-        if place in (0, len(hits) - 1) or _has_order(entry, column, len(hits)):
+        # Facts about each of many segments take longer than to read it; of one row group nothing is left out.
+        if entry.group_bytes is None and (place in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
             groups = _row_groups(manifest, column, wanted, entry)
             found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or one_wanted(bounds, wanted) is not None]
         else:

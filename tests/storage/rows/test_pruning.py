@@ -12,7 +12,10 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.manifests import stored_segments
 from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.manifests.stored_segments import StoredSegments
 from sframe_spark.storage.rows.pruning import Bounds, RowRange, matching_ranges
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP, SegmentWriter
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
@@ -80,3 +83,16 @@ def test_of_a_sorted_column_only_row_groups_that_match_are_left(tmp_path: Path) 
     ends = ((0, ROWS_PER_GROUP), (last + 1 - ROWS_PER_GROUP, last + 1))
     assert matching_ranges(manifest, 0, [(0, 0), (last, last)], 0, 3 * rows) == ends
     assert matching_ranges(manifest, 0, [(None, 0), (wanted, wanted), (last, None)], 0, 3 * rows) == (ends[0], group, ends[1])
+
+
+def test_facts_about_single_row_groups_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_segments, "LEAST_CELLS", 1)
+    dataset(tmp_path / "d", INT, [[place, place + 10] for place in range(30)])
+    manifest = load_manifest(tmp_path / "d")
+    assert manifest.stored is not None
+
+    def refused(*_: Any) -> None:
+        raise AssertionError("facts about one segment")
+
+    monkeypatch.setattr(StoredSegments, "facts_of", refused)
+    assert matching_ranges(manifest, 0, [(15, 20)], 0, manifest.rows) == ((10, 42),)
