@@ -220,10 +220,13 @@ class SegmentSource(Source):
         return self.manifest.order
 
     def batch_end(self, start: int, stop: int) -> int:
-        """At the end of a row group, as the rest of it would be decoded again."""
+        """At the end of a row group, as the rest of it would be decoded again, or of a pack of short segments."""
+        from sframe_spark.storage.rows.packs import last_pack_start
         from sframe_spark.storage.rows.reader import last_group_start
 
-        return last_group_start(self.manifest, self.start + start, self.start + stop) - self.start
+        first, last = self.start + start, self.start + stop
+        found = last_pack_start(self.manifest, first, last)
+        return (last_group_start(self.manifest, first, last) if found is None else found) - self.start
 
     def rows_between(self, start: int, stop: int) -> SegmentSource:
         """The same dataset with another range."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from queue import SimpleQueue
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import segment_footer
+from sframe_spark.storage.rows.joined_rows import LEAST_FILES, RowsOfSegment, joined_rows, runs
 from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
@@ -34,22 +35,25 @@ OTHER_STEP = 4
 
 @attrs.frozen
 class Unit:
-    """Rows of one row group of a file: what is decoded at a time.
+    """Rows of one row group of a file, or of short files that stand next to each other: what is decoded at a time.
 
     Parameters
     ----------
     entry
-        The file.
+        The file, or the first one.
     low, high
         The first of the rows and the one behind the last, counted in the file.
     size
         About how many bytes they take in memory; None where nobody knows.
+    run
+        All of the short files, with the rows that are meant of each; none of a single one.
     """
 
     entry: SegmentEntry
     low: int
     high: int
     size: float | None
+    run: tuple[RowsOfSegment, ...] = ()
 
 
 class Decoder:
@@ -106,7 +110,17 @@ class Decoder:
 
     def _units(self, start: int) -> Iterator[Unit]:
         first = start
-        for entry, low, high in intersecting(self._manifest, start, self._stop):
+        for run in runs(self._manifest, intersecting(self._manifest, start, self._stop)):
+            rows = sum(high - low for _, low, high in run)
+            size = self._size_of(first, first + rows) if len(run) >= LEAST_FILES else None
+            if size is not None and size <= self._most_bytes:
+                yield Unit(*run[0], size, tuple(run))
+            else:
+                yield from self._one_by_one(run, first)
+            first += rows
+
+    def _one_by_one(self, run: Sequence[RowsOfSegment], first: int) -> Iterator[Unit]:
+        for entry, low, high in run:
             # Of a file of one row group the manifest says so, and it is opened once: when it is decoded.
             starts = (0, entry.rows) if entry.group_bytes is not None else segment_footer(self._manifest, entry).starts
             for begin, end in itertools.pairwise(starts):
@@ -147,12 +161,23 @@ class Decoder:
         return found
 
     def _leave(self, found: Found, unit: Unit) -> None:
+        parts: list[DecodedPart] = []
         try:
-            found.put((self._whole(unit), None))
+            parts.extend(self._whole(unit))
         except BaseException as error:
-            found.put(([], error))
+            found.put((parts, error))
+        else:
+            found.put((parts, None))
 
-    def _whole(self, unit: Unit) -> list[DecodedPart]:
+    def _whole(self, unit: Unit) -> Iterator[DecodedPart]:
+        joined = joined_rows(self._manifest, unit.run, self._columns)
+        if joined is not None:
+            yield joined
+            return
+        for entry, low, high in unit.run or ((unit.entry, unit.low, unit.high),):
+            yield from self._of_segment(attrs.evolve(unit, entry=entry, low=low, high=high))
+
+    def _of_segment(self, unit: Unit) -> list[DecodedPart]:
         rows = unit.high - unit.low
         # Where units are decoded side by side, columns are not, but of a unit that takes long.
         threads = unit.size is not None and unit.size > LONG if self._threads else None
@@ -186,8 +211,8 @@ class Decoder:
                     break
 
 
-def taken(found: Found) -> list[DecodedPart]:
-    """Wait for what a thread decodes.
+def taken(found: Found) -> Iterator[DecodedPart]:
+    """Wait for what a thread decodes; where it could not decode all, what comes before that is told first.
 
     Examples
     --------
@@ -197,8 +222,9 @@ def taken(found: Found) -> list[DecodedPart]:
     [[1]]
     """
     parts, error = found.get()
+    yield from parts
     if error is None:
-        return parts
+        return
     try:
         raise error
     finally:

@@ -13,16 +13,17 @@ from itertools import pairwise
 import pyarrow as pa
 
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.memory import kept_memory, room_left
+from sframe_spark.session.memory import arrow_bytes, kept_memory, lasting_pool
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.rows.joined_rows import in_one_array, joined_rows
 from sframe_spark.storage.rows.neighbours import together
-from sframe_spark.storage.rows.reader import read_rows
+from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, intersecting, read_rows
 
 # A segment that takes longer to open than to decode.
 SHORT_ROWS, SHORT_BYTES = 8_192, 1 << 20
 # A pack has no more segments, rows and bytes than this; look-ups read 64 segments at a time.
-MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, 65_536, 8 << 20
+MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
 # Of fewer short segments nothing is gained.
 FEW_SEGMENTS = 64
 # Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
@@ -49,10 +50,24 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     if len(packs) > MOST_AT_ONCE:
         return None
     missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
-    if missing and ((stop - start) * SHARE_OF_ROWS < edges[last] - edges[first] or not may_keep()):
+    if missing and (stop - start) * SHARE_OF_ROWS < edges[last] - edges[first]:
         return None
-    parts = [_cut(_columns_of(manifest, columns, pack, decoded), pack, start, stop) for pack in packs]
+    # Looking at how much memory there is takes longer than to read a segment.
+    most = most_bytes() if missing else 0
+    if missing and not may_keep(most):
+        return None
+    parts = [_cut(_columns_of(manifest, columns, pack, decoded, most), pack, start, stop) for pack in packs]
     return [pa.chunked_array([part[place] for part in parts], manifest.types[column].physical) for place, column in enumerate(columns)]
+
+
+def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a pack ends: rows of several are copied into one array.
+
+    None where there is none, or nobody has looked for packs yet.
+    """
+    edges = manifest.decoded.edges or ()
+    place = bisect.bisect_right(edges, stop) - 1
+    return edges[place] if place >= 0 and edges[place] > start else None
 
 
 def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
@@ -60,8 +75,9 @@ def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
     if decoded.edges is None:
         is_of_ours = manifest.column_names_in_files is None and not manifest.watched
         is_whole = manifest.left_out == (0, 0) and not is_elsewhere(manifest.directory)
-        if is_of_ours and is_whole and sum(map(is_short, manifest.segments)) >= FEW_SEGMENTS:
-            decoded.apart = frozenset(row for row, entry in zip(manifest.offsets, manifest.segments, strict=True) if not is_short(entry))
+        short = list(map(is_short, manifest.segments)) if is_of_ours and is_whole else []
+        if sum(short) >= FEW_SEGMENTS:
+            decoded.apart = frozenset(row for row, is_one in zip(manifest.offsets, short, strict=True) if not is_one)
             decoded.edges = tuple(_edges(manifest))
         else:
             decoded.edges = ()
@@ -73,9 +89,15 @@ def is_short(entry: SegmentEntry) -> bool:
     return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_BYTES and entry.tail is not None
 
 
-def may_keep() -> bool:
-    """Say whether there is room for one more pack, beside all that Arrow holds in this process."""
-    return MOST_BYTES + kept_memory() // SHARE_LEFT <= room_left()
+def most_bytes() -> int:
+    """How many bytes Arrow may hold in this process where packs are among them."""
+    most = kept_memory()
+    return most - most // SHARE_LEFT
+
+
+def may_keep(most: int) -> bool:
+    """Say whether there is room for one more pack where Arrow may hold so many bytes."""
+    return arrow_bytes() + MOST_BYTES <= most
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
@@ -89,16 +111,23 @@ def _size_in_pack(entry: SegmentEntry) -> int | None:
     return entry.group_bytes if is_short(entry) else None
 
 
-def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns) -> list[pa.Array]:
+def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns, most: int) -> list[pa.Array]:
     start, stop = pack
     missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
     found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
     if missing:
-        table = read_rows(manifest, missing, start, stop)
-        found.update((column, pa.concat_arrays(values.chunks)) for column, values in zip(missing, table.columns, strict=True))
-        if may_keep():
+        read, stays = _read(manifest, missing, start, stop), may_keep(most)
+        for column, chunks in zip(missing, read, strict=True):
+            found[column] = pa.concat_arrays(chunks, memory_pool=lasting_pool()) if stays else in_one_array(chunks)
+        if stays:
             decoded.arrays.update(((start, column), found[column]) for column in missing)
     return [found[column] for column in columns]
+
+
+def _read(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[list[pa.Array]]:
+    """Chunks of columns of a pack."""
+    joined = joined_rows(manifest, list(intersecting(manifest, start, stop)), columns)
+    return [values.chunks for values in read_rows(manifest, columns, start, stop).columns] if joined is None else [[values] for values in joined]
 
 
 def _cut(columns: Sequence[pa.Array], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:

@@ -15,7 +15,9 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.files.regular import open_regular
 from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.parquet import joined_files
 from sframe_spark.storage.rows import packs, reader
 from sframe_spark.storage.rows.packs import edges_of, packed_rows
 from sframe_spark.storage.rows.reader import read_rows
@@ -56,7 +58,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(entry.file)
         return read(directory, entry)
 
+    def joined(location: str) -> Any:
+        found.append(Path(location).name)
+        return open_regular(location)
+
     monkeypatch.setattr(reader, "read_short", counted)
+    monkeypatch.setattr(joined_files, "open_regular", joined)
     return found
 
 
@@ -110,7 +117,7 @@ def test_who_takes_all_rows_in_one_piece_has_them_once(tmp_path: Path, monkeypat
 
 def test_room_that_ends_amid_packs_keeps_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, asked = written(tmp_path / "frame", [SHORT] * 40), iter([True, True, False, False, False])
-    monkeypatch.setattr(packs, "may_keep", lambda: next(asked))
+    monkeypatch.setattr(packs, "may_keep", lambda most: next(asked))
     assert rows_of(packed_rows(manifest, [0], 0, manifest.rows)) == [list(range(manifest.rows))]
     assert list(manifest.decoded.arrays) == [(0, 0)]
 
@@ -127,6 +134,15 @@ def test_nothing_is_kept_where_there_is_no_room(tmp_path: Path, room: int, opene
     assert packed_rows(manifest, [0], 0, manifest.rows) is not None
     with config.using(kept_memory=room):
         assert packed_rows(manifest, [0], 0, manifest.rows) is not None
+
+
+def test_batches_end_where_packs_do(tmp_path: Path) -> None:
+    source = SegmentSource.of(written(tmp_path / "frame", [SHORT] * 33))
+    # Nobody has looked for packs.
+    assert source.batch_end(0, 475) == 440
+    assert source.packed(0, source.stop) is not None
+    assert [source.batch_end(*rows) for rows in ((0, 475), (0, 400), (405, 475), (400, 1_320), (1_000, 1_300))] == [400, 400, 440, 1_320, 1_200]
+    assert source.rows_between(100, 1_000).batch_end(10, 475) == 300
 
 
 @pytest.mark.parametrize("lengths", [[SHORT] * 7, [LONG] * 20, [SHORT] * 7 + [LONG] * 20, []])

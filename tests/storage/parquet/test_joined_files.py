@@ -1,0 +1,366 @@
+"""Short files joined in memory give the rows of the files, and nothing else: whatever is not as it was written is left to who reads file by file."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.storage.datasets.commit import publish, write_manifest
+from sframe_spark.storage.datasets.content import damage_in
+from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.manifests import stored_segments
+from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.physical import PHYSICAL_TYPES, file_column
+from sframe_spark.storage.manifests.stored_segments import is_file_of_segments
+from sframe_spark.storage.parquet import joined_files
+from sframe_spark.storage.parquet.checksums import sealed
+from sframe_spark.storage.parquet.joined_files import joined_columns, may_join
+from sframe_spark.storage.parquet.joined_footer import LARGEST_NUMBER, NUMBERS_OF_CHUNK, SharedFooter, numbers, numbers_of_chunks
+from sframe_spark.storage.parquet.thrift import signed
+from sframe_spark.storage.rows import joined_rows
+from sframe_spark.storage.rows.reader import intersecting, iterate_rows, read_rows, segment_batches
+from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.types import INT, STR
+from tests.storage.damage import frame_of_every_type, new_identity
+
+LENGTHS = (70, 1, 130, 40)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether files could be joined, each time that somebody tried."""
+    found: list[bool] = []
+
+    def counting(*arguments: Any) -> pa.Table | None:
+        table = joined_columns(*arguments)
+        found.append(table is not None)
+        return table
+
+    monkeypatch.setattr(joined_rows, "joined_columns", counting)
+    monkeypatch.setattr(joined_rows, "LEAST_FILES", 2)
+    return found
+
+
+def written(directory: Path, lengths: tuple[int, ...] = LENGTHS) -> Manifest:
+    """A dataset of columns of every type, of segments of so many rows each."""
+    frame_of_every_type(sum(lengths)).save(str(directory / "one"))
+    whole = load_manifest(directory / "one")
+    table = read_rows(whole, range(len(whole.types)))
+    (directory / "many").mkdir()
+    entries, first = [], 0
+    for number, rows in enumerate(lengths):
+        columns = [column.combine_chunks() for column in table.slice(first, rows).columns]
+        entries.append(write_segment(str(directory / "many"), number, whole.types, [columns]))
+        first += rows
+    return publish(str(directory / "many"), whole.types, entries, names=whole.names, durable=False)
+
+
+def names_of(manifest: Manifest) -> list[str]:
+    return list(map(file_column, range(len(manifest.types))))
+
+
+def joined(manifest: Manifest) -> pa.Table | None:
+    return joined_columns(manifest.directory, manifest.segments, names_of(manifest))
+
+
+def one_by_one(manifest: Manifest, columns: Sequence[int], low: int = 0, high: int | None = None) -> list[list[Any]]:
+    """Rows as who reads file by file has them."""
+    parts = [list(segment_batches(manifest, entry, tuple(columns), first, last, None)) for entry, first, last in intersecting(manifest, low, high)]
+    return [[value for batches in parts for batch in batches for value in batch[place].to_pylist()] for place in range(len(columns))]
+
+
+def loaded(manifest: Manifest) -> Manifest:
+    """The same from its directory, where the segments are in a file beside the manifest."""
+    with mock.patch.object(stored_segments, "LEAST_CELLS", 1):
+        write_manifest(manifest, durable=False)
+    found = load_manifest(manifest.directory)
+    assert found.stored is not None
+    return found
+
+
+def without_chunks(manifest: Manifest) -> Manifest:
+    """The same as a manifest's text tells it, or one of before: nobody knows where chunks are."""
+    return manifest.with_segments(tuple(attrs.evolve(entry, chunks=None) for entry in manifest.segments))
+
+
+def some_without_chunks(manifest: Manifest) -> Manifest:
+    """The same where segments of before stand beside new ones."""
+    return loaded(manifest.with_segments(tuple(attrs.evolve(entry, chunks=None) if entry.number % 2 else entry for entry in manifest.segments)))
+
+
+FROM: dict[str, Callable[[Manifest], Manifest]] = {
+    "written": lambda manifest: manifest,
+    "loaded": loaded,
+    "footers": without_chunks,
+    "mixed": some_without_chunks,
+}
+
+
+@pytest.mark.parametrize("form", FROM)
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_are_those_of_the_files(tmp_path: Path, seed: int, form: str, counted: list[bool]) -> None:
+    choose = random.Random(f"{seed} {form}")
+    manifest = FROM[form](written(tmp_path, tuple(choose.choices((1, 2, 50, 130), k=9))))
+    assert {kind.physical for kind in manifest.types} >= {PHYSICAL_TYPES[name] for name in ("int64", "float64", "string", "timestamp")}
+    for _ in range(12):
+        low = choose.randrange(manifest.rows)
+        high = choose.randrange(low + 1, manifest.rows + 1)
+        columns = choose.choices(range(len(manifest.types)), k=choose.randrange(1, len(manifest.types) + 1))
+        table = read_rows(manifest, columns, low, high)
+        assert table.column_names == list(map(file_column, columns))
+        assert [array.type for array in table.columns] == [manifest.types[column].physical for column in columns]
+        expected = one_by_one(manifest, columns, low, high)
+        assert [column.to_pylist() for column in table.columns] == expected
+        step = choose.choice((1, 7, 1000))
+        batches = list(iterate_rows(manifest, columns, low, high, batch_rows=step))
+        assert max(len(batch[0]) for batch in batches) <= step
+        assert [[value for batch in batches for value in batch[place].to_pylist()] for place in range(len(columns))] == expected
+    assert any(counted) and all(counted)
+
+
+@pytest.mark.parametrize("form", FROM)
+def test_footers_are_parsed_only_where_nobody_tells_where_chunks_are(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest, parsed = FROM[form](written(tmp_path)), list[Any]()
+
+    def counting(*arguments: Any) -> list[int] | None:
+        parsed.append(arguments)
+        return numbers_of_chunks(*arguments)
+
+    monkeypatch.setattr(joined_files, "numbers_of_chunks", counting)
+    assert joined(manifest) is not None
+    assert len(parsed) == (0 if form in ("written", "loaded") else len(LENGTHS))
+
+
+def wrong_numbers(choose: random.Random, chunks: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of which one is another."""
+    found = list(chunks)
+    place = choose.randrange(len(found))
+    found[place] = choose.choice((0, 1, found[place] + 1, max(found[place] - 1, 0), 1 << 31, choose.randrange(1 << 16)))
+    return tuple(found)
+
+
+def test_no_wrong_place_of_a_chunk_ends_the_process(tmp_path: Path) -> None:
+    manifest, choose = written(tmp_path), random.Random(5)
+    for _ in range(400):
+        entries = list(manifest.segments)
+        place = choose.randrange(len(entries))
+        entries[place] = attrs.evolve(entries[place], chunks=wrong_numbers(choose, entries[place].chunks or ()))
+        table = joined(manifest.with_segments(tuple(entries)))
+        assert table is None or table.num_rows == manifest.rows
+
+
+def test_damage_of_what_is_told_of_chunks_changes_no_rows(tmp_path: Path, counted: list[bool]) -> None:
+    manifest = loaded(written(tmp_path))
+    right = one_by_one(manifest, range(len(manifest.types)))
+    (file,) = [file for file in (tmp_path / "many").iterdir() if is_file_of_segments(file.name)]
+    content = file.read_bytes()
+    choose = random.Random(11)
+    for place in choose.sample(range(len(content)), 60):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
+        try:
+            again = load_manifest(manifest.directory)
+        except StorageError:
+            continue
+        assert [column.to_pylist() for column in read_rows(again, range(len(again.types))).columns] == right
+    assert True in counted and False in counted
+
+
+def test_verifying_compares_where_chunks_are(tmp_path: Path) -> None:
+    manifest = written(tmp_path)
+    assert not damage_in(manifest) and not damage_in(some_without_chunks(manifest))
+    wrong = tuple(attrs.evolve(entry, chunks=wrong_numbers(random.Random(entry.number), entry.chunks or ())) for entry in manifest.segments)
+    assert "has its columns at other places than its manifest says" in str(damage_in(manifest.with_segments(wrong))[0])
+
+
+def test_few_short_files_tell_nothing_of_chunks_in_the_text(tmp_path: Path) -> None:
+    manifest = written(tmp_path)
+    assert "chunks" not in (tmp_path / "many" / MANIFEST_FILE).read_text()
+    assert all(entry.chunks is None for entry in load_manifest(manifest.directory).segments)
+    assert all(len(entry.chunks or ()) % NUMBERS_OF_CHUNK == 0 for entry in manifest.segments)
+
+
+def test_texts_with_and_without_dictionaries_are_joined(tmp_path: Path) -> None:
+    parts = [[f"text {row}" for row in range(300)], ["same"] * 300, [None] * 300, [f"text {row % 3}" for row in range(300)]]
+    entries = [write_segment(str(tmp_path), number, [STR], [[pa.array(part, pa.string())]]) for number, part in enumerate(parts)]
+    manifest = publish(str(tmp_path), [STR], entries, durable=False)
+    has_dictionary = [pq.read_metadata(tmp_path / entry.file).row_group(0).column(0).has_dictionary_page for entry in manifest.segments]
+    assert set(has_dictionary) == {True, False}
+    table = joined(manifest)
+    assert table is not None and table.column(0).to_pylist() == [text for part in parts for text in part]
+
+
+def test_no_changed_byte_is_read(tmp_path: Path) -> None:
+    manifest = written(tmp_path, (3, 4, 3))
+    file = tmp_path / "many" / manifest.segments[1].file
+    content = file.read_bytes()
+    for place in range(len(content)):
+        file.write_bytes(content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :])
+        assert joined(manifest) is None
+    file.write_bytes(content)
+    assert joined(manifest) is not None
+
+
+def linked(file: Path) -> None:
+    file.rename(file.with_suffix(".moved"))
+    file.symlink_to(file.with_suffix(".moved"))
+
+
+def piped(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def a_directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+CHANGES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "cut": (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is damaged or was replaced: it has"),
+    "lengthened": (lambda file: file.write_bytes(file.read_bytes() + b"\0"), "is damaged or was replaced: it has"),
+    "emptied": (lambda file: file.write_bytes(b""), "it has 0 bytes"),
+    "changed": (lambda file: file.write_bytes(b"PARx" + file.read_bytes()[4:]), "its check sum is another one"),
+    "linked": (linked, "is a link"),
+    "piped": (piped, "is no regular file"),
+    "removed": (lambda file: file.unlink(), "is missing"),
+    "a directory": (a_directory, "is no regular file"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_stands_where_a_file_was_is_told(tmp_path: Path, name: str) -> None:
+    change, said = CHANGES[name]
+    manifest = written(tmp_path)
+    file = tmp_path / "many" / manifest.segments[2].file
+    change(file)
+    assert joined(manifest) is None
+    with pytest.raises(StorageError, match=said) as told:
+        read_rows(manifest, [0, 2])
+    assert str(file) in str(told.value)
+
+
+def rewritten(entry: SegmentEntry, directory: Path, table: pa.Table, **options: Any) -> SegmentEntry:
+    """The entry of another file with its name, whose check sum is right."""
+    pq.write_table(table, directory / entry.file, write_page_checksum=True, **options)
+    new_identity(directory / entry.file)
+    return attrs.evolve(sealed(entry, str(directory / entry.file), table.num_columns - 1), rows=entry.rows)
+
+
+def numbers_written(tmp_path: Path) -> Manifest:
+    entries = [write_segment(str(tmp_path), number, [INT], [[pa.array([number * 10, number * 10 + 1])]]) for number in range(3)]
+    return publish(str(tmp_path), [INT], entries, durable=False)
+
+
+def table_of(values: list[Any], kind: pa.DataType) -> pa.Table:
+    keys = pa.array(range(len(values)), pa.int64())
+    schema = pa.schema([pa.field("c0", kind), pa.field("_key", pa.int64(), nullable=False)])
+    return pa.Table.from_arrays([pa.array(values, kind), keys], schema=schema)
+
+
+FORMS: dict[str, tuple[pa.Table, dict[str, Any]]] = {
+    "more rows": (table_of([1, 2, 3], pa.int64()), {}),
+    "fewer rows": (table_of([1], pa.int64()), {}),
+    "another type": (table_of(["a", "b"], pa.string()), {}),
+    "other metadata": (table_of([1, 2], pa.int64()).replace_schema_metadata({"a": "b"}), {}),
+    "two row groups": (table_of([1, 2], pa.int64()), {"row_group_size": 1}),
+    "no schema of Arrow's": (table_of([1, 2], pa.int64()), {"store_schema": False}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_files_of_another_form_are_not_joined(tmp_path: Path, name: str) -> None:
+    manifest = numbers_written(tmp_path)
+    table, options = FORMS[name]
+    changed = list(manifest.segments)
+    changed[1] = rewritten(changed[1], tmp_path, table, **options)
+    other = manifest.with_segments(tuple(changed))
+    assert all(map(may_join, other.segments)) and joined(other) is None
+    if table.num_rows == 2 and table.schema.field(0).type == pa.int64():
+        # Who reads file by file has their rows.
+        assert read_rows(other, [0]).column(0).to_pylist() == [0, 1, 1, 2, 20, 21]
+    elif table.num_rows != 2:
+        with pytest.raises(StorageError, match=f"has {table.num_rows} rows, its manifest says 2"):
+            read_rows(other, [0])
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+def test_files_are_joined_however_they_are_compressed(tmp_path: Path, compression: str) -> None:
+    manifest = numbers_written(tmp_path)
+    changed = [rewritten(entry, tmp_path, table_of([7, entry.number], pa.int64()), compression=compression) for entry in manifest.segments]
+    table = joined(manifest.with_segments(tuple(changed)))
+    assert table is not None and table.column("c0").to_pylist() == [7, 0, 7, 1, 7, 2]
+
+
+def test_what_may_not_be_joined(tmp_path: Path) -> None:
+    entry = numbers_written(tmp_path).segments[0]
+    assert may_join(entry)
+    for changed in ({"whole": None}, {"tail": None}, {"group_bytes": None}, {"size": None}, {"size": 2 << 20}, {"constants": ((0, 1),)}):
+        assert not may_join(attrs.evolve(entry, **changed)), changed
+
+
+def test_files_without_their_check_sum_are_read_one_by_one(tmp_path: Path, counted: list[bool]) -> None:
+    manifest = written(tmp_path)
+    before = manifest.with_segments(tuple(attrs.evolve(entry, whole=None) for entry in manifest.segments))
+    assert [column.to_pylist() for column in read_rows(before, [2, 0]).columns] == one_by_one(manifest, [2, 0]) and not counted
+
+
+def footers() -> Iterator[bytes]:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"a": [1, 2], "b": ["x", None]}), sink)
+    content = sink.getvalue().to_pybytes()
+    footer = content[-8 - int.from_bytes(content[-8:-4], "little") : -8]
+    for end in range(len(footer)):
+        yield footer[:end]
+    chosen = random.Random(3)
+    for _ in range(2000):
+        place = chosen.randrange(len(footer))
+        yield footer[:place] + bytes([chosen.randrange(256)]) + footer[place + 1 :]
+
+
+def test_frames_of_nonsense_are_none_or_parts_of_it() -> None:
+    found = 0
+    for footer in footers():
+        try:
+            frame = SharedFooter.of(footer)
+        except (BrokenThrift, IndexError):
+            continue
+        found += frame is not None
+        assert frame is None or (footer.startswith(frame.before) and footer.endswith(frame.after))
+    assert found
+
+
+def test_numbers_are_those_of_thrift() -> None:
+    values = np.array([[0, 1, 63, 64], [8191, 8192, 1 << 33, LARGEST_NUMBER - 1]])
+    assert [[signed(number.tobytes(), 0) for number in row] for row in numbers(values)] == [[(int(value), 5) for value in row] for row in values]
+
+
+def with_values(tmp_path: Path, entry: SegmentEntry, count: int) -> SegmentEntry:
+    """The entry of the same rows, of which a footer says that there are so many values of a column, and check sums that all is well."""
+    file = tmp_path / entry.file
+    content = file.read_bytes()
+    at = content.rindex(b"\x16\x04", 0, content.rindex(b"_key"))
+    while pq.read_metadata(pa.BufferReader(content[:at] + bytes([0x16, count << 1]) + content[at + 2 :])).row_group(0).column(0).num_values != count:
+        at = content.rindex(b"\x16\x04", 0, at)
+    file.write_bytes(content[:at] + bytes([0x16, count << 1]) + content[at + 2 :])
+    new_identity(file)
+    return sealed(entry, str(file), 1)
+
+
+def test_rows_do_not_go_over_from_a_file_to_the_next(tmp_path: Path) -> None:
+    manifest = numbers_written(tmp_path)
+    first, second, third = manifest.segments
+    changed = manifest.with_segments((with_values(tmp_path, first, 1), with_values(tmp_path, second, 3), third))
+    for entries in (changed.segments[:1], changed.segments[1:2], changed.segments):
+        assert joined_columns(changed.directory, entries, ["c0"]) is None
+    assert joined_columns(changed.directory, changed.segments[2:], ["c0"]) is not None
