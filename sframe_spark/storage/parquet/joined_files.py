@@ -62,10 +62,11 @@ def joined_columns(directory: str, entries: Sequence[SegmentEntry], names: Seque
     names
         The columns, each once.
     """
-    if not hasattr(os, "readv"):
+    sizes = [entry.size for entry in entries if entry.size is not None]
+    if not hasattr(os, "readv") or len(sizes) < len(entries):
         return None
     try:
-        starts = list(itertools.accumulate((entry.size or 0 for entry in entries), initial=0))
+        starts = list(itertools.accumulate(sizes, initial=0))
         content = _content(directory, entries, starts)
         footer = None if content is None else _footer(content, entries, starts, frozenset(names))
         if content is None or footer is None:

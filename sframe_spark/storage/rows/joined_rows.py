@@ -43,7 +43,8 @@ def runs(manifest: Manifest, parts: Iterable[RowsOfSegment]) -> Iterator[list[Ro
 
 
 def _size(entry: SegmentEntry) -> int | None:
-    return max(entry.size or 0, entry.group_bytes or 0) if may_join(entry) else None
+    known = [size for size in (entry.size, entry.group_bytes) if size is not None]
+    return max(known) if may_join(entry) and known else None
 
 
 def joined_rows(manifest: Manifest, run: Sequence[RowsOfSegment], columns: Sequence[int]) -> list[pa.Array] | None:

@@ -20,6 +20,7 @@ from sframe_spark.session.class_archives import command, writing
 from sframe_spark.session.class_archives.archive import BASE, CLASSES, ClassArchive, find_archive
 from sframe_spark.session.class_archives.fingerprints import JvmStart
 from sframe_spark.session.class_archives.writing import archives_place, keep_archive, remove_archives
+from sframe_spark.session.owner import delete
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 from tests.session.test_java import make_java
 
@@ -244,6 +245,16 @@ def test_all_are_deleted_whatever_they_are(damage: Callable[[Path, Path], None],
         path.chmod(0o700)
     assert command.run_prepare(lambda place: None, True, [].append) == 0
     assert list(archives_place().iterdir()) == []
+
+
+def test_what_another_process_writes_while_all_are_deleted_is_no_error(start: JvmStart, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(start)
+    record = record_of(start)
+    text = record.read_text()
+    monkeypatch.setattr(writing, "delete", lambda path: (delete(path), record.write_text(text)))
+    told: list[str] = []
+    assert command.run_prepare(lambda place: None, True, told.append) == 0 and told == ["deleted 1 archives of Spark's classes"]
+    assert find_archive(start) is None
 
 
 WRITER = """
