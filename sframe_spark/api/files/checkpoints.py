@@ -9,6 +9,7 @@ from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.persistence import load_frame, save_node
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.frames import keep_frames
 from sframe_spark.engine.runs.actions import awaited
 from sframe_spark.engine.runs.materialize import is_decoded_anew, materialize
 from sframe_spark.errors import ConcurrentSaveError
@@ -38,6 +39,7 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
         with GRAPH_LOCK:
             busy = awaited([node])
             if busy is None:
+                keep_frames(node)
                 node.splice(loaded)
                 return
         busy.wait()

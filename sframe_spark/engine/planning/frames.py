@@ -39,11 +39,25 @@ class SharedFrame:
         The rows that were written of it, once they are: frames of some of its columns refer to these, but no longer to the node.
     handle
         What keeps the files of these rows, where they are temporary.
+    kept
+        The node, or another of the same rows, for each node that was made of it and has rows of its own: such a one refers to no other any more.
     """
 
     node: weakref.ref[PlannerNode]
     rows: weakref.ref[Manifest] | None = None
     handle: weakref.ref[TemporaryHandle] | None = None
+    kept: weakref.WeakKeyDictionary[PlannerNode, PlannerNode] = attrs.Factory(weakref.WeakKeyDictionary)
+
+    def below(self, nodes: Iterable[PlannerNode]) -> PlannerNode | None:
+        """What stands for the DataFrame among nodes, or for one of them; None where nothing does."""
+        own, manifest = self.node(), None if self.rows is None else self.rows()
+        for node in nodes:
+            operator = node.operator
+            if node is own or (manifest is not None and isinstance(operator, SegmentSource) and operator.manifest is manifest):
+                return node
+            if node in self.kept:
+                return self.kept[node]
+        return None
 
     def found(self) -> PlannerNode | None:
         """The node, or another of the same rows; None where nothing is left of them."""
@@ -84,6 +98,22 @@ def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
     if known is not None and isinstance(rows.operator, SegmentSource):
         known.rows = weakref.ref(rows.operator.manifest)
         known.handle = None if rows.operator.handle is None else weakref.ref(rows.operator.handle)
+
+
+def keep_frames(node: PlannerNode) -> None:
+    """Let rows that were kept of users' DataFrames stay as long as the DataFrames, and a node that was made of them.
+
+    Rows of its own are about to take its place. Whoever asks for another column of a DataFrame then finds it in the same order. The caller holds the
+    lock.
+    """
+    frames = list(get_frames().values())
+    if not frames:
+        return
+    below = [each for each in postorder([node]) if each is not node]
+    for shared in frames:
+        found = shared.below(below)
+        if found is not None and found is not node:
+            shared.kept[node] = found
 
 
 def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> None:

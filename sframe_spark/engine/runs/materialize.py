@@ -13,7 +13,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.frames import remember_rows
+from sframe_spark.engine.planning.frames import keep_frames, remember_rows
 from sframe_spark.engine.planning.matches import base_of_rows, is_much_to_make, may_have_many
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
@@ -135,6 +135,7 @@ def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | Non
         with GRAPH_LOCK:
             before = node.operator
             remember_recipe(node, source)
+            keep_frames(node)
             node.splice(source)
             if isinstance(before, SparkSource):
                 remember_rows(before, node)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from sframe_spark import SArray, SFrame, aggregate, load_sframe
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_datasets as datasets
 from sframe_spark.errors import ExecutionError
+from sframe_spark.session import get_frames
 from tests.engine.runs.test_once import at_once
 from tests.examples import part
 
@@ -187,6 +190,55 @@ def test_columns_materialised_apart_stand_side_by_side(few_rows: None, frames: F
     both.save(str(tmp_path / "both"))
     assert list(load_sframe(str(tmp_path / "both"))) == [{"id": row["id"], "ten": row["ten"]} for row in sf]
     assert frames.evaluations == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("own", ["materialize", "checkpoint", "twice", "sorted", "column"])
+def test_a_frame_with_rows_of_its_own_still_shares_those_of_its_dataframe(own: str, few_rows: None, frames: Frames, tmp_path: Path) -> None:
+    df = frames.dataframe(changing=True)
+    made = SFrame(df)
+    made["twice"] = made["id"] * 2
+    if own == "sorted":
+        made = made.sort("id")
+    if own == "checkpoint":
+        made.checkpoint(str(tmp_path / "own"))
+    elif own == "column":
+        made = SFrame({"id": made["id"], "twice": made["twice"]})
+        made["twice"].materialize()
+    else:
+        made.materialize()
+    if own == "twice":
+        made = made[made["twice"] >= 0]
+        made.materialize()
+    gc.collect()
+    again = SFrame(df)
+    if own == "sorted":
+        again = again.sort("id")
+    assert list(again["ten"]) == [5 * twice for twice in made["twice"]]
+    made["z"] = again["ten"]
+    assert all(row["z"] == 5 * row["twice"] == 10 * row["id"] for row in made)
+    assert frames.evaluations == 1
+
+
+@pytest.mark.spark
+def test_rows_of_a_dataframe_go_with_the_last_that_was_made_of_it(frames: Frames) -> None:
+    df = frames.dataframe(changing=True)
+    made = SFrame(df)
+    made["twice"] = made["id"] * 2
+    made.materialize()
+    kept = weakref.ref(get_frames()[df].found())
+    assert kept() is not None
+    del made
+    gc.collect()
+    assert kept() is None
+    made = SFrame(df)
+    made["twice"] = made["id"] * 2
+    made.materialize()
+    kept = weakref.ref(get_frames()[df].found())
+    # Nobody can ask for other columns of it.
+    del df
+    gc.collect()
+    assert kept() is None and list(made["twice"]) == [2 * value for value in made["id"]] and frames.evaluations == 2
 
 
 @pytest.mark.spark
