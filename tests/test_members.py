@@ -66,3 +66,8 @@ def test_threads_that_ask_first_at_the_same_time_find_the_same() -> None:
         "print(len(found), all(getattr(sframe_spark, name) is value for name, value in found))"
     )
     assert printed(program) == "46 True\n"
+
+
+def test_thread_pools_tell_of_forks_before_another_thread_may_fork() -> None:
+    # Imported while the JVM is started by a thread, they would free a lock that they had not taken.
+    assert printed("import sys, sframe_spark.session; print('concurrent.futures.thread' in sys.modules)") == "True\n"

@@ -6,6 +6,7 @@ cross. Closing one, as Python does for the threads that are not in the new proce
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - see the end
 import contextlib
 import logging  # noqa: F401 - see the end
 import os
@@ -187,7 +188,8 @@ def is_inherited() -> bool:
 do_in_child(leave_parents_spark)
 if hasattr(os, "register_at_fork"):
     # One function for all of ours: Ctrl-C, which would break off any of them for good, is put off by the first step and heard after the last.
-    # Functions registered before are under that, too; so logging, whose own would keep its lock, is imported above.
+    # Functions registered before are under that, too; so logging, whose own would keep its lock, is imported above. So are thread pools: imported
+    # while another thread starts the JVM, they would free a lock after that fork which nobody took before it, and Python would print that.
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
     os.register_at_fork(after_in_parent=partial(list, _INTERRUPTS), after_in_child=partial(list, _INTERRUPTS))
     if is_inherited():
