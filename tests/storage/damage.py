@@ -91,6 +91,44 @@ SPARK_DOORS: dict[str, Door] = {
 }
 
 
+def cut(file: Path) -> None:
+    """Without its last byte."""
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def lengthened(file: Path) -> None:
+    """With a byte more."""
+    file.write_bytes(file.read_bytes() + b"\0")
+
+
+def emptied(file: Path) -> None:
+    """Without a byte."""
+    file.write_bytes(b"")
+
+
+def linked(file: Path) -> None:
+    """A link to what it was."""
+    file.rename(file.with_suffix(".moved"))
+    file.symlink_to(file.with_suffix(".moved"))
+
+
+def piped(file: Path) -> None:
+    """A pipe in its place, whose reader would wait for ever."""
+    file.unlink()
+    os.mkfifo(file)
+
+
+def removed(file: Path) -> None:
+    """No longer there."""
+    file.unlink()
+
+
+def a_directory(file: Path) -> None:
+    """A directory in its place."""
+    file.unlink()
+    file.mkdir()
+
+
 def new_identity(file: Path) -> None:
     """Give a file a time of change that it never had: clocks of file systems are coarse, and what is known of a file is known until it changes."""
     moment = next(_TIMES)

@@ -122,7 +122,7 @@ def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any,
     if there and mode == "ignore":
         return
     with errors_of_catalog(name):
-        require_shared_place(user, _joined(parts), parts[:-1], there)
+        require_shared_place(user, _joined(parts), _joined(parts[:-1]), there)
     materialize(node)
     _Writing(user, parts, format, keep_order).write(node, list(names), mode if there else "error")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sframe_spark.engine.spark.probe import require_writable
@@ -22,7 +21,7 @@ SHARED_WAREHOUSE = (
 _LOCATION = "Location"
 
 
-def require_shared_place(user: SparkSession, table: str, above: Sequence[str], is_there: bool) -> None:
+def require_shared_place(user: SparkSession, table: str, database: str, is_there: bool) -> None:
     """Make sure that a cluster's executors see the directory of a table as this process does: rows that they write elsewhere would be lost.
 
     Parameters
@@ -31,8 +30,8 @@ def require_shared_place(user: SparkSession, table: str, above: Sequence[str], i
         The session whose catalogs are meant.
     table
         The name of the table, in quotes.
-    above
-        The parts of its name before the last.
+    database
+        What stands before its own name there; empty where it is in the current database.
     is_there
         Whether there is such a table, which may have its files outside of its database.
 
@@ -44,7 +43,7 @@ def require_shared_place(user: SparkSession, table: str, above: Sequence[str], i
     # A server of Spark Connect publishes tables itself, and this process need not see them.
     if is_remote(user) or is_one_process(user):
         return
-    place = _place_of_table(user, table) if is_there else _place_of_database(user, above)
+    place = _place_of_table(user, table) if is_there else _place_of_database(user, database)
     if not place.startswith("file:"):
         return
     directory = "/" + place.removeprefix("file:").strip("/")
@@ -59,6 +58,5 @@ def _place_of_table(user: SparkSession, table: str) -> str:
     return os.path.dirname((said.get(_LOCATION) or "").rstrip("/"))
 
 
-def _place_of_database(user: SparkSession, above: Sequence[str]) -> str:
-    name = ".".join("`" + part.replace("`", "``") + "`" for part in above) if above else user.catalog.currentDatabase()
-    return user.catalog.getDatabase(name).locationUri or ""
+def _place_of_database(user: SparkSession, database: str) -> str:
+    return user.catalog.getDatabase(database or user.catalog.currentDatabase()).locationUri or ""

@@ -112,7 +112,7 @@ def keep_frames(node: PlannerNode) -> None:
     below = [each for each in postorder([node]) if each is not node]
     for shared in frames:
         found = shared.below(below)
-        if found is not None and found is not node:
+        if found is not None:
             shared.kept[node] = found
 
 

@@ -60,7 +60,6 @@ def one_float(column: pa.Array) -> pa.Array:
 
 def comparable_column(column: Column, column_type: ColumnType) -> Column:
     """Spark column of :func:`comparable`; Spark itself has one zero and one NaN in groups, joins and ``<=>``."""
-
     from sframe_spark.operators.kernels.spark_columns import arrow_function, fit, spark_type
 
     if column_type.is_zoned:

@@ -34,7 +34,7 @@ from sframe_spark.storage.rows.statistics import dataset_statistics
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR
 from tests.storage.conftest import write_dataset
-from tests.storage.damage import ROWS, frame_of_every_type, save_in_segments
+from tests.storage.damage import ROWS, cut, frame_of_every_type, lengthened, linked, piped, removed, save_in_segments
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -166,28 +166,6 @@ def test_no_changed_byte_gives_other_facts(tmp_path: Path) -> None:
             raise AssertionError(f"byte {place} is in no block")
         except StorageError as error:
             assert str(file) in str(error) and "\n" not in str(error)
-
-
-def cut(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:-1])
-
-
-def lengthened(file: Path) -> None:
-    file.write_bytes(file.read_bytes() + b"\0")
-
-
-def removed(file: Path) -> None:
-    file.unlink()
-
-
-def linked(file: Path) -> None:
-    file.rename(file.with_suffix(".moved"))
-    file.symlink_to(file.with_suffix(".moved"))
-
-
-def piped(file: Path) -> None:
-    file.unlink()
-    os.mkfifo(file)
 
 
 @pytest.mark.parametrize(

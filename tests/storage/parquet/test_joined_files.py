@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -32,7 +31,7 @@ from sframe_spark.storage.rows import joined_rows
 from sframe_spark.storage.rows.reader import intersecting, iterate_rows, read_rows, segment_batches
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import INT, STR
-from tests.storage.damage import frame_of_every_type, new_identity
+from tests.storage.damage import a_directory, cut, emptied, frame_of_every_type, lengthened, linked, new_identity, piped, removed
 
 LENGTHS = (70, 1, 130, 40)
 
@@ -211,29 +210,14 @@ def test_no_changed_byte_is_read(tmp_path: Path) -> None:
     assert joined(manifest) is not None
 
 
-def linked(file: Path) -> None:
-    file.rename(file.with_suffix(".moved"))
-    file.symlink_to(file.with_suffix(".moved"))
-
-
-def piped(file: Path) -> None:
-    file.unlink()
-    os.mkfifo(file)
-
-
-def a_directory(file: Path) -> None:
-    file.unlink()
-    file.mkdir()
-
-
 CHANGES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "cut": (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is damaged or was replaced: it has"),
-    "lengthened": (lambda file: file.write_bytes(file.read_bytes() + b"\0"), "is damaged or was replaced: it has"),
-    "emptied": (lambda file: file.write_bytes(b""), "it has 0 bytes"),
+    "cut": (cut, "is damaged or was replaced: it has"),
+    "lengthened": (lengthened, "is damaged or was replaced: it has"),
+    "emptied": (emptied, "it has 0 bytes"),
     "changed": (lambda file: file.write_bytes(b"PARx" + file.read_bytes()[4:]), "its check sum is another one"),
     "linked": (linked, "is a link"),
     "piped": (piped, "is no regular file"),
-    "removed": (lambda file: file.unlink(), "is missing"),
+    "removed": (removed, "is missing"),
     "a directory": (a_directory, "is no regular file"),
 }
 

@@ -24,6 +24,7 @@ from sframe_spark.storage.parquet.short_files import is_short
 from sframe_spark.storage.rows.reader import iterate_rows, read_rows
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import FLOAT, INT, STR
+from tests.storage.damage import a_directory, cut, emptied, lengthened, linked, piped, removed
 
 ROWS = 40
 _TIMES = itertools.count(1_700_000_000_000_000_000, 1_000_000)
@@ -81,37 +82,6 @@ def test_no_changed_byte_gives_other_rows(tmp_path: Path, form: Callable[[Manife
             told += 1
     # Of the form before nobody compares the four letters at the start, and the pages of the key, which nobody reads here.
     assert told == len(original) if manifest.segments[0].whole is not None else told > len(original) // 2
-
-
-def cut(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:-1])
-
-
-def lengthened(file: Path) -> None:
-    file.write_bytes(file.read_bytes() + b"\0")
-
-
-def emptied(file: Path) -> None:
-    file.write_bytes(b"")
-
-
-def linked(file: Path) -> None:
-    file.rename(file.with_suffix(".moved"))
-    file.symlink_to(file.with_suffix(".moved"))
-
-
-def piped(file: Path) -> None:
-    file.unlink()
-    os.mkfifo(file)
-
-
-def removed(file: Path) -> None:
-    file.unlink()
-
-
-def a_directory(file: Path) -> None:
-    file.unlink()
-    file.mkdir()
 
 
 @pytest.mark.parametrize(
