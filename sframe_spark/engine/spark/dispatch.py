@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,29 +81,46 @@ def tasks_for(spark: SparkSession, works: int, size: int | None) -> int:
     return min(works, each * cores)
 
 
+def shares_of(works: int, tasks: int) -> list[range]:
+    """The numbers of the works of each task: neighbours, as many for each as for the next or one more.
+
+    The longer shares are first, as Spark starts tasks in their order: ten works are five for each of two cores then in eight tasks as in two, where
+    a long one at the end would leave a core without work.
+
+    Source: R. L. Graham, Bounds on multiprocessing timing anomalies (1969), longest processing time first.
+
+    >>> shares_of(10, 4)
+    [range(0, 3), range(3, 6), range(6, 8), range(8, 10)]
+    """
+    least, longer = divmod(works, tasks) if tasks else (0, 0)
+    ends = list(itertools.accumulate((least + (task < longer) for task in range(tasks)), initial=0))
+    return [range(start, end) for start, end in itertools.pairwise(ends)]
+
+
 def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long; a task is sent its own works."""
     transport, options = error_transport(), config.storage_options
 
-    def run(numbered: Iterable[tuple[int, Parcel]]) -> Iterator[TaskOutcome]:
+    def run(of_task: Iterable[Sequence[tuple[int, Parcel]]]) -> Iterator[TaskOutcome]:
         acknowledge_at_once()
-        return outcomes_of(numbered, shared, transport, options)
+        return outcomes_of(itertools.chain.from_iterable(of_task), shared, transport, options)
 
-    return spark.sparkContext.parallelize(list(enumerate(parcels)), tasks).mapPartitions(run).collect()
+    numbered = [[(number, parcels[number]) for number in numbers] for numbers in shares_of(len(parcels), tasks)]
+    return spark.sparkContext.parallelize(numbered, tasks).mapPartitions(run).collect()
 
 
 def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server; a task is sent all works."""
-    transport, options = error_transport(), config.storage_options
+    transport, options, shares = error_transport(), config.storage_options, shares_of(len(parcels), tasks)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         acknowledge_at_once()
         for batch in batches:
-            numbered = ((number, parcels[number]) for number in batch.column(0).to_pylist())
+            numbered = ((number, parcels[number]) for task in batch.column(0).to_pylist() for number in shares[task])
             for outcome in outcomes_of(numbered, shared, transport, options):
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
-    frame = spark.range(0, len(parcels), 1, tasks)
+    frame = spark.range(0, tasks, 1, tasks)
     table = frame.mapInArrow(run, "number bigint, failed boolean, payload binary").toArrow()
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 

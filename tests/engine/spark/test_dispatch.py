@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.engine.spark import dispatch
-from sframe_spark.engine.spark.dispatch import from_job, from_query, run_tasks
+from sframe_spark.engine.spark.dispatch import from_job, from_query, run_tasks, shares_of
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
 from sframe_spark.explain.executed_plans import recorded_plans
@@ -96,6 +97,18 @@ def test_on_a_cluster_few_bytes_are_few_tasks_for_each_core(works: int, size: in
     monkeypatch.setattr(dispatch, "is_remote", lambda session: False)
     monkeypatch.setattr(dispatch, "is_one_process", lambda session: False)
     assert dispatch.tasks_for(get_session(), works, size) == tasks
+
+
+@pytest.mark.parametrize("each", range(1, 5))
+@pytest.mark.parametrize("cores", range(1, 7))
+def test_cores_that_take_task_after_task_end_together(cores: int, each: int) -> None:
+    for works in range(1, 60):
+        shares = shares_of(works, min(works, each * cores))
+        assert [number for share in shares for number in share] == list(range(works))
+        ends = [0] * cores
+        for share in shares:
+            heapq.heapreplace(ends, ends[0] + len(share))
+        assert max(ends) == -(-works // cores)
 
 
 def tracked() -> int:
