@@ -1,9 +1,15 @@
-"""The same rows in few and in many segments: ``python -m benchmarks.segments [--rows N] [--segments 4,64,10000] [--only NAME]``."""
+"""The same rows in few and in many segments: ``python -m benchmarks.segments [--rows N] [--segments 4,64,10000] [--only NAME] [--first]``.
+
+With ``--first`` each run is the first pass of a process of its own, which has read nothing of the frame yet.
+"""
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -96,6 +102,24 @@ def seconds(action: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def first_pass(rows: Path, quotes: Path, case: Case) -> None:
+    """Say what the first pass of this process over frames that are opened before takes: seconds on the clock, and of processors."""
+    frames = load_sframe(str(rows)), load_sframe(str(quotes))
+    began = time.process_time()
+    took = seconds(lambda: case.action(*frames))
+    print(took, time.process_time() - began)
+
+
+def first_passes(case: Case, directories: Sequence[tuple[Path, Path]], runs: int) -> list[tuple[float, float]]:
+    """The median seconds of :func:`first_pass` for each number of segments, taken in turns, one process after the other."""
+    found: list[list[tuple[float, ...]]] = [[] for _ in directories]
+    for _, (place, (rows, quotes)) in itertools.product(range(runs), enumerate(directories)):
+        command = [sys.executable, "-m", "benchmarks.segments", "--pass-of", str(rows), str(quotes), case.name]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found[place].append(tuple(map(float, answer.split())))
+    return [tuple(map(statistics.median, zip(*of_place, strict=True))) for of_place in found]
+
+
 def measured(case: Case, frames: Sequence[tuple[SFrame, SFrame]], runs: int) -> list[float]:
     """The best seconds of a case for each number of segments, taken in turns; the first run of each is not counted."""
     best = [float("inf")] * len(frames)
@@ -106,6 +130,24 @@ def measured(case: Case, frames: Sequence[tuple[SFrame, SFrame]], runs: int) -> 
     return best
 
 
+def print_table(kind: str, counts: Sequence[int], only: str, measure: Callable[[Case], list[float]]) -> None:
+    """Print what each case takes, and how much more the most segments take than those nearest to 64."""
+    print(f"| {kind} | " + " | ".join(f"{count:,} segments" for count in counts) + " | ratio | at most |")
+    print("| --- |" + " ---: |" * (len(counts) + 2))
+    base = min(range(len(counts)), key=lambda place: abs(counts[place] - 64))
+    for case in [case for case in CASES if only in case.name]:
+        took = measure(case)
+        shown = " | ".join(f"{each:.2f}" for each in took)
+        print(f"| {case.name} | {shown} | {took[-1] / took[base]:.2f} | {case.target} |", flush=True)
+
+
+def print_first_passes(counts: Sequence[int], only: str, directories: Sequence[tuple[Path, Path]], runs: int) -> None:
+    """Print two tables of first passes: seconds on the clock, and of processors."""
+    found = {case.name: first_passes(case, directories, runs) for case in CASES if only in case.name}
+    for place, kind in enumerate(("first pass, seconds", "first pass, seconds of processors")):
+        print_table(kind, counts, only, lambda case, place=place: [taken[place] for taken in found[case.name]])
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="What many segments cost.")
@@ -113,25 +155,28 @@ def main() -> None:
     parser.add_argument("--segments", type=lambda text: [int(item) for item in text.split(",")], default=[4, 64, 10_000])
     parser.add_argument("--only", default="", help="only cases whose names contain this")
     parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--first", action="store_true", help="first passes, each of a process of its own")
+    parser.add_argument("--pass-of", nargs=3, metavar=("ROWS", "QUOTES", "CASE"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.pass_of:
+        rows, quotes, name = chosen.pass_of
+        first_pass(Path(rows), Path(quotes), next(case for case in CASES if case.name == name))
+        return
     with tempfile.TemporaryDirectory() as scratch:
         values = columns(chosen.rows)
         stride = {name: values[name][::ROWS_FOR_A_QUOTE] for name in ("t", "f")}
-        frames = []
+        frames, directories = [], []
         for count in chosen.segments:
             began = time.perf_counter()
-            frame = write(Path(scratch, f"rows-{count}"), values, count)
-            quotes = write(Path(scratch, f"quotes-{count}"), stride, min(count, len(stride["t"])))
-            frames.append((frame, quotes))
+            directories.append((Path(scratch, f"rows-{count}"), Path(scratch, f"quotes-{count}")))
+            frame = write(directories[-1][0], values, count)
+            frames.append((frame, write(directories[-1][1], stride, min(count, len(stride["t"])))))
             print(f"{count} segments written in {time.perf_counter() - began:.1f} s", flush=True)
+        if chosen.first:
+            print_first_passes(chosen.segments, chosen.only, directories, chosen.runs)
+            return
         get_session().range(1).count()
-        print("| seconds | " + " | ".join(f"{count:,} segments" for count in chosen.segments) + " | ratio | at most |")
-        print("| --- |" + " ---: |" * (len(chosen.segments) + 2))
-        base = min(range(len(frames)), key=lambda place: abs(chosen.segments[place] - 64))
-        for case in [case for case in CASES if chosen.only in case.name]:
-            took = measured(case, frames, chosen.runs)
-            shown = " | ".join(f"{each:.2f}" for each in took)
-            print(f"| {case.name} | {shown} | {took[-1] / took[base]:.2f} | {case.target} |", flush=True)
+        print_table("seconds", chosen.segments, chosen.only, lambda case: measured(case, frames, chosen.runs))
 
 
 if __name__ == "__main__":
