@@ -18,8 +18,6 @@ from sframe_spark.session.workers import is_spark_wanted
 
 # Each source is read by itself, batch by batch: where more stand side by side, all columns are made once and are one source again.
 MOST_SOURCES = 16
-# To find what a frame shows, its columns are followed through all nodes that arrange them: not where thousands were added one by one.
-MOST_COLUMNS_FOLLOWED = 100_000
 
 NEW_COLUMNS = "the columns that are not stored yet; the others stay where they are"
 
@@ -80,9 +78,9 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         return None
     with GRAPH_LOCK:
         rows = root.length.rows
-        if rows is None or rows <= config.small_rows or not _is_soon_followed(root):
+        shown = shown_columns(root) if rows is not None and rows > config.small_rows else None
+        if shown is None:
             return None
-        shown = shown_columns(root)
         nodes = list({id(node): node for node, _ in shown}.values())
         stored = [node for node in nodes if node.operator.is_source]
         computed = [node for node in nodes if not node.operator.is_source]
@@ -92,17 +90,6 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         if not whole or not all(map(_may_stay, stored)) or any(node.length.rows != rows for node in nodes):
             return None
         return NewColumns(zip_columns(*computed), computed, stored, shown)
-
-
-def _is_soon_followed(root: PlannerNode) -> bool:
-    waiting, seen, columns = [root], set[int](), 0
-    while waiting and columns <= MOST_COLUMNS_FOLLOWED:
-        node = waiting.pop()
-        if node.operator.arranges_columns and id(node) not in seen:
-            seen.add(id(node))
-            columns += node.facts.width
-            waiting.extend(node.inputs)
-    return columns <= MOST_COLUMNS_FOLLOWED
 
 
 def _may_stay(node: PlannerNode) -> bool:

@@ -282,9 +282,10 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode
 
 
 def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
-    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns."""
+    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns; none where finding them is long."""
     places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
-    for place, (node, column) in enumerate(shown_columns(root)):
+    shown = shown_columns(root) if places else None
+    for place, (node, column) in enumerate(shown or ()):
         if id(node) in places:
             places[id(node)][column] = place
     whole = [node for node in nodes if node is not root and 0 < len(places[id(node)]) == node.facts.width]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.planning import column_origins
 from sframe_spark.engine.runs import beside, materialize
 from sframe_spark.engine.runs.beside import NEW_COLUMNS
 from sframe_spark.errors import LengthMismatchError, StorageError
@@ -180,18 +181,25 @@ def test_columns_one_by_one_become_one_source_again(frame: SFrame, monkeypatch: 
     assert [frame[1000][f"c{number}"] for number in range(9)] == [1000 * number for number in range(9)]
 
 
-def test_thousands_of_columns_added_one_by_one_are_not_followed(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step has all columns: followed through all of them, 2,000 columns took seven seconds."""
+@pytest.mark.parametrize("is_called", [False, True], ids=["computed", "with a function"])
+def test_thousands_of_columns_added_one_by_one_are_not_followed(frame: SFrame, is_called: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step has all columns: followed through all of them, 2,000 columns took seven seconds, and 4,000 of which one is a function's 47."""
     followed: list[int] = []
-    columns = beside.shown_columns
-    monkeypatch.setattr(beside, "shown_columns", lambda root: followed.append(root.facts.width) or columns(root))
+    origins = column_origins.origins_of
+    monkeypatch.setattr(column_origins, "origins_of", lambda node: followed.append(node.facts.width) or origins(node))
+    calls: list[int] = []
+    if is_called:
+        frame = frame.head(40)
+        frame["f"] = frame["i"].apply(lambda value: calls.append(value) or -value, dtype=int)
     for number in range(500):
         frame[f"c{number}"] = frame["t"] + number
         if number == 9:
-            assert beside.new_columns(frame._node) is not None and followed.pop() == frame.num_columns()
-    assert beside.new_columns(frame._node) is None and not followed
+            assert column_origins.shown_columns(frame._node) is not None and len(followed) >= 10
+            followed.clear()
+    assert column_origins.shown_columns(frame._node) is None and not followed
     frame.materialize()
-    assert frame[1_000]["c499"] == 1_499 and len(sources(frame)) == 1
+    assert not followed and frame[30]["c499"] == 529 and len(sources(frame)) == 1
+    assert not is_called or (list(frame["f"]) == [-value for value in calls] and len(calls) == len(frame))
 
 
 def test_a_save_over_itself_keeps_rows(frame: SFrame, tmp_path: Path) -> None:
