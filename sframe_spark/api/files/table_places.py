@@ -18,7 +18,7 @@ SHARED_WAREHOUSE = (
     "set spark.sql.warehouse.dir before Spark starts to a directory that this machine and all of Spark's share, or write into a database "
     "whose LOCATION is one, or is on an object store"
 )
-_LOCATION = "Location"
+_LOCATION, _TYPE = "Location", "Type"
 
 
 def require_shared_place(user: SparkSession, table: str, database: str, is_there: bool) -> None:
@@ -54,8 +54,10 @@ def require_shared_place(user: SparkSession, table: str, database: str, is_there
 
 
 def _place_of_table(user: SparkSession, table: str) -> str:
+    """The directory of its database where it is one of the catalog's own, which stand side by side; else its own, above which nobody need write."""
     said = {row[0]: row[1] for row in user.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
-    return os.path.dirname((said.get(_LOCATION) or "").rstrip("/"))
+    own = (said.get(_LOCATION) or "").rstrip("/")
+    return own if said.get(_TYPE) == "EXTERNAL" else os.path.dirname(own)
 
 
 def _place_of_database(user: SparkSession, database: str) -> str:

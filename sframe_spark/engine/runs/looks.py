@@ -282,7 +282,7 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode
 
 
 def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
-    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns; none where finding them is long."""
+    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns; none where that takes long."""
     places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
     shown = shown_columns(root) if places else None
     for place, (node, column) in enumerate(shown or ()):
