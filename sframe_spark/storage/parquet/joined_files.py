@@ -28,6 +28,7 @@ from sframe_spark.storage.parquet.joined_footer import (
     CODECS,
     DATA,
     DICTIONARY,
+    LARGEST_NUMBER,
     NUMBERS_OF_CHUNK,
     PHYSICAL_TYPES,
     SIZE,
@@ -192,5 +193,5 @@ class _Form:
         start = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
         end = start + values[:, :, SIZE]
         is_inside = (start > 0) & (data < end) & (end <= sizes[:, None])
-        is_told = np.isin(values[:, :, CODEC], list(CODECS.values())) & (values >= 0).all(axis=2)
+        is_told = np.isin(values[:, :, CODEC], list(CODECS.values())) & ((values >= 0) & (values < LARGEST_NUMBER)).all(axis=2)
         return bool((is_inside & is_told).all() and ((values[:, :, VALUES] == rows[:, None]) | ~np.array(self.flat)).all())

@@ -16,7 +16,7 @@ from sframe_spark.storage.parquet.thrift import field_start, skipped
 
 # Numbers of fields of a footer.
 _ROWS, _GROUPS = 3, 4
-# Bytes of a number that may have 35 bits, one of which is the sign.
+# Bytes of a number that may have 35 bits, one of which is the sign; numbers from this one on would lose some.
 _NUMBER_BYTES = 5
 LARGEST_NUMBER = 1 << 34
 # What a field starts with that follows the last one, or the one before that, and is a number or holds something.

@@ -348,3 +348,18 @@ def test_rows_do_not_go_over_from_a_file_to_the_next(tmp_path: Path) -> None:
     for entries in (changed.segments[:1], changed.segments[1:2], changed.segments):
         assert joined_columns(changed.directory, entries, ["c0"]) is None
     assert joined_columns(changed.directory, changed.segments[2:], ["c0"]) is not None
+
+
+@pytest.mark.parametrize("place", range(NUMBERS_OF_CHUNK))
+def test_numbers_that_are_too_large_to_be_written_are_not(tmp_path: Path, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = numbers_written(tmp_path)
+    first, *others = manifest.segments
+    assert first.chunks is not None
+    told = (*first.chunks[:place], LARGEST_NUMBER, *first.chunks[place + 1 :])
+    written: list[int] = []
+    footer = joined_files.joined_footer
+    monkeypatch.setattr(joined_files, "joined_footer", lambda *given: written.append(int(given[-1].max())) or footer(*given))
+    table = joined(manifest.with_segments((attrs.evolve(first, chunks=told), *others)))
+    # The footers of the files tell what the manifest does not.
+    assert table is not None and table.column("c0").to_pylist() == [0, 1, 10, 11, 20, 21]
+    assert len(written) == 1 and written[0] < LARGEST_NUMBER
