@@ -33,7 +33,7 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
     saved = save_node(node, path, names, kind)
     loaded = load_frame(path)[0]
     source = source_of(loaded)
-    if not isinstance(source, SegmentSource) or _files(source.manifest) != _files(saved):
+    if not isinstance(source, SegmentSource) or _identity(source.manifest) != _identity(saved):
         raise ConcurrentSaveError(f"somebody else saved to {visible(path_text(path))} meanwhile: give these rows a place of their own")
     while True:
         with GRAPH_LOCK:
@@ -45,6 +45,6 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
         busy.wait()
 
 
-def _files(manifest: Manifest) -> list[str]:
-    """Names that no other save gives to its files."""
-    return [entry.file for entry in manifest.segments if entry.rows]
+def _identity(manifest: Manifest) -> tuple[object, ...]:
+    """What tells a save from others: names that no other gives to its files; without rows there are none, and one of the same types is as good."""
+    return (*manifest.types, *(entry.file for entry in manifest.segments if entry.rows))

@@ -81,19 +81,25 @@ def test_few_rows(rows: list[Any], tmp_path: Path) -> None:
     assert [len(frame), frame.column_types(), list(frame["half"])] == [len(rows), [int, float], [None] * len(rows)]
 
 
-def test_rows_of_another_save_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame, place = halves(), str(tmp_path / "rows")
+OTHERS = {"as many": {"n": range(len(ROWS)), "half": [0.0] * len(ROWS)}, "none": {"n": [], "half": []}, "of other types": {"n": ["a"]}}
+
+
+@pytest.mark.parametrize("rows", [len(ROWS), 0])
+@pytest.mark.parametrize("other", OTHERS)
+def test_rows_of_another_save_are_not_taken(rows: int, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, place = halves().head(rows), str(tmp_path / "rows")
     save = checkpoints.save_node
 
     def overtaken(*given: Any) -> Any:
         made = save(*given)
-        SFrame({"n": range(len(ROWS)), "half": [0.0] * len(ROWS)}).save(place)
+        columns = {name: SArray(values, dtype=str if other == "of other types" else float) for name, values in OTHERS[other].items()}
+        SFrame(columns)[:0].save(place) if not rows else SFrame(columns).save(place)
         return made
 
     monkeypatch.setattr(checkpoints, "save_node", overtaken)
     with pytest.raises(ConcurrentSaveError, match=r"somebody else saved to .*rows meanwhile"):
         frame.checkpoint(place)
-    assert list(frame) == ROWS
+    assert list(frame) == ROWS[:rows]
 
 
 def test_a_failed_one_changes_nothing(tmp_path: Path) -> None:
