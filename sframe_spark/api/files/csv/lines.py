@@ -135,11 +135,11 @@ class CsvText:
             self.is_last = not data
 
     def _bytes_to_read(self) -> int:
+        # A line that goes on: each time as much as is there already, as all of that is looked at again.
         if self.stop is None:
-            return self.block_bytes
+            return max(self.block_bytes, len(self.pending))
         left = self.stop - self.position - len(self.pending)
         if left < 0:
-            # A line that goes on: each time as much as is there already, as all of that is looked at again.
             return max(BEHIND_BYTES, len(self.pending))
         # One request more for little more would take as long as for much.
         return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else left + BEHIND_BYTES

@@ -192,3 +192,14 @@ def test_quotes_that_nothing_closes_are_looked_for_once(quotes: str, tmp_path: P
     (tmp_path / "a.csv").write_text(f"a;b\n1;{cell}\n2;x\n")
     found = SFrame.read_csv(str(tmp_path / "a.csv"), delimiter=";")
     assert list(found["a"]) == [1, 2] and len(found["b"][0]) > 100_000
+
+
+@pytest.mark.parametrize("long", ["a,b\n" + "x" * 50_000 + ",1\n", 'a,b\n"' + "x\n" * 25_000 + '",1\n', "x" * 50_000 + ",b\n1,2\n"])
+def test_what_a_long_line_is_looked_at_grows_with_it(long: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of 48 MB in a first row took 38 s, as little is read of a file until its columns of numbers are known."""
+    looked: list[int] = []
+    text, sure_end = CsvText._text, csv_lines.sure_end
+    monkeypatch.setattr(csv_lines, "sure_end", lambda block, *given: looked.append(len(block)) or sure_end(block, *given))
+    monkeypatch.setattr(CsvText, "_text", lambda self: looked.append(len(self.pending)) or text(self))
+    header, rows, bad = read(long, CsvOptions(), 64, 2)
+    assert len(header) == 2 and len(rows) == 1 and not bad and sum(looked) < 10 * len(long)
