@@ -64,6 +64,8 @@ if expected == "tasks":
         SFrame.read_csv(place + "/bad.csv", verbose=False, error_bad_lines=True)
     except StorageError as error:
         assert "/bad.csv: line 'no row' has another number of fields than 2" in str(error), error
+    else:
+        raise AssertionError("a line that is no row was read")
     found, left_out = SFrame.read_csv_with_errors(place + "/bad.csv", verbose=False)
     assert len(found) == 2 * rows and list(left_out[place + "/bad.csv"]) == ["no row"]
 if expected == "driver":

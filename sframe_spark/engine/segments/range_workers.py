@@ -1,4 +1,4 @@
-"""Who works on ranges of rows: Spark's tasks, or, where Spark would run on this machine too, threads of this process."""
+"""Who works on ranges of rows: Spark's tasks, or, where Spark would run on this machine too, threads of this process or Python processes of ours."""
 
 from __future__ import annotations
 
