@@ -31,7 +31,8 @@ class NotSavedError(StorageError, RuntimeError):
 class ConcurrentSaveError(StorageError):
     """Somebody else saved a frame in the same place meanwhile.
 
-    Raised by a save to a file system elsewhere. What they saved is as they saved it, and of this save nothing is left: save again.
+    Raised by a save to a file system elsewhere, and by ``checkpoint`` anywhere. What they saved is as they saved it, and of this save nothing is
+    left: save again.
     """
 
 
