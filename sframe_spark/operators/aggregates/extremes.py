@@ -29,12 +29,12 @@ ORDERED = ("int", "float", "datetime")
 
 
 def _infer_first(types: Types, parameters: Parameters) -> ColumnType:
-    require("MIN and MAX", types[0], ORDERED)
+    require("MIN or MAX", types[0], ORDERED)
     return types[0]
 
 
 def _infer_second(types: Types, parameters: Parameters) -> ColumnType:
-    require("ARGMIN and ARGMAX", types[0], ORDERED)
+    require("ARGMIN or ARGMAX", types[0], ORDERED)
     return types[1]
 
 

@@ -68,7 +68,7 @@ def _infer_column_spread(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
-    require("VAR and STD", types[0], NUMBERS)
+    require("VAR or STD", types[0], NUMBERS)
     return FLOAT
 
 

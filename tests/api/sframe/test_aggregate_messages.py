@@ -21,8 +21,8 @@ DOORS: dict[str, Callable[[SFrame, dict[str, AggregateRequest]], Any]] = {
 }
 WRONG = {
     "sum": (aggregate.SUM("text"), "'text': SUM takes a column of int, float, array, not of str"),
-    "spread": (aggregate.STD("text"), "'text': VAR and STD takes a column of int, float, not of str"),
-    "best": (aggregate.ARGMAX("dict", "text"), "'dict' and 'text': ARGMIN and ARGMAX takes"),
+    "spread": (aggregate.STD("text"), "'text': VAR or STD takes a column of int, float, not of str"),
+    "best": (aggregate.ARGMAX("dict", "text"), "'dict' and 'text': ARGMIN or ARGMAX takes"),
 }
 
 
