@@ -1,4 +1,4 @@
-"""JSON files elsewhere, or that a cluster shares, read in parts at once: lines that start in some bytes of a file, or whole files.
+"""JSON files elsewhere, that a cluster shares or of many bytes, read in parts at once: lines that start in some bytes of a file, or whole files.
 
 A line feed ends a line, whatever stands before it, so each part knows its lines. What it does not know is their numbers: a part with something
 wrong is read again by whoever knows what came before it, and tells.
@@ -9,24 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import UTF_8
 from sframe_spark.api.files.json_columns import JsonColumns, JsonForm
 from sframe_spark.api.files.json_kinds import ColumnKinds
 from sframe_spark.api.files.json_values import JsonValues, opened_values, values_of
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, run_parts, whole_files
+from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, room_for_rows, run_parts, whole_files
+from sframe_spark.engine.datasets.rows_of_parts import RowsOfPart, kept_or_written, source_of_parts
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
 from sframe_spark.operators.sources.memory_source import memory_source
-from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.cancel import raise_if_cancelled
-from sframe_spark.storage.files.places import DataFiles
-from sframe_spark.storage.files.streams import FileRange, WatchedFiles
-from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.files.places import DataFile, DataFiles
+from sframe_spark.storage.files.streams import FileRange, WatchedFiles, packing_of
+
+# The first block is read once more, which tells the columns.
+FEW_BYTES_HERE = 32 << 20
+# What tells whether several threads read sooner than one.
+FIRST_BYTES = 64 << 10
 
 
 @attrs.frozen(eq=False)
@@ -43,12 +48,15 @@ class JsonPlan(Shared):
         How characters are written.
     directory
         Where segments go.
+    memory
+        Room for rows that stay in this process; None: all are written.
     """
 
     columns: JsonColumns
     form: JsonForm | None
     encoding: str
     directory: str
+    memory: Room | None = None
 
 
 @attrs.frozen(eq=False)
@@ -59,8 +67,8 @@ class JsonPart:
     ----------
     columns
         What is known of its columns, and was before.
-    entry
-        Its rows; None where the columns are not those that were known.
+    rows
+        Its rows, as they were written or in memory; None where the columns are not those that were known.
     line_ends
         How many there are in the last of its files.
     failed
@@ -68,7 +76,7 @@ class JsonPart:
     """
 
     columns: JsonColumns
-    entry: SegmentEntry | None = None
+    rows: RowsOfPart | None = None
     line_ends: int = 0
     failed: bool = False
 
@@ -140,18 +148,18 @@ class JsonWork:
 
     def _written(self, columns: JsonColumns, first_line: int, tells_place: bool) -> JsonPart:
         reading = _Reading(self.plan, self.places, columns, first_line, tells_place)
-        blocks, form, entry = reading.blocks(), self.plan.form, None
+        blocks, plan, form, rows = reading.blocks(), self.plan, self.plan.form, None
         try:
             if form is None:
                 raise MisfitError
-            entry = write_segment(self.plan.directory, self.number, form.types, self._runs(blocks, form, columns))
+            rows = kept_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
         except MisfitError:
             # What columns the others have is found, too: all is read once more then.
             for _ in blocks:
                 pass
-        return JsonPart(_without_files(columns), entry, reading.line_ends)
+        return JsonPart(_without_files(columns), rows, reading.line_ends)
 
-    def _runs(self, blocks: Iterator[JsonValues], form: JsonForm, columns: JsonColumns) -> Iterator[list[object]]:
+    def _runs(self, blocks: Iterator[JsonValues], form: JsonForm, columns: JsonColumns) -> Iterator[list[pa.Array]]:
         for found in blocks:
             if columns.form() != form:
                 raise MisfitError
@@ -166,7 +174,7 @@ def _without_files(columns: JsonColumns) -> JsonColumns:
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
     """A source of all rows, and its names; None where files are not read in parts."""
     has_lines = not columns.is_array and encoding in UTF_8
-    placed = read_in_parts(files.files, has_lines, WatchedFiles(()).seen, lambda: False)
+    placed = read_in_parts(files.files, has_lines, FEW_BYTES_HERE, WatchedFiles(()).seen, lambda first: _is_sure(first, columns, encoding))
     if placed is None:
         return None
     whole = whole_files(placed)
@@ -179,16 +187,24 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
     while True:
         form = columns.form() if columns.columns else None
         with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
-            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory)
+            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, room_for_rows(whole))
             works = [JsonWork(plan, places, number) for number, places in enumerate(parts)]
             done = run_parts(works, whole, dataset.directory, "reading JSON files")
             columns = merged(works, done, columns)
-            entries = [part.entry for part in done if part.entry is not None]
-            if form is not None and columns.final_form() == form and len(entries) == len(done):
-                return brought(segment_source(dataset.publish(entries), dataset.handle), whole), form.all_names
+            rows = [part.rows for part in done]
+            if form is not None and columns.final_form() == form and None not in rows:
+                return brought(source_of_parts(rows, dataset), whole), form.all_names
             # Rare: once more, with the columns that are known now.
             columns.final_form()
             dataset.handle.discard()
+
+
+def _is_sure(file: DataFile, columns: JsonColumns, encoding: str) -> bool:
+    """Whether the first rows of a file are read as columns: where Python reads them, threads wait for each other."""
+    is_cut = not columns.is_array and encoding in UTF_8 and packing_of(file.path) is None
+    with opened_values(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
+        first = next(text.elements() if columns.is_array else text.on_lines(), None)
+    return first is not None and first.members is not None
 
 
 def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) -> JsonColumns:

@@ -40,8 +40,8 @@ THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
 SHORT_BYTES = 1 << 20
 # So little is read by the driver: few files one after the other, into memory if there are few rows.
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
-# Threads read the first block, in which the types were found, once more; tasks are asked what they see first, and start their Python.
-FEW_BYTES_HERE, FEW_BYTES_SHARED = 128 << 20, 256 << 20
+# Tasks are asked what they see first, and start their Python.
+FEW_BYTES_SHARED = 256 << 20
 
 
 def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
@@ -50,7 +50,7 @@ def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
 
 
 def read_in_parts(
-    files: Sequence[DataFile], has_lines: bool, seen: Callable[[str], FileState], by_threads: Callable[[], bool]
+    files: Sequence[DataFile], has_lines: bool, few_here: int, seen: Callable[[str], FileState], by_threads: Callable[[DataFile], bool]
 ) -> Sequence[DataFile] | None:
     """Return files with what is known of each, where they are read in parts; None where one reader goes from the first to the last.
 
@@ -62,10 +62,12 @@ def read_in_parts(
         The files.
     has_lines
         Whether lines of a file that is not packed are found from any place on.
+    few_here
+        So many bytes of this machine take one thread less long than it is worth to begin with several.
     seen
         Tells how a file of this machine was found.
     by_threads
-        Whether several threads read files of this machine sooner than one, asked where they are many bytes.
+        Whether several threads read files of this machine sooner than one, asked of the first file where they are many bytes.
     """
     if any(file.state is not None for file in files):
         return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
@@ -75,10 +77,10 @@ def read_in_parts(
     found = [attrs.evolve(file, state=seen(file.path)) for file in files]
     whole = whole_files(found)
     # A file that is packed, or an array, is one part: a task would take as long.
-    if _bytes_in(whole) <= (FEW_BYTES_HERE if is_here else FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
+    if _bytes_in(whole) <= (few_here if is_here else FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
         return None
     if is_here:
-        return found if not _are_short(whole) and by_threads() else None
+        return found if not _are_short(whole) and by_threads(found[0]) else None
     reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
     if reason:
         LOG.warning("%s: %d bytes are read by this process alone: %s", visible(files[0].origin), _bytes_in(whole), visible(reason))

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,9 +20,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, config
-from sframe_spark.api.files import json_values
+from sframe_spark.api.files import json_parts, json_values
 from sframe_spark.api.files.csv import lines as csv_lines
-from sframe_spark.api.files.csv import works
+from sframe_spark.api.files.csv import split, works
 from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.engine.datasets import parts_of_files
 from sframe_spark.engine.segments.range_workers import Threads
@@ -82,7 +83,6 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
     """Files of all lengths are read in parts of so many bytes."""
     constants = {
         "FEW_BYTES": 0,
-        "FEW_BYTES_HERE": 0,
         "FEW_BYTES_SHARED": 0,
         "FEW_FILES": 0,
         "LEAST_BYTES": size,
@@ -92,6 +92,8 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
     with pytest.MonkeyPatch.context() as patch:
         for name, value in constants.items():
             patch.setattr(parts_of_files, name, value)
+        for module in (split, json_parts):
+            patch.setattr(module, "FEW_BYTES_HERE", 0)
         for module in (csv_lines, json_values):
             patch.setattr(module, "BLOCK_BYTES", block)
         for module in (csv_lines, streams):
@@ -102,17 +104,24 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
 @contextlib.contextmanager
 def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | None = None, are_sure: bool = True) -> Iterator[Tasks]:
     """Files are read by threads of this process; what they run is counted, and rows stay in so much memory; also those that Arrow does not read."""
-    found, original = Tasks(), works.CsvWork.__call__
+    found = Tasks()
 
-    def counted(work: works.CsvWork) -> works.CsvPart:
-        found.number += 1
-        return original(work)
+    def counting(kind: type) -> Callable[[Any], Any]:
+        original = kind.__call__
+
+        def counted(work: Any) -> Any:
+            found.number += 1
+            return original(work)
+
+        return counted
 
     with short_parts(size, block, behind) as patch, config.using(kept_memory=memory):
         patch.setattr(Threads, "at_a_time", lambda _: 2)
-        patch.setattr(works.CsvWork, "__call__", counted)
+        for kind in (works.CsvWork, json_parts.JsonWork):
+            patch.setattr(kind, "__call__", counting(kind))
         if are_sure:
             patch.setattr(CsvFiles, "are_sure", lambda _: True)
+            patch.setattr(json_parts, "_is_sure", lambda *_: True)
         yield found
 
 
@@ -143,12 +152,13 @@ def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int, doo
 
 @pytest.mark.parametrize("size", [50, 700])
 @pytest.mark.parametrize("kind", [*LINES, *ARRAYS])
-def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int) -> None:
+@pytest.mark.parametrize("door", ["on a cluster", "by threads", "by threads that write"])
+def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int, door: str) -> None:
     written = {**LINES, **ARRAYS}[kind]
     write(tmp_path, written)
     orient = "records" if kind in ARRAYS else "lines"
     for place in ("t", next(iter(written))):
-        with on_a_cluster(size, block=300):
+        with DOORS[door](size, block=300):
             in_parts = told_of_json(f"{tmp_path}/{place}", orient=orient)
         assert in_parts == told_of_json(f"{tmp_path}/{place}", orient=orient)
 
@@ -169,9 +179,10 @@ def test_where_parts_of_csv_begin_makes_no_difference(tmp_path: Path, text: str,
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(4, 60), st.integers(1, 40), st.integers(1, 40))
 def test_where_parts_of_json_begin_makes_no_difference(tmp_path: Path, text: str, size: int, block: int, behind: int) -> None:
     write(tmp_path, {"t.json": text})
-    with on_a_cluster(size, block, behind):
-        in_parts = told_of_json(f"{tmp_path}/t.json", orient="lines")
-    assert in_parts == told_of_json(f"{tmp_path}/t.json", orient="lines")
+    expected = told_of_json(f"{tmp_path}/t.json", orient="lines")
+    for door in (on_a_cluster, by_threads):
+        with door(size, block, behind):
+            assert told_of_json(f"{tmp_path}/t.json", orient="lines") == expected
 
 
 def lines(count: int) -> str:
@@ -233,6 +244,10 @@ def test_what_tasks_do_not_see_is_read_by_the_driver_and_that_is_told(
     assert "are read by this process alone: node-1 does not see them" in caplog.text
 
 
+def read(file: Path) -> SFrame:
+    return SFrame.read_json(str(file), orient="lines") if file.suffix == ".json" else SFrame.read_csv(str(file), verbose=False)
+
+
 def rewritten(file: Path) -> None:
     file.write_text("a,b,c\n" + NUMBERS.replace("text", "TEXT"))
 
@@ -262,23 +277,24 @@ def removed(file: Path) -> None:
 @pytest.mark.parametrize("change", [rewritten, replaced, cut, longer, removed])
 @pytest.mark.parametrize("reading", [1, 2, 3, 7, 12])
 @pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", ["b.csv", "b.json"])
 def test_a_file_that_changes_is_told_and_never_mixed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int, door: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int, door: str, name: str
 ) -> None:
-    write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS})
-    os.utime(tmp_path / "b.csv", ns=(10**18, 10**18))
+    write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS, "b.json": lines(12)})
+    os.utime(tmp_path / name, ns=(10**18, 10**18))
     original, seen = streams.BytesHere._found, []
 
     def changing(stream: streams.BytesHere, start: int, stop: int) -> bytes:
         seen.append(start)
         if len(seen) == reading:
-            change(tmp_path / "b.csv")
+            change(tmp_path / name)
         return original(stream, start, stop)
 
     with DOORS[door]():
         monkeypatch.setattr(streams.BytesHere, "_found", changing)
-        with pytest.raises(StorageError, match=r"b\.csv"):
-            SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)
+        with pytest.raises(StorageError, match=re.escape(name)):
+            read(tmp_path / name)
     assert len(seen) >= reading
 
 
@@ -314,12 +330,14 @@ def test_links_are_followed_and_other_rights_are_no_change(tmp_path: Path, monke
 @pytest.mark.parametrize("memory", [None, 0, 3_000_000])
 def test_rows_that_threads_make_stay_in_memory_while_there_is_room(tmp_path: Path, memory: int | None) -> None:
     """Some of them, where there is room for some, are written in the end; a late text makes all of them anew."""
-    rows = [f"{number},{random.Random(number).random()},{'x' * 50}\n" for number in range(50_000)]
-    write(tmp_path, {"a.csv": "a,b,c\n" + "".join(rows), "b.csv": "a,b,c\n" + "".join(rows) + "late,2,3\n"})
-    for name in ("a", "b"):
-        expected = SFrame.read_csv(str(tmp_path / f"{name}.csv"), verbose=False)
+    values = [(number, random.Random(number).random(), "x" * 50) for number in range(50_000)]
+    rows = "a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in values)
+    objects = "".join(json.dumps(dict(zip("abc", row, strict=True))) + "\n" for row in values)
+    write(tmp_path, {"a.csv": rows, "b.csv": rows + "late,2,3\n", "a.json": objects, "b.json": objects + '{"a":"late","d":[1]}\n'})
+    for name in ("a.csv", "b.csv", "a.json", "b.json"):
+        expected = read(tmp_path / name)
         with by_threads(400_000, 100_000, memory=memory) as threads:
-            frame = SFrame.read_csv(str(tmp_path / f"{name}.csv"), verbose=False)
+            frame = read(tmp_path / name)
         assert threads.number >= 9
         assert isinstance(node_of(frame).operator, MemorySource) == (memory is None)
         assert frame.column_types() == expected.column_types() and list(frame) == list(expected)
@@ -345,3 +363,12 @@ def test_rows_that_python_reads_are_read_by_one_thread(tmp_path: Path, kind: str
     with by_threads(are_sure=False) as threads:
         SFrame.read_csv(f"{tmp_path}/t", verbose=False, **options)
     assert (threads.number > 0) == (kind in ("plain", "quotes with ends of lines"))
+
+
+@pytest.mark.parametrize(("text", "is_plain"), [('{"a":1,"b":"x"}', True), ('{"a":1,"b":"\\u0041"}', False), ('{"a":true}', False)])
+def test_json_that_python_reads_is_read_by_one_thread(tmp_path: Path, text: str, is_plain: bool) -> None:
+    write(tmp_path, {"a.json": f"{text}\n" * 90, "t/a.json": f"[{text}]", "t/b.json": f"[{text}]"})
+    for place, orient in (("a.json", "lines"), ("t", "records")):
+        with by_threads(10, are_sure=False) as threads:
+            SFrame.read_json(str(tmp_path / place), orient=orient)
+        assert (threads.number > 1) == is_plain

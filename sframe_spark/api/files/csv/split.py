@@ -16,19 +16,16 @@ from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.api.files.csv.types import CsvForm, wider
 from sframe_spark.api.files.csv.works import CsvPart, CsvPlan, CsvWork
 from sframe_spark.config import config
-from sframe_spark.engine.datasets.new_datasets import NewDataset, new_dataset
+from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, room_for_rows, run_parts, whole_files
+from sframe_spark.engine.datasets.rows_of_parts import source_of_parts
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.sources.memory_source import MemorySource
-from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.build import available_cores
-from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
-from sframe_spark.storage.manifests.manifest import SegmentEntry
 
+# The first block is read once more, in which the types were found.
+FEW_BYTES_HERE = 128 << 20
 # What tells the types of files here; where the rest tells others, it is read twice.
 TYPES_BYTES = 1 << 20
 _RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
@@ -47,7 +44,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, files.watched.seen, files.are_sure)
+    placed = read_in_parts(files.files, has_lines, FEW_BYTES_HERE, files.watched.seen, lambda first: files.are_sure())
     if placed is None:
         return None
     files.files = placed
@@ -90,22 +87,7 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
         for part in done:
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
-        return brought(_source_of(done, dataset), whole)
-
-
-def _source_of(parts: Sequence[CsvPart], dataset: NewDataset) -> PlannerNode:
-    """The rows of parts: in memory where all of them found room there."""
-    kept = [part.rows for part in parts if isinstance(part.rows, BegunRows)]
-    if kept and len(kept) == sum(part.rows is not None for part in parts):
-        dataset.handle.discard()
-        return PlannerNode(MemorySource.of(as_begun(kept, dataset.types), dataset.types))
-
-    def written(number: int) -> SegmentEntry | None:
-        rows = parts[number].rows
-        return rows.write(dataset.types, dataset.directory, number) if isinstance(rows, BegunRows) else rows
-
-    entries = in_threads(written, range(len(parts)), available_cores())
-    return segment_source(dataset.publish([entry for entry in entries if entry is not None]), dataset.handle)
+        return brought(source_of_parts([part.rows for part in done], dataset), whole)
 
 
 def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:

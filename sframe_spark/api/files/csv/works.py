@@ -9,20 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
-import pyarrow as pa
 
 from sframe_spark.api.files.csv.files import CsvFiles
 from sframe_spark.api.files.csv.lines import LeftOut, TextBlock, opened_between
 from sframe_spark.api.files.csv.types import CsvForm
-from sframe_spark.engine.segments.kept_rows import BegunRows, begun
+from sframe_spark.engine.datasets.rows_of_parts import RowsOfPart, kept_or_written
 from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
-from sframe_spark.planner.chunk import Chunk
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
-from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.storage.rows.writer import write_segment
-from sframe_spark.types import ColumnType
 
 
 @attrs.frozen(eq=False)
@@ -73,7 +68,7 @@ class CsvPart:
     start: int
     end: int
     forms: Sequence[CsvForm | None] = ()
-    rows: SegmentEntry | BegunRows | None = None
+    rows: RowsOfPart | None = None
     left_out: Mapping[str, LeftOut] = attrs.Factory(dict)
     failed: bool = False
 
@@ -167,15 +162,8 @@ class CsvWork:
         runs = (files.values_of(block, types) for block in files.fitting(blocks, forms, types))
         rows = None
         try:
-            rows = self._kept(runs, (*types, *files.types_of_directories))
+            rows = kept_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
         except MisfitError:
             # The types of the others are found, too: all is read once more then.
             files.learn_rest(forms, blocks)
         return CsvPart(reading.start, reading.end, forms, rows, files.bad_lines)
-
-    def _kept(self, runs: Iterator[list[pa.Array]], types: Sequence[ColumnType]) -> SegmentEntry | BegunRows:
-        """The rows in memory where there is room for them, else written."""
-        if self.plan.memory is None:
-            return write_segment(self.plan.directory, self.number, types, runs)
-        rows = begun(map(Chunk.of, runs), self.plan.memory)
-        return rows if rows.rest is None else rows.write(types, self.plan.directory, self.number)
