@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from array import array
 from typing import Any
 from unittest import mock
 
@@ -21,6 +22,9 @@ COLUMNS: dict[str, tuple[list[Any], list[Any]]] = {
     "moments": ([DAY, None, DAY.replace(day=28)], [DAY, DAY]),
     "moments with an offset": ([DAY.replace(tzinfo=UTC), None, DAY.replace(tzinfo=UTC, hour=1)], [DAY.replace(tzinfo=UTC)]),
     "lists": ([[1, 2], [], None, [2, 1]], [[2, 1], []]),
+    "lists of long ints": ([[1, 2**53 + 1], [2**53], [-(2**63)], None], [[1, 2**53], [2**53 + 1], [-(2**63)]]),
+    "lists of ints and floats": ([[1, 2.0], [2**53 + 1, 0.5], None], [[1.0, 2], [2**53, 0.5]]),
+    "arrays": ([array("d", [1.0, float("nan")]), array("d"), None], [array("d", [1.0, float("nan")])]),
     "mixed lists": ([[1, "a"], [1, 2], None], [[1, 2]]),
     "no values of another type": ([1, 2, None], [None, None]),
 }
@@ -65,6 +69,20 @@ def test_many_values_mark_the_rows_that_few_do(name: str) -> None:
             assert list(rows[rows["v"].is_in(many)]["n"]) == [number for number, value in enumerate(few) if value]
             beside = rows.add_column(mask, "m", inplace=False)
             assert list(beside["m"]) == few and list(beside["n"]) == list(range(len(few)))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_each_value_of_a_column_is_among_them(name: str) -> None:
+    column = SArray(COLUMNS[name][0], dtype=list if "lists" in name else None)
+    # NaN is equal to nothing among numbers alone: all these columns have a missing value, too.
+    assert None in list(column) and list(column.is_in(column)) == [1] * len(column)
+    assert [*map(repr, column.filter_by(column))] == [*map(repr, column)] and not len(column.filter_by(column, exclude=True))
+
+
+def test_ints_in_lists_keep_their_digits() -> None:
+    column = SArray([[1, 2**53 + 1], [1, 2**53], None], list)
+    assert list(column.is_in([[1, 2**53 + 1]])) == [1, 0, 0] and list(column.is_in([(1, 2.0**53), None])) == [0, 1, 1]
+    assert list(column.is_in(SArray([[1, 2**53 + 1]], list))) == [1, 0, 0]
 
 
 def test_values_that_are_looked_for_do_not_stand_in_the_plan_nor_go_through_python() -> None:

@@ -46,7 +46,9 @@ def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[
 
     Nothing but numbers is compared as an array is: NaN is not equal to itself. Among other values it is one.
     """
-    cells, as_keys = plain_list(parameters[0]), len(parameters) > 1 and parameters[1]
+    as_keys = len(parameters) > 1 and parameters[1]
+    # A list of numbers would become an array of floats: ints beyond 2^53 would be others.
+    cells = [plain_list(value) if column_type.kind == LIST_KIND and family_of(type(value)) == LIST_KIND else plain(value) for value in parameters[0]]
     if column_type.is_numeric:
         wanted = [cell for cell in cells if isinstance(cell, (int, float))]
         if len(wanted) == len(cells) and not as_keys:
