@@ -86,9 +86,9 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
     wanted, need_all = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
     if column_type.is_encoded:
-        texts = {canonical_value(key) for key in wanted}
-        _require_like_keys(values, types[0], wanted)
-        found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in decode(values, types[0])]
+        texts, cells = {canonical_value(key) for key in wanted}, decode(values, types[0])
+        require_like_keys(cells, wanted)
+        found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
         return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in found], pa.int64())
     keys, impossible = _key_set(column_type, wanted)
     counts = counts_of(values, pc.is_in(values.keys, keys))
@@ -103,17 +103,24 @@ def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, Column
     return (values, column_type) if found is None or found.keys is None or not len(found.keys) else found.by_keys()
 
 
-def _require_like_keys(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> None:
+def require_like_keys(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any]) -> None:
     """Refuse keys that no dict of some row can have, as texts where its keys are numbers."""
-    for cell in decode(values, column_type):
+    for cell in cells:
         if cell:
-            own = set(map(_class_of_key, cell))
+            own = set(map(class_of_key, cell))
             for key in wanted:
-                if _class_of_key(key) not in own:
+                if class_of_key(key) not in own:
                     raise _unlike(next(iter(cell)), key)
 
 
-def _class_of_key(key: Any) -> str:
+def class_of_key(key: Any) -> str:
+    """The kind of a key: numbers are of one.
+
+    Examples
+    --------
+    >>> class_of_key(1) == class_of_key(2.5), class_of_key(1) == class_of_key("1")
+    (True, False)
+    """
     family = family_of(type(key))
     return "number" if family in NUMBERS else family
 
@@ -196,9 +203,9 @@ def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType
     wanted, exclude = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
     if column_type.is_encoded:
-        texts = {canonical_value(key) for key in wanted}
-        _require_like_keys(values, types[0], wanted)
-        return _trimmed_cells(values, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
+        texts, cells = {canonical_value(key) for key in wanted}, decode(values, types[0])
+        require_like_keys(cells, wanted)
+        return _trimmed_cells(cells, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
     chosen = pc.is_in(values.keys, _key_set(column_type, wanted)[0])
     trimmed = _trimmed(values, pc.invert(chosen) if exclude else chosen, column_type)
     return stored_by_keys(trimmed) if types[0].is_encoded else trimmed
@@ -212,7 +219,9 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
         native = None if found is None else found.natively()
         if native is not None:
             return recode(_compute_trim_values([native[0]], [native[1]], parameters, rows), native[1], types[0])
-        return _trimmed_cells(values, types[0], lambda key, value: not isinstance(value, (int, float)) or _within(value, lower, upper))
+        return _trimmed_cells(
+            decode(values, types[0]), types[0], lambda key, value: not isinstance(value, (int, float)) or _within(value, lower, upper)
+        )
     if types[0].physical.item_type == pa.string():
         return values
     items = values.items
@@ -246,8 +255,7 @@ def _within(value: float, lower: float | None, upper: float | None) -> bool:
     return (lower is None or value >= lower) and (upper is None or value <= upper)
 
 
-def _trimmed_cells(values: pa.Array, column_type: ColumnType, keeps: Callable[[Any, Any], bool]) -> pa.Array:
-    cells = decode(values, column_type)
+def _trimmed_cells(cells: Sequence[dict[Any, Any] | None], column_type: ColumnType, keeps: Callable[[Any, Any], bool]) -> pa.Array:
     return encode_plain([None if cell is None else {k: v for k, v in cell.items() if keeps(k, v)} for cell in cells], column_type)
 
 
@@ -300,6 +308,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
 
 define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
 define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
-define_function("dict_has_keys", _infer_has, _compute_has, _build_has, by_arrow=always_by_arrow)
-define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, by_arrow=always_by_arrow)
+# Keys of another class than those of a row are refused.
+define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
+define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)

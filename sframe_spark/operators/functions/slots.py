@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.dicts import native_keys
+from sframe_spark.operators.functions.dicts import class_of_key, native_keys, require_like_keys
 from sframe_spark.operators.functions.packing import even_offsets, parameter_value
 from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType, list_of
@@ -54,7 +54,10 @@ def _compute_slots(arguments: Sequence[Argument], types: Sequence[ColumnType], p
     result = _infer_slots(types, parameters).physical
     flat = flat_items(values, types[0].kind) if types[0].is_encoded else None
     if types[0].is_encoded and flat is None:
-        items = [encode for cell in decode(values, types[0]) for encode in _texts_at(cell, wanted)]
+        cells = decode(values, types[0])
+        if types[0].kind == DICT_KIND and are_alike(wanted):
+            require_like_keys(cells, wanted)
+        items = [encode for cell in cells for encode in _texts_at(cell, wanted)]
         found = pa.array(items, pa.string())
     elif flat is not None:
         found = _flat_texts(flat, wanted)
@@ -75,9 +78,22 @@ def _flat_texts(flat: FlatItems, wanted: Sequence[Any]) -> pa.Array:
     return pc.if_else(pc.equal(found, "null"), pa.scalar(None, pa.string()), found)
 
 
+def are_alike(keys: Sequence[Any]) -> bool:
+    """True for keys of one class: who names some names such ones, and all those of a column may be of several, of which each row has some.
+
+    Examples
+    --------
+    >>> are_alike([1, 2.5]), are_alike([1, "a"])
+    (True, False)
+    """
+    return len(set(map(class_of_key, keys))) == 1
+
+
 def of_known_keys(flat: FlatItems, wanted: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
-    """Dicts as maps, and the keys that are looked for as these hold them; None in place of those of another class."""
+    """Dicts as maps, and the keys that are looked for as these hold them; None in place of those of another class, where they are of several."""
     values, column_type = flat.by_keys()
+    if len(values.keys) and are_alike(wanted):
+        return values, native_keys(column_type, wanted)
     has_ints = column_type.physical.key_type == pa.int64()
     alike = [key if isinstance(key, (int, float) if has_ints else str) else None for key in wanted]
     known = iter(native_keys(column_type, [key for key in alike if key is not None]))
@@ -184,5 +200,6 @@ def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return F.when(~F.isnan(item), item) if types[0].kind == ARRAY_KIND else item
 
 
-define_function("slots", _infer_slots, _compute_slots, _build_slots, by_arrow=always_by_arrow)
+# Keys of another class than those of a row are refused.
+define_function("slots", _infer_slots, _compute_slots, _build_slots, may_fail=True, by_arrow=always_by_arrow)
 define_function("slot", _infer_slot, _compute_slot, _build_slot, may_fail=True, by_arrow=_slot_by_arrow)
