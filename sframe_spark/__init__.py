@@ -78,7 +78,9 @@ def __getattr__(name: str) -> object:
     from sframe_spark.api.hints import no_module_member
 
     found = globals()
-    found.update((member, getattr(members, member)) for member in members.__all__)
+    for member in members.__all__:
+        # What somebody has put in place of one stays.
+        found.setdefault(member, getattr(members, member))
     if name in found:
         return found[name]
     raise no_module_member(name, __all__)

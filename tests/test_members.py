@@ -48,6 +48,9 @@ def test_processes_for_works_load_no_api() -> None:
         ("import sframe_spark.config; import sframe_spark; print(sframe_spark.config.small_rows)", "262144\n"),
         ("import sframe_spark; print(hasattr(sframe_spark, 'DataFrame'), hasattr(sframe_spark, '__path__'))", "False True\n"),
         ("import copy, pickle, sframe_spark; print(pickle.loads(pickle.dumps(sframe_spark.SArray)) is sframe_spark.SArray)", "True\n"),
+        ("import sframe_spark; sframe_spark.plot = 5; print(sframe_spark.SArray([1]).sum(), sframe_spark.plot)", "1 5\n"),
+        ("import sframe_spark; sframe_spark.SFrame; del sframe_spark.SFrame; print(sframe_spark.SFrame.__name__)", "SFrame\n"),
+        ("import importlib, sframe_spark as s; a = s.SFrame; importlib.reload(s); print(s.SFrame is a, s.SArray([1]).sum())", "True 1\n"),
         ("import inspect, sframe_spark; print('SFrame' in dict(inspect.getmembers(sframe_spark)))", "True\n"),
     ],
 )
