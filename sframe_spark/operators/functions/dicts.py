@@ -226,12 +226,33 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
         return values
     items = values.items
     kept = pa.array(np.ones(len(items), dtype=bool))
-    if items.type == pa.int64():
-        lower, upper = _whole_bounds(lower, upper)
+    lower, upper = _bounds_of(items.type, lower, upper)
     for bound, compare in ((lower, pc.greater_equal), (upper, pc.less_equal)):
         if bound is not None:
             kept = pc.and_(kept, compare(items, pa.scalar(bound)).fill_null(True))
     return _trimmed(values, kept, types[0])
+
+
+def _bounds_of(items: pa.DataType, lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
+    """Bounds of the type of numbers, within which are the same ones as within those given."""
+    if items == pa.int64():
+        return _whole_bounds(lower, upper)
+    return _float_bound(lower, math.inf), _float_bound(upper, -math.inf)
+
+
+def _float_bound(bound: float | None, inwards: float) -> float | None:
+    """The next float in a direction from a bound, or at it: not all ints are floats.
+
+    Examples
+    --------
+    >>> [int(_float_bound(2**53 + 1, inwards)) - 2**53 for inwards in (-math.inf, math.inf)], _float_bound(0.5, math.inf)
+    ([0, 2], 0.5)
+    """
+    if bound is None or bound != bound:
+        return bound
+    nearest = float(bound)
+    is_outside = nearest < bound if inwards > 0 else nearest > bound
+    return math.nextafter(nearest, inwards) if is_outside else nearest
 
 
 def _whole_bounds(lower: float | None, upper: float | None) -> tuple[int | None, int | None]:
@@ -290,9 +311,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
         return None
     if types[0].physical.item_type == pa.string():
         return columns[0]
-    lower, upper = parameters
-    if types[0].physical.item_type == pa.int64():
-        lower, upper = _whole_bounds(lower, upper)
+    lower, upper = _bounds_of(types[0].physical.item_type, *parameters)
 
     def keeps(key: Column, value: Column) -> Column:
         # Spark takes NaN for larger than any number; here it is within no bounds.

@@ -160,7 +160,8 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     if are_texts and absent is None:
         found = typed_items(item.fill_null("null")) if is_flat(item) else None
         if found is not None and (found[1] == wanted or (found[1] == INT and wanted == FLOAT)):
-            return found[0].cast(wanted.physical)
+            # Floats may have fewer digits than ints.
+            return found[0].cast(wanted.physical, safe=False)
     cells = [None if cell is None else decode_value(cell) if are_texts else cell for cell in item.to_pylist()]
     if absent is not None:
         text = canonical_value(parameter_value(absent))

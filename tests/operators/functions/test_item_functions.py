@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sframe_spark import SArray
 from sframe_spark.operators.functions.moment_parts import PARTS
 from sframe_spark.testing.functions import check_function
 from sframe_spark.types import FLOAT, INT, STR
@@ -32,6 +33,7 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
     ("dict_has_keys", (NUMBERS,), ((1, 2.0, 0.5), True)),
     *[("dict_trim_keys", (values,), (("a",), exclude)) for values in (NATIVE, MIXED) for exclude in (True, False)],
     *[("dict_trim_values", (values,), bounds) for values in (NATIVE, NUMBERS, MIXED) for bounds in ((1, None), (None, 1.5), (None, None))],
+    *[("dict_trim_values", ([{"a": 2.0**53}, {"a": 2.0**53 + 2}],), bounds) for bounds in ((2**53 + 1, None), (None, 2**53 + 1))],
     *[("slots", (values,), (keys,)) for values, keys in ((NATIVE, ("c", "a")), (MIXED, ("a", "z")), (VECTORS, (0, 2)), (LISTS, (1, 0)))],
     ("slot", ([[1, None], [3, 4]],), (1, INT, False, None)),
     ("slot", ([["a", "b"], [None, "c"]],), (0, STR, False, "a")),
@@ -56,3 +58,9 @@ def test_function_does_what_it_says(name: str, arguments: tuple[Any, ...], param
 def test_function_does_what_it_says_on_spark(spark: Any, start: int) -> None:
     for name, arguments, parameters in CALLS[start::6]:
         check_function(name, *arguments, parameters=parameters)
+
+
+def test_bounds_of_floats_are_compared_as_ints_where_they_are() -> None:
+    floats = SArray([{"a": 2.0**53}, {"a": 2.0**53 + 2}], dict)
+    assert list(floats.dict_trim_by_values(None, 2**53 + 1)) == [{"a": 2.0**53}, {}]
+    assert list(floats.dict_trim_by_values(2**53 + 1, None)) == [{}, {"a": 2.0**53 + 2}]
