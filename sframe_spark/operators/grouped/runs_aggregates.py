@@ -99,6 +99,17 @@ def totals(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return np.add.reduceat(values, starts) if len(starts) else values[:0]
 
 
+def added_to_zero(values: np.ndarray) -> np.ndarray:
+    """Sums of one value each, which begin with zero as all do: none is -0.0.
+
+    Examples
+    --------
+    >>> added_to_zero(np.array([-0.0, 1.5])).tolist()
+    [0.0, 1.5]
+    """
+    return values + 0.0 if values.dtype.kind == "f" else values
+
+
 @attrs.frozen
 class Counted(PartialAggregate):
     """Number of rows."""
@@ -129,7 +140,7 @@ class Summed(Counted):
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """The numbers, zero for missing ones."""
-        return [pa.array(plain_numbers(arrays[0]))]
+        return [pa.array(added_to_zero(plain_numbers(arrays[0])), from_pandas=False)]
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The sums."""
@@ -145,7 +156,8 @@ class Averaged(PartialAggregate):
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """One and the number, or zero and zero."""
-        return [arrays[0].is_valid().cast(pa.int64()), pa.array(plain_numbers(arrays[0]).astype(np.float64))]
+        numbers = added_to_zero(plain_numbers(arrays[0]).astype(np.float64))
+        return [arrays[0].is_valid().cast(pa.int64()), pa.array(numbers, from_pandas=False)]
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """How many numbers there are, and their sum."""

@@ -195,3 +195,16 @@ def test_different_numbers_are_the_groups_that_counts_have(kind: ColumnType, run
     (together, whole), (counted, _) = found
     assert together.rows == whole.rows == counted.rows and together.types == counted.types[:1]
     assert repr(together.columns[0].to_pylist()) == repr(whole.columns[0].to_pylist()) == repr(counted.columns[0].to_pylist())
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_sums_and_means_begin_with_zero(rows: int, groups: int) -> None:
+    frame = SFrame({"k": list(range(groups, 0, -1)) * rows, "f": [-0.0] * rows * groups})
+    for made in (frame, frame.sort("k"), frame[frame["k"] > 0]):
+        for keys in ("k", []):
+            found = made.groupby(keys, {"s": aggregate.SUM("f"), "m": aggregate.MEAN("f")})
+            assert {*map(repr, found["s"]), *map(repr, found["m"])} == {"0.0"}
+        assert repr(made["f"].sum()) == repr(made["f"].mean()) == "0.0"
