@@ -48,16 +48,24 @@ class SharedFrame:
     handle: weakref.ref[TemporaryHandle] | None = None
     kept: weakref.WeakKeyDictionary[PlannerNode, PlannerNode] = attrs.Factory(weakref.WeakKeyDictionary)
 
-    def below(self, nodes: Iterable[PlannerNode]) -> PlannerNode | None:
-        """What stands for the DataFrame among nodes, or for one of them; None where nothing does."""
+    def below(self, nodes: Mapping[int, PlannerNode], manifests: Mapping[int, PlannerNode]) -> PlannerNode | None:
+        """What stands for the DataFrame among nodes, or for one of them; None where nothing does.
+
+        Parameters
+        ----------
+        nodes
+            The nodes by their ``id``.
+        manifests
+            Those of rows that were written, by the ``id`` of their manifests.
+        """
         own, manifest = self.node(), None if self.rows is None else self.rows()
-        for node in nodes:
-            operator = node.operator
-            if node is own or (manifest is not None and isinstance(operator, SegmentSource) and operator.manifest is manifest):
-                return node
-            if node in self.kept:
-                return self.kept[node]
-        return None
+        found = nodes.get(id(own)) or manifests.get(id(manifest))
+        if found is not None:
+            return found
+        # Neither of many DataFrames nor of many nodes is each looked at for each of the others.
+        if len(self.kept) < len(nodes):
+            return next((kept for node, kept in list(self.kept.items()) if id(node) in nodes), None)
+        return next((self.kept[node] for node in nodes.values() if node in self.kept), None)
 
     def found(self) -> PlannerNode | None:
         """The node, or another of the same rows; None where nothing is left of them."""
@@ -109,9 +117,10 @@ def keep_frames(node: PlannerNode) -> None:
     frames = list(get_frames().values())
     if not frames:
         return
-    below = [each for each in postorder([node]) if each is not node]
+    below = {id(each): each for each in postorder([node]) if each is not node}
+    manifests = {id(each.operator.manifest): each for each in below.values() if isinstance(each.operator, SegmentSource)}
     for shared in frames:
-        found = shared.below(below)
+        found = shared.below(below, manifests)
         if found is not None:
             shared.kept[node] = found
 

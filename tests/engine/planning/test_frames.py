@@ -14,10 +14,12 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_datasets as datasets
+from sframe_spark.engine.planning import frames as planning
 from sframe_spark.errors import ExecutionError
 from sframe_spark.session import get_frames
 from tests.engine.runs.test_once import at_once
 from tests.examples import part
+from tests.work import calls_of
 
 ROWS = 40
 
@@ -239,6 +241,24 @@ def test_rows_of_a_dataframe_go_with_the_last_that_was_made_of_it(frames: Frames
     del df
     gc.collect()
     assert kept() is None and list(made["twice"]) == [2 * value for value in made["id"]] and frames.evaluations == 2
+
+
+def test_not_each_node_is_looked_at_for_each_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calls(number: int) -> int:
+        columns = [SArray([place]) for place in range(number)]
+        shared = {place: planning.SharedFrame(weakref.ref(column._node)) for place, column in enumerate(columns)}
+        for place, column in enumerate(columns):
+            shared[place].kept[SArray([place])._node] = column._node
+            shared[place].kept[column._node] = column._node
+        monkeypatch.setattr(planning, "get_frames", lambda: shared)
+        made = columns[0]
+        for _ in range(number):
+            made = made + 1
+        found = calls_of(lambda: planning.keep_frames(made._node))
+        assert shared[0].kept[made._node] is columns[0]._node and made._node not in shared[1].kept
+        return found
+
+    assert calls(200) < 6 * calls(50)
 
 
 @pytest.mark.spark
