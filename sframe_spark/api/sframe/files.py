@@ -248,7 +248,7 @@ class Files(Databases, CsvAccess):
         Raises
         ------
         StorageError
-            If there is no such file, one is something else, or the files do not fit together.
+            If there is no such file, one is something else, such as one of a saved frame, or the files do not fit together.
         SchemaError
             If a column is of a type that no column of a frame can have.
 

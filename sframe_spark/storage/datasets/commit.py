@@ -15,7 +15,8 @@ from sframe_spark.session.trees import remove_tree
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import files_below, sizes_below
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
+from sframe_spark.storage.manifests.manifest import SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifests.stored_segments import is_file_of_segments, is_stored_beside, new_name, write_segments
 from sframe_spark.storage.parquet.checksums import with_checksums

@@ -17,8 +17,9 @@ from sframe_spark.storage.files.file_state import FileState, Seen
 from sframe_spark.storage.files.listing import sizes_below, some_below, states_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.regular import open_regular
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests.length import check_length, read_text
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.text import is_sealed
 from sframe_spark.storage.parquet.footers import footer_of
 

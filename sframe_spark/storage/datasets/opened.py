@@ -12,8 +12,9 @@ from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.owner import remove_own
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.files.temporary import DatasetHandle
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 
 # So many datasets are remembered before those are looked for that nobody refers to any more.
 FEW_DATASETS = 64

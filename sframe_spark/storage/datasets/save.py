@@ -27,7 +27,8 @@ from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import files_below, sizes_below
 from sframe_spark.storage.files.objects import download
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
+from sframe_spark.storage.manifests.manifest import SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
 from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
 from sframe_spark.storage.rows.writer import segment_file_name

@@ -23,6 +23,7 @@ from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.in_place import found_in_place
 from sframe_spark.storage.files.listing import is_hidden, require_file
 from sframe_spark.storage.files.remote import Download
+from sframe_spark.storage.files.saved_places import refuse_saved
 from sframe_spark.storage.files.urls import METADATA_OF_ICEBERG, other_rows_than_its_files
 from sframe_spark.visible import visible
 
@@ -241,9 +242,11 @@ def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
     Raises
     ------
     StorageError
-        If it is a table of Delta, Hudi or Iceberg, or a partition of one: some of its files hold rows that were deleted or replaced.
+        If it is a table of Delta, Hudi or Iceberg, or a partition of one: some of its files hold rows that were deleted or replaced. Also if it is
+        a saved frame.
     """
     _refuse_lakes(root)
+    refuse_saved(root)
     return [DataFile(path, path, partition_of(os.path.relpath(path, root), path)) for path in _data_below(root, sort_key)]
 
 

@@ -14,6 +14,7 @@ from sframe_spark.storage.files.failures import NO_SPACE, full_disk
 from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
 from sframe_spark.storage.files.listing import is_hidden
 from sframe_spark.storage.files.objects import require_bucket
+from sframe_spark.storage.files.saved_places import refuse_saved_elsewhere
 from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.visible import visible
 
@@ -122,7 +123,7 @@ def listed_at(url: str, files: Any, path: str, sort_key: Callable[[str], Any], i
     Raises
     ------
     StorageError
-        If there is none, or they are a table whose own log says which of its files count.
+        If there is none, or they are a saved frame, or a table whose own log says which of its files count.
     """
     found = _listed(url, files, path, sort_key, is_pattern)
     if not found:
@@ -142,6 +143,7 @@ def _listed(url: str, files: Any, path: str, sort_key: Callable[[str], Any], is_
         root = path.rstrip("/") + "/"
         inside = {place.removeprefix(root): found for place, found in files.find(path, detail=True).items()}
         _refuse_lakes(name_of(url, files, path.rstrip("/")), files, path.rstrip("/"), {name.partition("/")[0] for name in inside})
+        refuse_saved_elsewhere(without_secrets(url), inside)
         shown = [name for name, found in inside.items() if not any(map(is_hidden, name.split("/"))) and not _is_marker(name, found)]
         ordered = sorted(shown, key=lambda name: tuple(sort_key(part) for part in name.split("/")))
         return [Listed(root + name, name, inside[name]) for name in ordered]

@@ -20,7 +20,9 @@ from sframe_spark.storage.files.in_place import AT_A_TIME, require_all_still, st
 from sframe_spark.storage.files.magic import PARQUET, refuse_other_kind
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.places import DataFile, DataFiles, resolve
+from sframe_spark.storage.files.saved_places import refuse_files_of_saved
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footers import Footer, footer_of, forget_footers, require_rows, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.rows.partitions import facts_of, partition_columns
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
@@ -51,13 +53,14 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     Raises
     ------
     StorageError
-        If the files do not fit together, or one is no Parquet file.
+        If the files do not fit together, one is no Parquet file, or of a saved frame.
     SchemaError
         If a column is of a type that no column can have.
     """
     files = found.paths
     _require_named_once(files)
     footers = _footers(found)
+    _refuse_segments(found, footers[0])
     partitions = partition_columns(found.files)
     # What the directories say of a column counts, as for Spark, though files may have it too.
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
@@ -131,6 +134,19 @@ def _footer(file: DataFile) -> Footer:
     except StorageError:
         refuse_other_kind(file.path, PARQUET, "a readable Parquet file")
         raise
+
+
+def _refuse_segments(found: DataFiles, first: Footer) -> None:
+    """Refuse files of saved frames, which call columns by their places.
+
+    Raises
+    ------
+    StorageError
+        If their columns are called so, and a manifest says what they really are.
+    """
+    names = first.schema.names
+    if names == [*map(file_column, range(len(names) - 1)), KEY_NAME]:
+        refuse_files_of_saved(file.origin for file in found.files)
 
 
 def _require_named_once(files: Sequence[str]) -> None:

@@ -17,10 +17,10 @@ from sframe_spark.locations import normalised
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import wait_for_tick
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE
 from sframe_spark.storage.legacy.block import COLUMN_TYPES, BlockForm, kind_of
 from sframe_spark.storage.legacy.column_names import named
 from sframe_spark.storage.legacy.indexes import (
-    ARCHIVE_FILE,
     ARRAY_INDEX,
     FRAME_INDEX,
     IndexedColumn,
@@ -31,7 +31,7 @@ from sframe_spark.storage.legacy.indexes import (
 from sframe_spark.storage.legacy.names import Allowed, ArchiveFile, NamedFile
 from sframe_spark.storage.legacy.segments import damaged_file, footer_of, opened, read_bytes, require_unchanged, state_of, unpacked
 from sframe_spark.storage.legacy.tagged import MISSING
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SARRAY, SFRAME
+from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.visible import visible
 

@@ -18,7 +18,6 @@ from sframe_spark.storage.manifests.length import check_length, read_text
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
 from sframe_spark.visible import visible
 
-ARCHIVE_FILE = "dir_archive.ini"
 FRAME_INDEX, ARRAY_INDEX = ".frame_idx", ".sidx"
 VERSION, ARRAY_VERSION = 1, 2
 # Which of its names is that of the frame or the array.

@@ -19,11 +19,11 @@ from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import sizes_below
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE
 from sframe_spark.storage.legacy.archive import STRICT, Archive, is_archive, open_archive
 from sframe_spark.storage.legacy.convert import convert_archive, is_beside
-from sframe_spark.storage.legacy.indexes import ARCHIVE_FILE
 from sframe_spark.storage.legacy.verify import require_same_rows
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.values.byte_text import in_words
 
 ALL_CONVERTED, NOT_ALL = 0, 1

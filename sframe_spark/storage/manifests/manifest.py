@@ -26,7 +26,6 @@ from sframe_spark.storage.manifests.text import damaged, sealed, unsealed
 from sframe_spark.storage.manifests.told_values import ToldValues
 from sframe_spark.types import ColumnType
 
-MANIFEST_FILE = "_manifest.json"
 SFRAME, SARRAY = "sframe", "sarray"
 
 

@@ -8,8 +8,8 @@ import zlib
 from typing import Any
 
 from sframe_spark.errors import StorageError
+from sframe_spark.storage.files.saved_places import FORMAT_NAME
 
-FORMAT_NAME = "sframe_spark"
 FORMAT_VERSION = 2
 # Version 3 names columns in other datasets, which readers of version 2 would leave out.
 VERSION_WITH_ELSEWHERE = 3

@@ -20,6 +20,7 @@ from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
 from sframe_spark.storage.files.file_systems import identity_of
 from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.saved_places import MANIFESTS
 from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.shown_order import shown_order
@@ -27,7 +28,7 @@ from sframe_spark.storage.manifests.stored_segments import is_stored_beside
 from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
 from sframe_spark.storage.parquet.chunk_copies import copy_columns
 from sframe_spark.storage.parquet.group_sums import with_group_sums
-from sframe_spark.storage.remote.versions import DATA, MANIFESTS, MOST_VERSIONS, manifest_place, manifest_text, versions_at
+from sframe_spark.storage.remote.versions import DATA, MOST_VERSIONS, manifest_place, manifest_text, versions_at
 from sframe_spark.storage.rows.delivery import delivering
 from sframe_spark.storage.rows.writer import segment_file_name, segment_schema
 

@@ -12,8 +12,9 @@ from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.objects import FoundFile, listed, remove
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.saved_places import MANIFESTS
 from sframe_spark.storage.remote.save import PROBE
-from sframe_spark.storage.remote.versions import DATA, MANIFESTS, SavedVersion, Version, read_version, saved_versions
+from sframe_spark.storage.remote.versions import DATA, SavedVersion, Version, read_version, saved_versions
 
 # Names that only our writers give; whatever else there is below a frame's place is somebody's.
 _OURS = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 import time
 from typing import Any
 
@@ -15,15 +14,14 @@ import attrs
 from sframe_spark.errors import NotSavedError, StorageError
 from sframe_spark.storage.files.objects import FoundFile, listed, read_range, require_bucket
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.saved_places import MANIFESTS, VERSION_FILE
 from sframe_spark.storage.manifests.length import check_length
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.text import damaged, unsealed
 
-MANIFESTS, DATA = "_manifests", "data"
+DATA = "data"
 # What a manifest says, beside what every one does, of when it was saved.
 SAVED = "saved"
-# As they are written: another number of digits would be another file of the same version.
-_NAME = re.compile(r"([0-9]{8}|[1-9][0-9]{8,17})\.json")
 MOST_VERSIONS = 10**18 - 1
 # What every manifest ends with; file systems without whole writes show the beginning of one that is being written.
 _END = b"}\n"
@@ -69,7 +67,7 @@ def versions_at(root: str) -> list[Version]:
     """Return the versions of a frame, the newest last; none where nothing is saved."""
     found = []
     for file in listed(join(root, MANIFESTS)):
-        if name := _NAME.fullmatch(file.uri.rpartition("/")[2]):
+        if name := VERSION_FILE.fullmatch(file.uri.rpartition("/")[2]):
             found.append(Version(int(name[1]), file))
     return sorted((version for version in found if version.number), key=lambda version: version.number)
 

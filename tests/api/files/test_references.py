@@ -13,8 +13,9 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.errors import StorageError
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests.elsewhere import DatasetElsewhere, Elsewhere
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.text import sealed, unsealed
 from sframe_spark.types import INT
 

@@ -15,7 +15,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.datasets.save import save_dataset
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from tests.storage.damage import collected_by_spark, new_identity
 
 ROWS, SEGMENTS = 180, 6

@@ -20,9 +20,10 @@ from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.datasets.opened import FEW_DATASETS, OPEN_DATASETS, OpenDatasets
 from sframe_spark.storage.datasets.save import save_dataset, staged
 from sframe_spark.storage.files.listing import files_below
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.files.temporary import TemporaryStore
 from sframe_spark.storage.foreign.parquet_source import foreign_manifest
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import FLOAT

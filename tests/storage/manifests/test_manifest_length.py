@@ -18,9 +18,10 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import BrokenPages, StorageError
 from sframe_spark.session.memory import AvailableMemory
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests import length as manifest_length
 from sframe_spark.storage.manifests.length import MEMORY_FOR_LENGTH, SHORT, check_length, read_text
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.text import sealed
 from sframe_spark.storage.parquet import footers
 from sframe_spark.storage.parquet.footers import footer_of

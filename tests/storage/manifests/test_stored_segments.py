@@ -23,8 +23,9 @@ from sframe_spark.storage.datasets.commit import publish, write_manifest
 from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.datasets.save import save_dataset
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests import stored_segments
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import RecordedOrder
 from sframe_spark.storage.manifests.stored_segments import FIRST_COLUMNS, StoredSegments, is_file_of_segments
 from sframe_spark.storage.manifests.text import sealed, unsealed

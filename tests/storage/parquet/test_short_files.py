@@ -18,7 +18,8 @@ from sframe_spark.storage.datasets import content
 from sframe_spark.storage.datasets.columns import save_columns
 from sframe_spark.storage.datasets.commit import publish, write_manifest
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.parquet import short_files
 from sframe_spark.storage.parquet.short_files import is_short
 from sframe_spark.storage.rows.reader import iterate_rows, read_rows

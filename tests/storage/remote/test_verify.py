@@ -23,7 +23,7 @@ from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.files.file_systems import file_system
 from sframe_spark.storage.files.objects import listed
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests.text import unsealed
 from sframe_spark.storage.parquet.checksums import checksum_of
 from sframe_spark.storage.remote.verify import run_verify

@@ -1,0 +1,94 @@
+"""What tells a directory of a saved frame: whoever reads its files as those of others gets none of the names and types of its columns."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.files.objects import listed
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.regular import read_regular
+from sframe_spark.visible import visible
+
+FORMAT_NAME = "sframe_spark"
+# What has the names, types and files of a frame: here, elsewhere (a directory of versions), and in a directory of Turi Create.
+MANIFEST_FILE, MANIFESTS, ARCHIVE_FILE = "_manifest.json", "_manifests", "dir_archive.ini"
+# As they are written: another number of digits would be another file of the same version.
+VERSION_FILE = re.compile(r"([0-9]{8}|[1-9][0-9]{8,17})\.json")
+_START = f'{{"format": "{FORMAT_NAME}"'.encode()
+
+
+def refuse_saved(directory: str) -> None:
+    """Refuse to read the files in a directory of this machine as those of others, where it is a saved frame.
+
+    Raises
+    ------
+    StorageError
+        If it is, with what reads it.
+    """
+    if _is_frame(directory):
+        raise _read_as_others(directory, "save()")
+    if os.path.isfile(join(directory, ARCHIVE_FILE)):
+        raise _read_as_others(directory, "Turi Create")
+
+
+def refuse_saved_elsewhere(shown: str, inside: Iterable[str]) -> None:
+    """Refuse to read the files in a directory elsewhere as those of others, where it is a saved frame.
+
+    Parameters
+    ----------
+    shown
+        The directory, for the message.
+    inside
+        Paths of files below it.
+
+    Raises
+    ------
+    StorageError
+        If it is, with what reads it.
+    """
+    for name in inside:
+        if _is_version(name):
+            raise _read_as_others(shown, "save()")
+        if name == ARCHIVE_FILE:
+            raise _read_as_others(shown, "Turi Create")
+
+
+def refuse_files_of_saved(files: Iterable[str]) -> None:
+    """Refuse to read files as those of others that look like ours, where one is in a saved frame; those whose manifest is lost may be read.
+
+    Raises
+    ------
+    StorageError
+        If one is, with what reads the frame.
+    """
+    for directory in dict.fromkeys(map(os.path.dirname, files)):
+        if not is_elsewhere(directory):
+            if _is_frame(directory):
+                raise _read_as_others(directory, "save()")
+            continue
+        # Files are two directories below their frame there.
+        root = os.path.dirname(os.path.dirname(directory))
+        if "://" in root and any(_is_version(f"{MANIFESTS}/{file.uri.rpartition('/')[2]}") for file in listed(join(root, MANIFESTS))):
+            raise _read_as_others(root, "save()")
+
+
+def _is_frame(directory: str) -> bool:
+    try:
+        start, _ = read_regular(join(directory, MANIFEST_FILE), len(_START))
+    except (OSError, StorageError):
+        return False
+    return start.startswith(_START)
+
+
+def _is_version(name: str) -> bool:
+    directory, _, file = name.rpartition("/")
+    return directory == MANIFESTS and VERSION_FILE.fullmatch(file) is not None
+
+
+def _read_as_others(shown: str, writer: str) -> StorageError:
+    read = "read it with load_sframe(), or load_sarray() where it is one column"
+    return StorageError(f"{visible(shown)} is a frame that {writer} has written, whose files do not say what its columns are called: {read}")
