@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
-from sframe_spark.errors import StorageError
 from sframe_spark.session.class_archives.archive import ClassArchive, find_archive
 from sframe_spark.session.class_archives.fingerprints import JVM_OPTIONS, JvmStart
 from sframe_spark.session.java import find_java
+from sframe_spark.session.owner import require_directory
 from sframe_spark.session.sockets import socket_settings
 
 if TYPE_CHECKING:
@@ -183,22 +183,6 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     if directory is not None and "," not in directory:
         settings["spark.local.dir"] = directory
     return settings
-
-
-def require_directory(directory: str) -> None:
-    """Make sure that a directory is there and can be written to.
-
-    Raises
-    ------
-    StorageError
-        If it is not, and cannot be made.
-    """
-    try:
-        os.makedirs(directory, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"temporary_directory = {directory!r} cannot be used: {error.strerror}; choose another directory") from None
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise StorageError(f"temporary_directory = {directory!r} cannot be written to: choose another directory")
 
 
 def available_cores() -> int:

@@ -16,6 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import SFrameError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
+from sframe_spark.session.owner import directory_of_system
 from sframe_spark.session.session import get_session
 
 MINIMUM_PYTHON = (3, 11)
@@ -115,7 +116,7 @@ def check_temporary_directory() -> Diagnosis:
     """Look at where materialised frames go, and how much room there is."""
     fix = "set SFRAME_SPARK_TMP to a directory that can be written, with a few GB of room"
     try:
-        directory = config.temporary_directory or tempfile.gettempdir()
+        directory = config.temporary_directory or directory_of_system()
     except SFrameError as error:
         return Diagnosis("temporary directory", str(error), fix)
     if is_elsewhere(directory):

@@ -17,7 +17,7 @@ import attrs
 
 from sframe_spark.errors import JavaNotFoundError
 from sframe_spark.session.own_cache import is_own_file, own_cache, require_own
-from sframe_spark.session.owner import own_directory
+from sframe_spark.session.owner import directory_of_system, own_directory
 
 MINIMUM_VERSION = 17
 INSTALL_COMMAND = 'python -m pip install "sframe_spark[java]"'
@@ -191,7 +191,7 @@ def _shimmed_home(home: Path) -> Path:
         return _write_shim(shim, content)
     except OSError:
         # A home directory that is read-only or others' to write to: a directory of this process alone does as well.
-        return _write_shim(Path(own_directory(tempfile.gettempdir())), content)
+        return _write_shim(Path(own_directory(directory_of_system())), content)
 
 
 def _write_shim(home: Path, content: str) -> Path:

@@ -11,15 +11,18 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Callable
 
+from sframe_spark.errors import StorageError
 from sframe_spark.session.forks import do_in_child
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.processes import ProcessMark, mark_of_this_process
 from sframe_spark.session.trees import remove_tree
+from sframe_spark.visible import visible
 
 PREFIX = "sframe_spark-"
 HIDDEN = "."
@@ -29,6 +32,7 @@ SECONDS_BETWEEN_HEARTBEATS = 600
 
 _NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-([0-9a-f]{{1,16}})-[0-9a-f]{{4}}")
 _ATTEMPTS = 1000
+_ANOTHER_DIRECTORY = "set config.temporary_directory (SFRAME_SPARK_TMP) to a directory that you may write to"
 # So many claims are looked at whenever one is made.
 _LOOKED_AT = 64
 
@@ -55,6 +59,45 @@ def owner_in(name: str) -> ProcessMark | None:
     """
     found = _NAME.fullmatch(name)
     return None if found is None else ProcessMark(found[1], int(found[2]), int(found[3], 16))
+
+
+def directory_of_system() -> str:
+    """Return the directory that the system has for temporary files.
+
+    Raises
+    ------
+    StorageError
+        If none can be written to.
+    """
+    try:
+        return tempfile.gettempdir()
+    except OSError as error:
+        raise StorageError(f"temporary data cannot be kept: {error.strerror}; {_ANOTHER_DIRECTORY}, or TMPDIR") from None
+
+
+def require_directory(directory: str) -> None:
+    """Make sure that a directory for temporary data is there and can be written to.
+
+    Raises
+    ------
+    StorageError
+        If it is not, and cannot be made.
+    """
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except FileExistsError:
+        reason = "a file has that name"
+    except NotADirectoryError:
+        reason = "a file stands where a directory above it should be"
+    except FileNotFoundError:
+        reason = "the system makes no directory there"
+    except OSError as error:
+        reason = f"it cannot be made ({error.strerror})"
+    else:
+        if os.access(directory, os.W_OK | os.X_OK):
+            return
+        reason = "it cannot be written to"
+    raise StorageError(f"temporary data cannot be kept in {visible(directory)}: {reason}; {_ANOTHER_DIRECTORY}") from None
 
 
 def own_directory(parent: str) -> str:

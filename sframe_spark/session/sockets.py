@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import own_directory
+from sframe_spark.session.owner import directory_of_system, own_directory
 
 # A path of a Unix socket has at most 103 bytes on any system; Spark's own names and ours take the rest.
 LONGEST_PARENT = 14
@@ -26,7 +25,7 @@ def socket_settings() -> dict[str, str]:
     """
     if not hasattr(socket, "AF_UNIX"):
         return {}
-    for parent in (tempfile.gettempdir(), "/tmp"):
+    for parent in (directory_of_system(), "/tmp"):
         if len(os.fsencode(parent)) <= LONGEST_PARENT and os.access(parent, os.W_OK | os.X_OK):
             return {
                 "spark.python.unix.domain.socket.enabled": "true",

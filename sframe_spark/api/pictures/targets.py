@@ -12,6 +12,7 @@ from typing import Any
 from sframe_spark.api.pictures.pages import leading_to
 from sframe_spark.config import config
 from sframe_spark.session.notebooks import notebook_shell
+from sframe_spark.session.owner import directory_of_system
 from sframe_spark.visible import visible
 
 
@@ -47,7 +48,7 @@ def open_address(address: str, title: str, is_secret: bool = False) -> None:
 
 def write_page(page: str) -> Path:
     """Write a page to a file that nobody else can read; it stays, as a browser may read it when the process has ended."""
-    handle, path = tempfile.mkstemp(prefix="sframe_spark-", suffix=".html")
+    handle, path = tempfile.mkstemp(prefix="sframe_spark-", suffix=".html", dir=directory_of_system())
     with os.fdopen(handle, "wb") as file:
         file.write(page.encode("utf-8", "replace"))
     return Path(path)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.session.owner import require_directory
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.temporary import scratch_root
 from sframe_spark.storage.manifests.manifest import Manifest
@@ -75,6 +76,7 @@ def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
     if number <= 1:
         return _repeated_of(np.concatenate([*batches, np.empty(0, np.uint64)]))
     root = scratch_root()
+    require_directory(root)
     with contextlib.ExitStack() as stack, telling("write temporary data in", root):
         files = [stack.enter_context(tempfile.TemporaryFile(dir=root)) for _ in range(number)]
         for hashes in batches:

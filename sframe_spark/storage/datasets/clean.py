@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere, normalised, place_of
 from sframe_spark.session.leftovers import leftovers_in, may_be_renamed_by_anyone
-from sframe_spark.session.owner import delete
+from sframe_spark.session.owner import delete, directory_of_system
 from sframe_spark.session.trees import size_on_disk
 from sframe_spark.storage.files.objects import listed, require_bucket
 from sframe_spark.storage.files.temporary import scratch_root, temporary_root
@@ -21,7 +20,7 @@ from sframe_spark.values.byte_text import in_words
 
 def places(paths: Sequence[str]) -> list[str]:
     """Directories in which processes leave something: those of temporary data and sockets, and those in and beside the given absolute paths."""
-    always = [scratch_root(), tempfile.gettempdir(), "/tmp"]
+    always = [scratch_root(), directory_of_system(), "/tmp"]
     found = [*always, *(place for path in paths for place in (path, os.path.dirname(path)))]
     return list(dict.fromkeys(os.path.realpath(place) for place in found if os.path.isdir(place)))
 

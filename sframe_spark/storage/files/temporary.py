@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 
@@ -13,7 +12,7 @@ from sframe_spark.config import config
 from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import CLAIMS, delete, own_directory
+from sframe_spark.session.owner import CLAIMS, delete, directory_of_system, own_directory, require_directory
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.handles import TemporaryHandle
 from sframe_spark.storage.files.objects import download, upload
@@ -55,8 +54,8 @@ class TemporaryStore:
         self._kept: list[object] = []
         self.taken = TakenBytes()
         location = normalised(root)
+        require_directory(location)
         with telling("create a temporary directory in", location):
-            os.makedirs(location, exist_ok=True)
             remove_leftovers(location)
             self.directory = own_directory(location)
 
@@ -90,13 +89,13 @@ keep_whole_at_fork(_STORES_LOCK)
 
 def temporary_root() -> str:
     """Return the place of temporary data: the configured one, here or elsewhere, or the directory of the system."""
-    return config.temporary_directory or tempfile.gettempdir()
+    return config.temporary_directory or directory_of_system()
 
 
 def scratch_root() -> str:
     """Return the directory of this machine for files that nobody else reads."""
     root = temporary_root()
-    return tempfile.gettempdir() if is_elsewhere(root) else root
+    return directory_of_system() if is_elsewhere(root) else root
 
 
 def temporary_store() -> TemporaryStore | StoreElsewhere:

@@ -242,7 +242,10 @@ def test_verify_tells_where_there_is_no_room_for_hashes(tmp_path: Path, monkeypa
     SFrame({"a": [3, 1, 2, 3, 1] * 10, "b": range(50)}).groupby("a", {"n": aggregate.SUM("b")}).sort("n").save(target)
     monkeypatch.setattr(distinct, "ROWS_IN_MEMORY", 1)
     lines: list[str] = []
+    # It is made, as for all other temporary data.
+    monkeypatch.setattr(config, "temporary_directory", str(tmp_path / "new"))
     assert run_verify([target], lines.append) == 0
+    (tmp_path / "none").write_text("a file")
     monkeypatch.setattr(config, "temporary_directory", str(tmp_path / "none"))
     assert run_verify([target], lines.append) == 1
     assert str(tmp_path / "none") in lines[-1]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sframe_spark.api.pictures.targets import write_page
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
+from sframe_spark.session.build import local_settings
+from sframe_spark.session.doctor import check_temporary_directory
 from sframe_spark.session.owner import owner_in
 from sframe_spark.session.processes import mark_of_this_process
-from sframe_spark.storage.files.temporary import TemporaryStore, temporary_store
+from sframe_spark.storage.files.temporary import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
@@ -111,7 +118,39 @@ def test_the_configured_directory_is_used(tmp_path: Any) -> None:
         assert os.path.isdir(handle.directory)
 
 
-def test_a_place_that_cannot_be_used_is_named(tmp_path: Any) -> None:
+PLACES = {
+    "file": "a file has that name",
+    "file/below": "a file stands where",
+    "/proc/none": "makes no directory",
+    "locked": "cannot be written",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_that_cannot_be_used_is_told_with_what_to_set(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StorageError, match=str(tmp_path / "file")):
-        TemporaryStore(str(tmp_path / "file"))
+    if place == "locked":
+        # The administrator, who may run this, writes anywhere.
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    if place.startswith("/proc") and not os.path.isdir("/proc/self"):
+        pytest.skip("needs a file system that makes no directories")
+    told = []
+    with config.using(temporary_directory=str(tmp_path / place)):
+        for use in (temporary_store, scratch_store, lambda: TemporaryStore(str(tmp_path / place)), local_settings):
+            with pytest.raises(StorageError) as error:
+                use()
+            told.append(str(error.value))
+    advice = r"set config\.temporary_directory \(SFRAME_SPARK_TMP\) to a directory that you may write to"
+    assert len(set(told)) == 1 and re.fullmatch(rf"temporary data cannot be kept in {tmp_path / place}: .*{PLACES[place]}.*; {advice}", told[0])
+
+
+def test_a_system_without_a_temporary_directory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    with config.using(temporary_directory=None):
+        for use in (temporary_root, scratch_root, lambda: write_page("")):
+            with pytest.raises(StorageError, match=r"No usable .*; set config\.temporary_directory \(SFRAME_SPARK_TMP\).* or TMPDIR$"):
+                use()
+    assert check_temporary_directory().fix is not None
