@@ -31,6 +31,7 @@ _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] 
 # Where Spark says that a task of a job has failed for the last time.
 _TASK = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<host>\S+) executor (?P<executor>\w+)\)")
 READING = ("read", "open", "list")
+_CLEARED = "it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source"
 
 
 def telling(action: str, location: str) -> contextlib.AbstractContextManager[None]:
@@ -189,10 +190,26 @@ def missing(file: str) -> str:
     >>> missing("/tmp/sframe_spark-abcdefgh-17-1f-00ff/dataset-000001/segment-1.parquet").partition(": ")[2]
     'it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source'
     """
-    if any(map(owner_in, file.split(os.sep))):
-        reason = "it held rows of a frame that is not saved, and the temporary directory was cleared"
-        return f"{file} is missing: {reason}; make the frame again from its source"
+    if _is_temporary(file):
+        return f"{file} is missing: {_CLEARED}"
     return f"{file} is missing: the dataset was overwritten, moved or deleted since it was opened; load it again"
+
+
+def why_gone(uri: str) -> str:
+    """Say why a file elsewhere may be gone of which an open dataset has rows, and what helps.
+
+    Examples
+    --------
+    >>> why_gone("s3://bucket/frame/data/0a/segment-1.parquet").partition(": ")[0]
+    'somebody has deleted it'
+    """
+    if _is_temporary(uri):
+        return _CLEARED
+    return "somebody has deleted it: load the frame again, restore the file from a copy, or make the frame anew from its source and save it"
+
+
+def _is_temporary(file: str) -> bool:
+    return any(map(owner_in, file.split("/" if is_elsewhere(file) else os.sep)))
 
 
 def lost(file: str, reason: str) -> str:

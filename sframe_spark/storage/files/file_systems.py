@@ -12,6 +12,7 @@ from typing import Any
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import StorageOptions, is_private, without_secrets
+from sframe_spark.storage.files.failures import why_gone
 from sframe_spark.visible import visible
 
 INSTALL = "pip install 'sframe_spark[remote]'"
@@ -22,6 +23,7 @@ REMEMBERED = 64
 LEAST_SECRET = 4
 LONGEST_SHOWN = 300
 OPTIONS = "config.storage_options"
+NOT_THERE = "it does not exist"
 # Modules of file systems that are made of others.
 ARROW, DIRECTORY, MEMORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs", "fsspec.implementations.memory"
 
@@ -150,17 +152,20 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
     Examples
     --------
     >>> with telling("read", "memory://frame/a"):
-    ...     _ = open("/no/such/file")
+    ...     raise RuntimeError("no answer")
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.StorageError: cannot read memory://frame/a: it does not exist
+    sframe_spark.errors.StorageError: cannot read memory://frame/a: RuntimeError: no answer
     """
     try:
         yield
     except (SFrameError, FileExistsError):
         raise
     except Exception as error:
-        raise StorageError(f"cannot {action} {without_secrets(uri)}: {explanation(error, uri, options)}") from None
+        reason = explanation(error, uri, options)
+        if reason == NOT_THERE and action in ("read", "copy"):
+            reason = f"{reason}; {why_gone(uri)}"
+        raise StorageError(f"cannot {action} {without_secrets(uri)}: {reason}") from None
 
 
 def explanation(error: Exception, uri: str, options: str | None = None) -> str:
@@ -182,7 +187,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
     text = visible(_without_secrets(error, options)).replace(named.partition("://")[2] or named, bucket.partition("://")[2] or bucket)
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
     if isinstance(error, FileNotFoundError) or "ResourceNotFoundError" in kinds:
-        return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else "it does not exist"
+        return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else NOT_THERE
     if "Must provide either a connection_string or account_name" in text or kinds & {
         "NoCredentialsError",
         "PartialCredentialsError",

@@ -70,8 +70,31 @@ def test_files_that_are_gone(place: str) -> None:
     fsspec.filesystem("memory").rm_file(name)
     frame = load_sframe(place)
     assert frame[5]["number"] == 5
-    with pytest.raises(StorageError, match=r"segment-.*does not exist"):
+    with pytest.raises(StorageError, match=r"segment-.*does not exist; somebody has deleted it: load the frame again"):
         frame[300]
+
+
+LOOKS: dict[str, Callable[[SFrame, str], object]] = {
+    "rows": lambda frame, place: list(frame),
+    "sum": lambda frame, place: frame["n"].apply(lambda n: n + 1).sum(),
+    "sort": lambda frame, place: frame.sort("n", ascending=False)[0],
+    "group by": lambda frame, place: list(frame.groupby("n", {})),
+    "save": lambda frame, place: frame.save(place),
+    "save elsewhere": lambda frame, place: frame.save("memory://another/frame"),
+    "export": lambda frame, place: frame.export_csv(place),
+    "Arrow": lambda frame, place: frame.to_arrow(),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_checkpoint_that_somebody_has_deleted_is_told_with_what_to_do(tmp_path: Path, look: str) -> None:
+    frame = SFrame({"n": range(1000)})
+    frame["m"] = frame["n"] * 2
+    frame.checkpoint("memory://deleted/checkpoint")
+    fsspec.filesystem("memory").rm("/deleted/checkpoint", recursive=True)
+    with pytest.raises(StorageError, match=r"does not exist; somebody has deleted it: load the frame again.*, or make the frame anew") as told:
+        LOOKS[look](frame, str(tmp_path / "out"))
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize("number", range(examples(40)))
