@@ -17,7 +17,10 @@ def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[
     """Write the archive, or delete all, and show what was done; return 1 where it could not be done, otherwise 0."""
     try:
         if delete:
-            show(f"deleted {remove_archives()} archives of Spark's classes")
+            deleted, busy = remove_archives()
+            show(f"deleted {deleted} archives of Spark's classes")
+            if busy:
+                show(f"{busy} more stay, as other processes write them just now: delete them when these have ended")
             return 0
         start = JvmStart.here(find_java())
         reason = start.hindrance()

@@ -20,7 +20,8 @@ from sframe_spark.session.class_archives.archive import BASE, CLASSES, PLACE, is
 from sframe_spark.session.class_archives.fingerprints import BASE_OF_JAVA, JVM_OPTIONS, JvmStart, size_and_time
 from sframe_spark.session.leftovers import leftovers_in
 from sframe_spark.session.own_cache import own_cache, require_own
-from sframe_spark.session.owner import CLAIMS, delete, own_directory
+from sframe_spark.session.owner import CLAIMS, delete, own_directory, owner_in
+from sframe_spark.session.processes import mark_of_this_process
 from sframe_spark.session.session import get_session, is_started, stop
 
 # A busy machine takes minutes.
@@ -121,8 +122,8 @@ def _has_ended_well(gateway: Any) -> bool:
         return False
 
 
-def remove_archives() -> int:
-    """Delete all archives of this user and return how many there were.
+def remove_archives() -> tuple[int, int]:
+    """Delete all archives of this user; return how many there were, and how many stay, as another process writes them just now.
 
     Raises
     ------
@@ -131,14 +132,34 @@ def remove_archives() -> int:
     """
     place = archives_place()
     records = list(place.glob("*.json"))
+    recorded = {name for record in records if (name := _directory_named_by(record)) is not None}
     for record in records:
         if record.is_dir():
             delete(str(record))
         else:
             record.unlink(missing_ok=True)
-    for path in place.iterdir():
-        delete(str(path))
-    return len(records)
+    ended = set(leftovers_in(str(place)))
+    found = list(place.iterdir())
+    busy = [path for path in found if path.name not in recorded and str(path) not in ended and _is_of_another(path.name)]
+    for path in found:
+        # A writer that has come to its end meanwhile has a new record.
+        if path not in busy and (path.suffix != ".json" or path in records):
+            delete(str(path))
+    return len(records), len(busy)
+
+
+def _directory_named_by(record: Path) -> str | None:
+    """The name of the directory of an archive, or None where its record does not tell."""
+    try:
+        found = (read_record(record) or {}).get("directory")
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _is_of_another(name: str) -> bool:
+    owner = owner_in(name)
+    return owner is not None and owner != mark_of_this_process()
 
 
 @contextmanager

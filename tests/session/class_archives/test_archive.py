@@ -279,10 +279,41 @@ def test_a_writer_that_is_killed_leaves_nothing_for_good(start: JvmStart, tmp_pa
     assert sorted(path.name for path in archives_place().iterdir()) == sorted([file.parent.name, record_of(start).name])
 
 
+SLOW_WRITER = """
+import sys
+from pathlib import Path
+from sframe_spark.session.class_archives import writing
+from tests.session.class_archives.made_up import made_up_start
+def write(file, use_spark, lower):
+    file.write_text("half")
+    print("begun", flush=True)
+    sys.stdin.read()
+    file.write_text("classes")
+writing.write_classes = write
+writing.keep_archive(made_up_start(Path(sys.argv[1])), None)
+"""
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_another_process_writes_just_now_is_not_taken_from_it(start: JvmStart, tmp_path: Path, ends: bool) -> None:
+    keep(made_up_start(tmp_path, options="-Dmine=1"))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command_line = [sys.executable, "-c", SLOW_WRITER, str(tmp_path)]
+    told: list[str] = []
+    with subprocess.Popen(command_line, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin is not None and writer.stdout is not None and writer.stdout.readline() == "begun\n"
+        assert command.run_prepare(lambda place: None, True, told.append) == 0
+        assert told[0] == "deleted 1 archives of Spark's classes" and told[1].startswith("1 more stay") and len(told) == 2
+        if not ends:
+            writer.kill()
+    assert (find_archive(start) is not None) is ends
+    assert remove_archives() == (int(ends), 0) and list(archives_place().iterdir()) == []
+
+
 def test_all_are_deleted(start: JvmStart, tmp_path: Path) -> None:
     keep(start)
     keep(made_up_start(tmp_path, options="-Dmine=1"))
-    assert remove_archives() == 2
+    assert remove_archives() == (2, 0)
     assert list(archives_place().iterdir()) == []
 
 
