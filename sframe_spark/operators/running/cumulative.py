@@ -111,9 +111,11 @@ class Cumulative(SequentialOperator):
         running = new_array(len(values), values.dtype)
         if self.kind == "sum":
             with np.errstate(over="ignore", invalid="ignore"):
-                np.cumsum(values, out=running)
+                running[:] = values
                 if state is not None:
-                    running += state
+                    # One addition after the other, as if there were no batches: where sums overflow, that of later rows may be another infinity.
+                    running[:1] += state
+                np.cumsum(running, out=running)
         else:
             combine = np.fmin if self.kind == "min" else np.fmax
             combine.accumulate(values if valid is None else np.where(valid, values, neutral(values.dtype, self.kind)), out=running)
