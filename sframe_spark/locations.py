@@ -148,9 +148,22 @@ def _canonical(scheme: str, rest: str, shown: str) -> str:
     if scheme == "memory":
         authority, parts = "", [*([authority] if authority else []), *parts]
         return f"memory://{'/'.join(parts)}"
-    if not authority and scheme in BUCKETS:
-        raise StorageError(f"{shown} names no bucket: write {scheme}://bucket/name")
+    if not authority:
+        require_named_bucket(f"{scheme}://")
     return posixpath.join(f"{scheme}://{authority}", *parts) if authority else f"{scheme}:///{'/'.join(parts)}"
+
+
+def require_named_bucket(uri: str) -> None:
+    """Make sure that a URI names a bucket, where those of its scheme have to.
+
+    Raises
+    ------
+    StorageError
+        If it does not.
+    """
+    scheme, _, rest = uri.partition("://")
+    if scheme in BUCKETS and not rest.partition("/")[0]:
+        raise StorageError(f"{visible(without_secrets(uri))} names no bucket: write {scheme}://bucket/name")
 
 
 class GivenFileSystem:

@@ -15,6 +15,7 @@ from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState, Seen
 from sframe_spark.storage.files.listing import sizes_below, some_below, states_below
+from sframe_spark.storage.files.magic import kind_of_file
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.regular import open_regular
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
@@ -111,7 +112,8 @@ def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
 def _manifest_text(location: str) -> str:
     with telling("open", location):
         if os.path.isfile(location):
-            raise NotSavedError(f"{location} is a file; a saved frame is a directory")
+            found = kind_of_file(location)
+            raise NotSavedError(f"{location} is a file{'' if found is None else f', {found.name}: {found.advice}'}; a saved frame is a directory")
         if os.path.islink(location) and not os.path.exists(location):
             raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
         if os.path.exists(location) and not os.path.isdir(location):

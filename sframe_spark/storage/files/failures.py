@@ -80,7 +80,9 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return full_disk(location)
     if isinstance(error, FileNotFoundError):
         parent = os.path.dirname(location)
-        return f"there is no directory {parent}" if parent and not os.path.isdir(parent) else "it does not exist"
+        if parent and not os.path.isdir(parent):
+            return f"there is no directory {parent}"
+        return "it does not exist" if reading else "the system makes nothing there; choose another path"
     if isinstance(error, NotADirectoryError):
         return "a file stands where a directory should be; choose another path"
     if isinstance(error, FileExistsError) and _leads_nowhere(error.filename):
@@ -89,6 +91,8 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
+    if number == errno.ENAMETOOLONG:
+        return "the name is longer than the file system takes; choose a shorter one"
     said = (str(error).strip().splitlines() or [""])[0]
     if number is None and reading and (is_elsewhere(location) or os.path.isfile(location)) and not isinstance(error, MemoryError):
         # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.

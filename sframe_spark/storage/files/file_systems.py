@@ -198,6 +198,8 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
         return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
     if is_refusal(error):
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
+    if text.startswith("Invalid endpoint"):
+        return f"it has no such address ({text}): check endpoint_url in {OPTIONS}, which begins with https:// or http://"
     if "ParamValidationError" in kinds:
         return f"it is refused ({text}): check the name {bucket}, and {OPTIONS}"
     if isinstance(error, TypeError) or kinds & {"UnknownServiceError", "InvalidRegionError"}:

@@ -104,6 +104,11 @@ def refuse_other_kind(path: str, wanted: Kind, formats: str) -> None:
         raise StorageError(f"{visible(path)} is not {formats}: it is {found.name}; {found.advice}")
 
 
+def kind_of_file(path: str) -> Kind | None:
+    """Tell what a file is by its first bytes; None where these do not tell."""
+    return kind_of(_start_of(path))
+
+
 def _start_of(path: str) -> bytes:
     if is_elsewhere(path):
         # Of an empty object no range can be had.

@@ -79,9 +79,10 @@ class StoreElsewhere:
         try:
             self._show_in_use()
             remove_leftovers_elsewhere(root, self._now())
-        except StorageError:
+        except StorageError as error:
             self._show_no_use()
-            raise
+            other = "config.temporary_directory (SFRAME_SPARK_TMP) names another place"
+            raise StorageError(f"temporary data cannot be kept in {root}: {error}; {other}") from error
         # What is set for a while here, such as options of the file system, is so there.
         context = copy_context()
         threading.Thread(target=context.run, args=(self._work,), name="sframe_spark removals", daemon=True).start()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import scheme_of, with_usual_scheme, without_secrets
+from sframe_spark.locations import require_named_bucket, scheme_of, with_usual_scheme, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
 from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
 from sframe_spark.storage.files.listing import is_hidden
@@ -28,13 +28,20 @@ METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz")
 def whole(url: str) -> str:
     """Write a URL with its scheme in small letters and the two slashes of which ``pathlib`` leaves one.
 
+    Raises
+    ------
+    StorageError
+        If it has to name a bucket, and names none.
+
     Examples
     --------
     >>> whole(" HTTPS:/host/a.csv"), whole("memory:///a")
     ('https://host/a.csv', 'memory:///a')
     """
     scheme, _, rest = url.strip().removeprefix("\ufeff").strip().partition(":")
-    return f"{scheme.lower()}:{rest if rest.startswith('//') else '/' + rest}"
+    found = f"{scheme.lower()}:{rest if rest.startswith('//') else '/' + rest}"
+    require_named_bucket(with_usual_scheme(found))
+    return found
 
 
 def file_system_of(url: str) -> tuple[Any, str]:
@@ -129,7 +136,9 @@ def listed_at(url: str, files: Any, path: str, sort_key: Callable[[str], Any], i
     if not found:
         if not is_given(with_usual_scheme(url)):
             require_bucket(with_usual_scheme(url))
-        raise StorageError(f"there is no file {visible(without_secrets(url))}: check the address")
+        shown = visible(without_secrets(url))
+        twice = "two slashes name another file than one does; " if "//" in shown.partition("://")[2] else ""
+        raise StorageError(f"there is no file {shown}: {twice}check the address")
     return found
 
 
@@ -212,7 +221,7 @@ def telling_of(url: str) -> Iterator[None]:
         error.close()
         raise StorageError(f"cannot read {shown}: the server answers {error.code} {visible(str(error.reason))}") from None
     except urllib.error.URLError as error:
-        raise StorageError(f"cannot read {shown}: {visible(str(error.reason))}") from None
+        raise StorageError(f"cannot read {shown}: {visible(str(error.reason))}; check the address and the network") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             raise StorageError(f"cannot fetch {shown}: {full_disk(scratch_store().directory)}") from None

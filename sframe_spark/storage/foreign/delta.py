@@ -78,6 +78,8 @@ def _directory_of(path: Any) -> str:
         raise UnsupportedOperationError(f"{visible(text)} is not on this machine, where Delta tables are read without Spark: {WITH_SPARK}")
     root = normalised(text)
     real = os.path.realpath(root)
+    if os.path.isfile(real):
+        raise StorageError(f"{visible(root)} is a file; a Delta table is a directory")
     if urllib.parse.unquote(real) != real or "\\" in real:
         # The library reads the log of another directory then.
         raise UnsupportedOperationError(f"{visible(real)} has per cent signs or backslashes, which the library deltalake takes for others: rename it")

@@ -90,7 +90,15 @@ def _static_table(location: str) -> Any:
     from pyiceberg.table import StaticTable
     from pyiceberg.table.metadata import TableMetadataUtil
 
-    metadata = TableMetadataUtil.parse_raw(_text_of_metadata(location))
+    text = _text_of_metadata(location)
+    try:
+        metadata = TableMetadataUtil.parse_raw(text)
+    except MemoryError:
+        raise
+    except Exception:
+        # What is said of it quotes what is in the file.
+        reason = "holds no metadata of an Iceberg table, or of a version that pyiceberg does not know: give the newest such file"
+        raise StorageError(f"{visible(location)} {reason}") from None
     return StaticTable(("static-table", location), metadata, location, PyArrowFileIO(), NoopCatalog("static-table"))
 
 
