@@ -17,6 +17,11 @@ _AROUND = re.compile(
     r"|\[[A-Z][A-Z0-9_.]*\] "
     r"|,? ?SQLSTATE: \w+"
 )
+_WORKER_ENDED = "Python worker exited unexpectedly"
+_WHY_WORKERS_END = (
+    "a function of yours or a library ended it, which functions must not do, or the system killed it for lack of memory, "
+    "of which spark.executor.memoryOverhead gives executors more"
+)
 _FRAME = re.compile(r"\s*(?:at |\.\.\. \d+ more)")
 
 
@@ -46,7 +51,9 @@ def in_one_line(text: str) -> str:
         return raised_in_python(text)
     told = text.partition("Driver stacktrace:")[0]
     lines = (_AROUND.sub("", line).strip(" :") for line in told.splitlines() if not _FRAME.match(line))
-    return " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
+    found = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
+    # Spark advises settings that show where in Python it was, which tells nothing of a process that was killed.
+    return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if found.startswith(_WORKER_ENDED) else found
 
 
 def raised_in_python(text: str) -> str:
