@@ -181,10 +181,21 @@ def _files_of(text: str, sort_key: SortKey, download: Download) -> list[DataFile
     with telling("read", location):
         if os.path.isdir(location):
             return _in_directory(location, sort_key)
-        if os.path.lexists(location):
+        if _is_there(location):
             require_file(location)
             return [DataFile(location, location)]
     return _matching(location, sort_key)
+
+
+def _is_there(location: str) -> bool:
+    """Say whether something has a name; a directory that may not be entered is an error, as nobody can tell what is in it."""
+    try:
+        os.lstat(location)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def is_pattern(text: str) -> bool:

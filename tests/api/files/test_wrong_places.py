@@ -88,6 +88,28 @@ def test_addresses_that_are_none() -> None:
     assert "check the address and the network" in told(lambda: SFrame.read_csv("http://127.0.0.1:9/a.csv"))
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+@pytest.mark.parametrize("name", ["a.csv", "*.csv"])
+def test_directories_that_may_not_be_entered(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "closed"
+    place.mkdir()
+    (place / "a.csv").write_text("a\n1\n")
+    place.chmod(0)
+    if os.geteuid() == 0:
+        # The administrator enters all of them.
+        status = os.lstat
+
+        def refused(path: Any, **options: Any) -> os.stat_result:
+            if str(path).startswith(f"{place}/"):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return status(path, **options)
+
+        monkeypatch.setattr(os, "lstat", refused)
+    for read in READ.values():
+        assert "permission denied; ask its owner" in told(partial(read, place / name))
+    place.chmod(0o700)
+
+
 def test_two_slashes_are_another_name() -> None:
     SFrame({"a": [1]}).export_csv("memory://slashes//a.csv")
     assert len(SFrame.read_csv("memory://slashes/a.csv")) == 1
