@@ -154,6 +154,8 @@ def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
     if is_archive(old):
         return [(old, new)]
     if not os.path.isdir(old):
+        if os.path.lexists(old):
+            raise StorageError(f"{old} is a file; an archive of Turi Create is a directory")
         raise StorageError(f"there is no directory {old}: check the path")
     pairs = [(archive, join(new, os.path.relpath(archive, old))) for archive in sorted(_archives_below(old))]
     if not pairs:

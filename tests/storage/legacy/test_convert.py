@@ -109,9 +109,11 @@ def test_options_for_references_and_texts(archives: Path, tmp_path: Path, capsys
 @pytest.mark.parametrize(("old", "new", "told"), [
     ("old", "old", "within each other"), ("old", "old/new", "within each other"), ("old/shops", "old", "within each other"),
     ("none", "new", "there is no directory"), ("old/shops/m_1", "new", "there is no directory"), ("empty", "new", "is no archive of Turi Create"),
+    ("file", "new", "is a file; an archive of Turi Create is a directory"),
 ])  # fmt: skip
 def test_what_cannot_be_converted_is_told(tree: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     (tree.parent / "empty").mkdir()
+    (tree.parent / "file").write_text("text")
     assert main(["convert", str(tree.parent / old), str(tree.parent / new)]) == 1
     assert told in capsys.readouterr().out
 
