@@ -17,8 +17,8 @@ from sframe_spark.values.byte_text import in_words
 # partition of many times a task's memory does not fit a small heap.
 PARTITION_BYTES = 128 << 20
 
-# No exchange has more. What a task writes for one partition takes 40 microseconds of a core to read (benchmarks/results/growth.md), the driver adds up its
-# bytes, and its index has eight of them, empty or not: of 8 TB, which 65,536 tasks write, that is a thousand million pieces of 8 kB.
+# No exchange has more. What a task writes for one partition takes 40 microseconds of a core to read (benchmarks/results/growth.md), the driver adds
+# up its bytes, and its index has eight of them, empty or not: of 8 TB, which 65,536 tasks write, that is a thousand million pieces of 8 kB.
 MOST_PARTITIONS = 1 << 14
 
 # How many times as many partitions as usual an exchange has of which nobody knows how much it is. Spark joins those that turn out small.
