@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.session.build import is_remote
@@ -19,6 +20,7 @@ SHARED_WAREHOUSE = (
     "whose LOCATION is one, or is on an object store"
 )
 _LOCATION, _TYPE = "Location", "Type"
+_OWN_CATALOG = "spark_catalog"
 
 
 def require_shared_place(user: SparkSession, table: str, database: str, is_there: bool) -> None:
@@ -61,4 +63,7 @@ def _place_of_table(user: SparkSession, table: str) -> str:
 
 
 def _place_of_database(user: SparkSession, database: str) -> str:
-    return user.catalog.getDatabase(database or user.catalog.currentDatabase()).locationUri or ""
+    """Its directory; Spark's own catalog tells a URI, in which a space is ``%20``, where of a table it tells a path."""
+    found = user.catalog.getDatabase(database or user.catalog.currentDatabase())
+    place = found.locationUri or ""
+    return unquote(place) if found.catalog == _OWN_CATALOG else place
