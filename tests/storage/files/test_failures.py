@@ -69,19 +69,24 @@ def test_full_disks_of_workers_are_told() -> None:
     assert tells_of_full_disk("Job aborted: [TASK_WRITE_FAILED] Task failed\nCaused by: java.io.IOException: No space left on device")
 
 
+def about(message: str, file: str) -> str:
+    """A message of Spark about a file, which names it as it is or by its URI."""
+    return message.replace("{}", file).replace("{uri}", "file://" + file.replace("%", "%25").replace(" ", "%20"))
+
+
 @pytest.mark.parametrize("place", ["/no/run 1", "/no/run 1. b", "/no/ends. in dots.", "/no/plain", "/no/run*1", "/no/{x} [50%]", "/no/größe 日本"])
 @pytest.mark.parametrize(
     "message",
     [
         "[PATH_NOT_FOUND] Path does not exist: file:{}. SQLSTATE: 42K03",
-        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{}.  SQLSTATE: KD001",
-        "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. File does not exist. It is possible that SQLSTATE: KD001",
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {uri}.  SQLSTATE: KD001",
+        "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file {uri}. File does not exist. It is possible that SQLSTATE: KD001",
         "java.io.FileNotFoundException: File file:{} does not exist\n\tat x",
     ],
 )
 def test_a_file_is_named_in_whole(message: str, place: str) -> None:
     file = f"{place}/segment-1.parquet"
-    assert (damage_told_by(message.replace("{}", file)) or "").startswith(f"{file} is missing: ")
+    assert (damage_told_by(about(message, file)) or "").startswith(f"{file} is missing: ")
 
 
 TASK = "Job aborted due to stage failure: Task 0 failed 4 times, most recent failure: Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.5 executor 2): "
@@ -91,17 +96,18 @@ TASK = "Job aborted due to stage failure: Task 0 failed 4 times, most recent fai
     ("message", "told"),
     [
         (
-            TASK + "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. File does not exist",
+            TASK + "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file {uri}. File does not exist",
             " on 10.0.0.5 does not find",
         ),
-        ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. File does not exist.", "Spark's does not find"),
+        ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file {uri}. File does not exist.", "Spark's does not find"),
         (TASK + "java.io.FileNotFoundException: File file:{} does not exist\n\tat x", " on 10.0.0.5 does not find"),
-        (TASK + "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{}.  SQLSTATE: KD001", "is damaged"),
+        (TASK + "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {uri}.  SQLSTATE: KD001", "is damaged"),
     ],
 )
 def test_a_file_that_only_this_machine_sees_is_not_called_damaged(tmp_path: Any, message: str, told: str) -> None:
-    file = tmp_path / "here.parquet"
+    file = tmp_path / "a b%41é" / "here.parquet"
+    file.parent.mkdir()
     file.touch()
-    said = damage_told_by(message.replace("{}", str(file))) or ""
+    said = damage_told_by(about(message, str(file))) or ""
     assert said.startswith(f"{file} is ") and told in said
     assert ("restore it from a copy" in said) == (told == "is damaged") and ("all machines" in said) == (told != "is damaged")
