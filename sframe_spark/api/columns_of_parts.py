@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.text import display_text
 
 
@@ -43,7 +44,7 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
     SchemaError
         If they are no list, or not all of one class (``wanted``).
     InvalidArgumentError
-        If one is named twice.
+        If one is named twice, or is a text that is no Unicode.
     """
     if isinstance(limit, (str, bytes, Mapping)) or not isinstance(limit, Iterable):
         raise SchemaError(f"limit is a list of the parts that become columns, not a {type(limit).__name__}")
@@ -55,6 +56,7 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
     if len(set(keys)) < len(keys):
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")
+    require_unicode_values(keys)
     return keys
 
 

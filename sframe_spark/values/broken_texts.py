@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -36,7 +37,7 @@ def broken_texts_told(values: Any) -> Iterator[None]:
 
 
 def require_unicode_values(values: Iterable[Any]) -> None:
-    """Refuse texts that no column holds, also within tuples.
+    """Refuse texts that no column holds, also within lists and dicts.
 
     Raises
     ------
@@ -45,11 +46,17 @@ def require_unicode_values(values: Iterable[Any]) -> None:
 
     Examples
     --------
-    >>> require_unicode_values([1, ("a", "b")])
+    >>> require_unicode_values([1, ("a", {"b": ["c"]})])
     """
-    for value in values:
-        if isinstance(value, tuple):
-            require_unicode_values(value)
+    # A list may hold itself.
+    waiting, seen = deque(values), set[int]()
+    while waiting:
+        value = waiting.popleft()
+        if isinstance(value, (tuple, list, set, frozenset, dict)):
+            if id(value) not in seen:
+                seen.add(id(value))
+                waiting.extend(value)
+                waiting.extend(value.values() if isinstance(value, dict) else ())
         elif is_broken(value):
             raise InvalidArgumentError(words_for(value))
 

@@ -26,6 +26,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "compared": (lambda: SArray(["x"]) == HALF, r"the text 'a\\ud800' is not Unicode"),
     "added": (lambda: SArray(["x"]) + HALF, r"the text 'a\\ud800' is not Unicode"),
     "looked for": (lambda: SFrame({"t": ["x"]}).filter_by([HALF], "t"), "half of a character"),
+    "looked for in lists": (lambda: SArray([["x"], None], list).is_in([[HALF]]), "half of a character"),
+    "looked for in dicts": (lambda: SArray([{"k": 1}], dict).is_in([{HALF: 1}]), "half of a character"),
+    "an item": (lambda: SArray([["x"]], list).contains(HALF), "half of a character"),
+    "a list compared": (lambda: SArray([["x"]], list) == [HALF], "half of a character"),
+    "a list that fills": (lambda: SArray([["x"], None], list).fillna([HALF]), "half of a character"),
+    "a dict that fills": (lambda: SArray([{"k": 1}, None], dict).fillna({"k": [HALF]}), "half of a character"),
+    "a key": (lambda: SArray([{"k": 1}], dict).dict_has_any_keys([HALF]), "half of a character"),
+    "an unpacked key": (lambda: SArray([{"k": 1}], dict).unpack(limit=[HALF], column_types=[str]), "half of a character"),
+    "a value that is missing": (lambda: SArray([{"k": 1}], dict).unpack(na_value=HALF), "half of a character"),
+    "a value that fills lists": (lambda: SFrame({"a": ["x", None], "b": [1, 2]}).pack_columns(["a", "b"], fill_na=[HALF]), "half of a character"),
+    "a value that fills dicts": (lambda: SFrame({"a": ["x"], "b": ["y"]}).pack_columns(["a", "b"], dtype=dict, fill_na=HALF), "half of a character"),
     "bytes": (lambda: SArray([b"x", b"\xff"]), r"row 1: b'\\xff' is not UTF-8: decode it first"),
 }
 
@@ -34,6 +45,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 def test_texts_that_are_none_are_refused(make: Callable[[], Any], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         make()
+
+
+def test_lists_that_hold_themselves_are_refused_as_such() -> None:
+    endless: list[Any] = ["x"]
+    endless.append(endless)
+    with pytest.raises(SchemaError, match="inside each other"):
+        SArray([["x"], None], list).fillna(endless)
 
 
 def test_bytes_that_are_text_are_taken() -> None:

@@ -14,6 +14,7 @@ from sframe_spark.errors import TooLargeError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import are_numbers, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.flat.stored import AFTER, BEFORE, texts_of_items
@@ -28,12 +29,18 @@ if TYPE_CHECKING:
 def value_parameter(value: Any) -> Any:
     """A value as a parameter of a function: None, numbers and texts as they are, others in a tuple, as texts.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If a text of it is no Unicode.
+
     Examples
     --------
     >>> value_parameter(0), value_parameter(["a"])
     (0, ('["a"]',))
     """
     found = plain(value)
+    require_unicode_values([found])
     return found if found is None or isinstance(found, (int, float, str)) else (encode_value(found),)
 
 
