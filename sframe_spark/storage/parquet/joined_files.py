@@ -10,6 +10,7 @@ import itertools
 import os
 import zlib
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import attrs
 import numpy as np
@@ -18,16 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.regular import open_regular
+from sframe_spark.storage.files.regular import CAN_OPEN_BELOW, open_below, opened_directory
 from sframe_spark.storage.manifests.lazy_values import chunks_together
-from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import FOOTER_END
 from sframe_spark.storage.parquet.joined_footer import (
     CODEC,
-    CODECS,
     DATA,
     DICTIONARY,
+    IS_CODEC,
     LARGEST_NUMBER,
     NUMBERS_OF_CHUNK,
     PHYSICAL_TYPES,
@@ -48,7 +48,7 @@ def may_join(entry: SegmentEntry) -> bool:
     return is_short and None not in (entry.tail, entry.whole, entry.group_bytes) and not entry.constants
 
 
-def joined_columns(directory: str, entries: Sequence[SegmentEntry], names: Sequence[str]) -> pa.Table | None:
+def joined_columns(manifest: Manifest, entries: Sequence[SegmentEntry], names: Sequence[str]) -> pa.Table | None:
     """Return some columns of all rows of files on this machine (see :func:`may_join`), in their order.
 
     Every byte of each is compared with the check sum that its entry has. None where a file is not as it was written, or not of one form with the
@@ -56,20 +56,21 @@ def joined_columns(directory: str, entries: Sequence[SegmentEntry], names: Seque
 
     Parameters
     ----------
-    directory
-        The directory of the dataset.
+    manifest
+        The dataset.
     entries
         The files, at least one.
     names
         The columns, each once.
     """
     sizes = [entry.size for entry in entries if entry.size is not None]
-    if not hasattr(os, "readv") or len(sizes) < len(entries):
+    if not CAN_OPEN_BELOW or len(sizes) < len(entries):
         return None
     try:
         starts = list(itertools.accumulate(sizes, initial=0))
-        content = _content(directory, entries, starts)
-        footer = None if content is None else _footer(content, entries, starts, frozenset(names))
+        content = _content(manifest.directory, entries, starts)
+        form = None if content is None else _form(manifest, frozenset(names), content, entries, starts)
+        footer = None if content is None or form is None else _footer(form, content, entries, starts)
         if content is None or footer is None:
             return None
         with pq.ParquetFile(pa.BufferReader(content), metadata=footer, pre_buffer=False) as file:
@@ -84,22 +85,38 @@ def _content(directory: str, entries: Sequence[SegmentEntry], starts: Sequence[i
     # One byte more, as a file that is too long would have; that of all but the last one is where the next one goes.
     content = pa.allocate_buffer(starts[-1] + 1)
     view = memoryview(content).cast("B")
-    for entry, start, end in zip(entries, starts, starts[1:], strict=False):
-        descriptor, _ = open_regular(join(directory, entry.file))
-        try:
-            length = os.readv(descriptor, [view[start : end + 1]])
-        finally:
-            os.close(descriptor)
-        if length != end - start or zlib.crc32(view[start:end]) != entry.whole:
-            return None
+    with opened_directory(directory) as way:
+        for entry, start, end in zip(entries, starts, starts[1:], strict=False):
+            descriptor = open_below(way, entry.file)
+            try:
+                length = os.readv(descriptor, [view[start : end + 1]])
+            finally:
+                os.close(descriptor)
+            # While it is near: each file is compared before the next one is read.
+            if length != end - start or zlib.crc32(view[start:end]) != entry.whole:
+                return None
     return content
 
 
-def _footer(content: pa.Buffer, entries: Sequence[SegmentEntry], starts: Sequence[int], names: frozenset[str]) -> pq.FileMetaData | None:
-    """The footer of files one behind the other, of which each has a row group; None where they are not of one form."""
-    form = _Form.of(content.slice(0, starts[1]), names)
-    if form is None or not form.is_of_all(content, entries, starts):
-        return None
+def _form(
+    manifest: Manifest, names: frozenset[str], content: pa.Buffer, entries: Sequence[SegmentEntry], starts: Sequence[int]
+) -> _FormOfColumns | None:
+    """What files one behind the other have in common, for who reads some columns; None where they are not of one form."""
+    known = cast(_FormOfColumns | None, manifest.decoded.form)
+    # All files of a dataset have one, mostly: to find it takes longer than to compare.
+    if known is not None and known.form.is_of_all(content, entries, starts):
+        found = known if known.names == names else known.form.of_columns(names)
+    else:
+        form = _Form.of(content.slice(0, starts[1]))
+        if form is None or not form.is_of_all(content, entries, starts):
+            return None
+        found = form.of_columns(names)
+    manifest.decoded.form = found
+    return found
+
+
+def _footer(form: _FormOfColumns, content: pa.Buffer, entries: Sequence[SegmentEntry], starts: Sequence[int]) -> pq.FileMetaData | None:
+    """The footer of files one behind the other, of which each has a row group; None where these are not where they could be."""
     sizes, rows = np.diff(starts), np.array([entry.rows for entry in entries])
     values = form.told(entries)
     if values is None or not form.is_possible(values, sizes, rows):
@@ -110,8 +127,8 @@ def _footer(content: pa.Buffer, entries: Sequence[SegmentEntry], starts: Sequenc
     # As pyarrow does, nobody looks for a dictionary behind the data.
     values[:, :, DICTIONARY] = np.where((dictionary > 0) & (dictionary < values[:, :, DATA]), dictionary + before, 0)
     values[:, :, DATA] += before
-    footer = joined_footer(form.shared, form.template, np.column_stack([values.reshape(len(entries), -1), rows]))
-    return pq.read_metadata(pa.BufferReader(b"".join((MAGIC, footer, len(footer).to_bytes(4, "little"), MAGIC))))
+    footer = joined_footer(form.form.shared, form.template, np.column_stack([values.reshape(len(entries), -1), rows]))
+    return form.form.rebuild(pa.py_buffer(footer))
 
 
 def _footer_in(content: pa.Buffer, start: int, end: int) -> pa.Buffer | None:
@@ -122,6 +139,16 @@ def _footer_in(content: pa.Buffer, start: int, end: int) -> pa.Buffer | None:
 
 
 @attrs.frozen
+class _Leaf:
+    """A leaf of a column: the name of the column, the path, the type that Parquet has for it, and whether it has a value for each row."""
+
+    column: str
+    path: str
+    physical_type: str
+    is_flat: bool
+
+
+@attrs.frozen
 class _Form:
     """What files have in common.
 
@@ -129,69 +156,95 @@ class _Form:
     ----------
     shared
         What surrounds what their footers say of rows.
-    template
-        What they say of a row group.
-    width
-        How many leaves of columns they have.
-    places
-        The leaves of the columns that are read.
-    flat
-        Whether each of these has a value for each row.
+    leaves
+        The leaves of their columns.
     rebuild
         Makes a footer of its bytes.
     """
 
     shared: SharedFooter
-    template: Template
-    width: int
-    places: list[int]
-    flat: list[bool]
+    leaves: tuple[_Leaf, ...]
     rebuild: Callable[[pa.Buffer], pq.FileMetaData]
 
     @classmethod
-    def of(cls, content: pa.Buffer, names: frozenset[str]) -> _Form | None:
+    def of(cls, content: pa.Buffer) -> _Form | None:
+        """The form of a file."""
         metadata, footer = pq.read_metadata(pa.BufferReader(content)), _footer_in(content, 0, content.size)
         shared = None if footer is None else SharedFooter.of(footer.to_pybytes())
-        leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
-        places = [place for place, name in enumerate(column_names(metadata)) if name in names]
-        if shared is None or any(leaf.physical_type not in PHYSICAL_TYPES for leaf in leaves):
+        columns = [metadata.schema.column(place) for place in range(len(metadata.schema))]
+        if shared is None or any(column.physical_type not in PHYSICAL_TYPES for column in columns):
             return None
-        template = Template.of([(leaf.path, leaf.physical_type) for leaf in leaves], frozenset(places))
+        named = zip(column_names(metadata), columns, strict=True)
+        leaves = tuple(_Leaf(name, column.path, column.physical_type, not column.max_repetition_level) for name, column in named)
         # What pickle makes a footer of again: a fourth of opening a file.
-        return cls(shared, template, len(leaves), places, [not leaves[place].max_repetition_level for place in places], metadata.__reduce__()[0])
+        return cls(shared, leaves, metadata.__reduce__()[0])
 
     def is_of_all(self, content: pa.Buffer, entries: Sequence[SegmentEntry], starts: Sequence[int]) -> bool:
         """Say whether files one behind the other are of this form, and have as many rows as their entries say, each in one row group."""
         before = {rows: self.shared.start(rows) for rows in {entry.rows for entry in entries}}
+        view, after = memoryview(content).cast("B"), self.shared.after
         for entry, start, end in zip(entries, starts, starts[1:], strict=False):
-            footer = _footer_in(content, start, end)
-            if footer is None:
+            last = end - FOOTER_END
+            first, start_of_footer = last - int.from_bytes(view[last : last + 4], "little"), before[entry.rows]
+            if not start + len(MAGIC) <= first <= last - len(start_of_footer) - len(after):
                 return False
-            written = footer.to_pybytes()
-            if not written.startswith(before[entry.rows]) or not written.endswith(self.shared.after):
+            footer = view[first:last].tobytes()
+            if not footer.startswith(start_of_footer) or not footer.endswith(after):
                 return False
         return True
+
+    def of_columns(self, names: frozenset[str]) -> _FormOfColumns:
+        """The same for who reads some columns."""
+        places = [place for place, leaf in enumerate(self.leaves) if leaf.column in names]
+        template = Template.of([(leaf.path, leaf.physical_type) for leaf in self.leaves], frozenset(places))
+        return _FormOfColumns(self, names, template, places, np.array([self.leaves[place].is_flat for place in places]))
+
+
+@attrs.frozen(eq=False)
+class _FormOfColumns:
+    """What files have in common, for who reads some of their columns.
+
+    Parameters
+    ----------
+    form
+        The form of the files.
+    names
+        The columns.
+    template
+        What footers say of a row group.
+    places
+        The leaves of the columns.
+    is_flat
+        Whether each of these has a value for each row.
+    """
+
+    form: _Form
+    names: frozenset[str]
+    template: Template
+    places: list[int]
+    is_flat: npt.NDArray[np.bool_]
 
     def told(self, entries: Sequence[SegmentEntry]) -> npt.NDArray[np.int64] | None:
         """What entries tell of the chunks of the columns that are read, file by file and leaf by leaf; None where they do not."""
         known = chunks_together([() if entry.chunks is None else entry.chunks for entry in entries])
-        if known is None or known.shape[1] != self.width * NUMBERS_OF_CHUNK:
+        if known is None or known.shape[1] != len(self.form.leaves) * NUMBERS_OF_CHUNK:
             return None
-        return known.reshape(len(entries), self.width, NUMBERS_OF_CHUNK)[:, self.places]
+        return known.reshape(len(entries), len(self.form.leaves), NUMBERS_OF_CHUNK)[:, self.places]
 
     def parsed(self, content: pa.Buffer, starts: Sequence[int]) -> npt.NDArray[np.int64] | None:
         """The same from the footers of files one behind the other; None where these are none that writers of ours write."""
         footers = (_footer_in(content, start, end) for start, end in itertools.pairwise(starts))
-        found = [numbers_of_chunks(self.rebuild(footer), self.places) for footer in footers if footer is not None]
+        found = [numbers_of_chunks(self.form.rebuild(footer), self.places) for footer in footers if footer is not None]
         if None in found:
             return None
         return np.array(found, np.int64).reshape(len(found), len(self.places), NUMBERS_OF_CHUNK)
 
     def is_possible(self, values: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> bool:
         """Say whether chunks are within their files, and have a value for each row where they are flat."""
+        if values.min() < 0 or values.max() >= LARGEST_NUMBER or values[:, :, CODEC].max() >= len(IS_CODEC):
+            return False
         data, dictionary = values[:, :, DATA], values[:, :, DICTIONARY]
         start = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
         end = start + values[:, :, SIZE]
-        is_inside = (start > 0) & (data < end) & (end <= sizes[:, None])
-        is_told = np.isin(values[:, :, CODEC], list(CODECS.values())) & ((values >= 0) & (values < LARGEST_NUMBER)).all(axis=2)
-        return bool((is_inside & is_told).all() and ((values[:, :, VALUES] == rows[:, None]) | ~np.array(self.flat)).all())
+        is_inside = (start > 0) & (data < end) & (end <= sizes[:, None]) & IS_CODEC[values[:, :, CODEC]]
+        return bool((is_inside & ((values[:, :, VALUES] == rows[:, None]) | ~self.is_flat)).all())

@@ -27,6 +27,7 @@ _FEW_ITEMS = 14
 # Numbers that Parquet has for how columns are stored, and compressed, of those that writers of ours use.
 PHYSICAL_TYPES = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6}
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6, "LZ4": 7}
+IS_CODEC: npt.NDArray[np.bool_] = np.isin(np.arange(max(CODECS.values()) + 1), list(CODECS.values()))
 
 # What is told of a chunk: the number of its codec, how many values it has, how long it is when it is no longer compressed, how long it is, where
 # its data start, and where its dictionary does, zero where it has none.

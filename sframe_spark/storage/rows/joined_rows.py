@@ -52,7 +52,7 @@ def joined_rows(manifest: Manifest, run: Sequence[RowsOfSegment], columns: Seque
     if len(run) < LEAST_FILES or not columns or not all(may_join(entry) for entry, _, _ in run):
         return None
     names = [file_column(column) for column in columns]
-    table = joined_columns(manifest.directory, [entry for entry, _, _ in run], list(dict.fromkeys(names)))
+    table = joined_columns(manifest, [entry for entry, _, _ in run], list(dict.fromkeys(names)))
     if table is None:
         return None
     # The first and the last may be read in part.

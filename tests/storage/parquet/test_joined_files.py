@@ -28,7 +28,7 @@ from sframe_spark.storage.parquet.checksums import sealed
 from sframe_spark.storage.parquet.joined_files import joined_columns, may_join
 from sframe_spark.storage.parquet.joined_footer import LARGEST_NUMBER, NUMBERS_OF_CHUNK, SharedFooter, numbers, numbers_of_chunks
 from sframe_spark.storage.parquet.thrift import signed
-from sframe_spark.storage.rows import joined_rows
+from sframe_spark.storage.rows import joined_rows, writer
 from sframe_spark.storage.rows.reader import intersecting, iterate_rows, read_rows, segment_batches
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import INT, STR
@@ -71,7 +71,7 @@ def names_of(manifest: Manifest) -> list[str]:
 
 
 def joined(manifest: Manifest) -> pa.Table | None:
-    return joined_columns(manifest.directory, manifest.segments, names_of(manifest))
+    return joined_columns(manifest, manifest.segments, names_of(manifest))
 
 
 def one_by_one(manifest: Manifest, columns: Sequence[int], low: int = 0, high: int | None = None) -> list[list[Any]]:
@@ -198,6 +198,53 @@ def test_texts_with_and_without_dictionaries_are_joined(tmp_path: Path) -> None:
     assert set(has_dictionary) == {True, False}
     table = joined(manifest)
     assert table is not None and table.column(0).to_pylist() == [text for part in parts for text in part]
+
+
+def another_way(choose: random.Random, options: dict[str, Any]) -> dict[str, Any]:
+    """Options of the Parquet writer as a package of another time may have them."""
+    texts = [path for path in options["compression"] if path not in options["column_encoding"]]
+    other: list[dict[str, Any]] = [
+        {},
+        {"use_dictionary": []},
+        {"use_dictionary": list(options["compression"]), "column_encoding": {}},
+        {"use_dictionary": texts, "dictionary_pagesize_limit": 16, "write_batch_size": 2},
+        {"data_page_size": 64, "write_batch_size": 3},
+        {"data_page_version": "2.0"},
+        {"compression": choose.choice(["NONE", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4"])},
+        {"write_statistics": False},
+    ]
+    return {**options, **choose.choice(other)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_of_one_form_are_joined_however_each_was_written(tmp_path: Path, seed: int, counted: list[bool]) -> None:
+    choose, usual = random.Random(seed), writer.encodings
+    with mock.patch.object(writer, "encodings", lambda types, sample: another_way(choose, usual(types, sample))):
+        manifest = written(tmp_path, tuple(choose.choices((1, 3, 60), k=12)))
+    columns = range(len(manifest.types))
+    for found in (manifest, without_chunks(manifest)):
+        for _ in range(3):
+            low = choose.randrange(manifest.rows)
+            assert [column.to_pylist() for column in read_rows(found, columns, low).columns] == one_by_one(manifest, columns, low)
+    assert True in counted
+
+
+def test_what_files_have_in_common_is_found_once_for_each_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    manifest, looked = numbers_written(tmp_path / "a"), list[bytes]()
+    of = SharedFooter.of
+    monkeypatch.setattr(SharedFooter, "of", lambda footer: looked.append(footer) or of(footer))
+    for _ in range(3):
+        for names in (["c0"], ["_key"], ["c0", "_key"], ["_key", "c0"]):
+            table = joined_columns(manifest, manifest.segments, names)
+            assert table is not None and table.column_names == names and table.column(names[0]).to_pylist()[0] == 0
+    assert len(looked) == 1
+    table = table_of([7, 8], pa.int64()).replace_schema_metadata({"a": "b"})
+    others = tuple(rewritten(entry, tmp_path / "a", table) for entry in manifest.segments[1:])
+    changed = manifest.with_segments((manifest.segments[0], *others))
+    for entries, expected in ((others, [7, 8, 7, 8]), (manifest.segments[:1], [0, 1]), (others, [7, 8, 7, 8]), (changed.segments, None)):
+        found = joined_columns(changed, entries, ["c0"])
+        assert (found if found is None else found.column(0).to_pylist()) == expected
 
 
 def test_no_changed_byte_is_read(tmp_path: Path) -> None:
@@ -347,8 +394,8 @@ def test_rows_do_not_go_over_from_a_file_to_the_next(tmp_path: Path) -> None:
     first, second, third = manifest.segments
     changed = manifest.with_segments((with_values(tmp_path, first, 1), with_values(tmp_path, second, 3), third))
     for entries in (changed.segments[:1], changed.segments[1:2], changed.segments):
-        assert joined_columns(changed.directory, entries, ["c0"]) is None
-    assert joined_columns(changed.directory, changed.segments[2:], ["c0"]) is not None
+        assert joined_columns(changed, entries, ["c0"]) is None
+    assert joined_columns(changed, changed.segments[2:], ["c0"]) is not None
 
 
 @pytest.mark.parametrize("place", range(NUMBERS_OF_CHUNK))

@@ -15,7 +15,7 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.files.regular import open_regular
+from sframe_spark.storage.files.regular import open_below
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.parquet import joined_files
 from sframe_spark.storage.rows import packs, reader
@@ -58,12 +58,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(entry.file)
         return read(directory, entry)
 
-    def joined(location: str) -> Any:
-        found.append(Path(location).name)
-        return open_regular(location)
+    def joined(directory: int, file: str) -> int:
+        found.append(file)
+        return open_below(directory, file)
 
     monkeypatch.setattr(reader, "read_short", counted)
-    monkeypatch.setattr(joined_files, "open_regular", joined)
+    monkeypatch.setattr(joined_files, "open_below", joined)
     return found
 
 
