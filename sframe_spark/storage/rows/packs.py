@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.memory import arrow_bytes, kept_memory, lasting_pool
@@ -18,7 +19,7 @@ from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.rows.joined_rows import in_one_array, joined_rows
 from sframe_spark.storage.rows.neighbours import together
-from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, intersecting, read_rows
+from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, intersecting, segment_batches
 
 # A segment that takes longer to open than to decode.
 SHORT_ROWS, SHORT_BYTES = 8_192, 1 << 20
@@ -32,6 +33,8 @@ SHARE_OF_ROWS, MOST_AT_ONCE = 4, 64
 SEGMENTS_ASKED_FOR = 4
 # So much of the room for results is left to results.
 SHARE_LEFT = 4
+# What whole numbers are kept as where all of a pack fit in: memory that is new is what keeping them takes.
+NARROW_INTEGERS = (pa.int8(), pa.int16(), pa.int32())
 
 
 def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[pa.ChunkedArray] | None:
@@ -56,8 +59,9 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     most = most_bytes() if missing else 0
     if missing and not may_keep(most):
         return None
-    parts = [_cut(_columns_of(manifest, columns, pack, decoded, most), pack, start, stop) for pack in packs]
-    return [pa.chunked_array([part[place] for part in parts], manifest.types[column].physical) for place, column in enumerate(columns)]
+    kinds = [manifest.types[column].physical for column in columns]
+    parts = [_cut(_columns_of(manifest, columns, pack, decoded, most), kinds, pack, start, stop) for pack in packs]
+    return [pa.chunked_array([part[place] for part in parts], kind) for place, kind in enumerate(kinds)]
 
 
 def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
@@ -117,19 +121,44 @@ def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int
     found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
     if missing:
         read, stays = _read(manifest, missing, start, stop), may_keep(most)
+        kept = {column: _kept(chunks) for column, chunks in zip(missing, read, strict=True)} if stays else {}
+        decoded.arrays.update(((start, column), values) for column, values in kept.items())
         for column, chunks in zip(missing, read, strict=True):
-            found[column] = pa.concat_arrays(chunks, memory_pool=lasting_pool()) if stays else in_one_array(chunks)
-        if stays:
-            decoded.arrays.update(((start, column), found[column]) for column in missing)
+            found[column] = kept[column] if column in kept and kept[column].type == chunks[0].type else in_one_array(chunks)
     return [found[column] for column in columns]
+
+
+def _kept(chunks: Sequence[pa.Array]) -> pa.Array:
+    """Values as they stay in memory: whole numbers in as few bytes as all of them fit in.
+
+    Examples
+    --------
+    >>> kept = _kept([pa.array([1, None]), pa.array([-128])])
+    >>> kept.type, kept.to_pylist(), _kept([pa.array([1 << 40])]).type
+    (DataType(int8), [1, None, -128], DataType(int64))
+    """
+    if chunks[0].type == pa.int64():
+        bounds = pc.min_max(pa.chunked_array(chunks)).as_py()
+        for kind in NARROW_INTEGERS:
+            limit = 1 << kind.bit_width - 1
+            if bounds["min"] is None or -limit <= bounds["min"] <= bounds["max"] < limit:
+                # What stands in the places of missing values may be anything.
+                return in_one_array(chunks).cast(kind, safe=False, memory_pool=lasting_pool())
+    return pa.concat_arrays(chunks, memory_pool=lasting_pool())
 
 
 def _read(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[list[pa.Array]]:
     """Chunks of columns of a pack."""
-    joined = joined_rows(manifest, list(intersecting(manifest, start, stop)), columns)
-    return [values.chunks for values in read_rows(manifest, columns, start, stop).columns] if joined is None else [[values] for values in joined]
+    parts = list(intersecting(manifest, start, stop))
+    joined = joined_rows(manifest, parts, columns)
+    if joined is not None:
+        return [[values] for values in joined]
+    # Nobody tries once more to join them.
+    batches = [batch for entry, low, high in parts for batch in segment_batches(manifest, entry, tuple(columns), low, high, None)]
+    return [[batch[place] for batch in batches] for place in range(len(columns))]
 
 
-def _cut(columns: Sequence[pa.Array], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
+def _cut(columns: Sequence[pa.Array], kinds: Sequence[pa.DataType], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
     low, high = max(start, pack[0]), min(stop, pack[1])
-    return [column.slice(low - pack[0], high - low) for column in columns]
+    parts = (column.slice(low - pack[0], high - low) for column in columns)
+    return [part if part.type == kind else part.cast(kind) for part, kind in zip(parts, kinds, strict=True)]

@@ -145,6 +145,39 @@ def test_batches_end_where_packs_do(tmp_path: Path) -> None:
     assert source.rows_between(100, 1_000).batch_end(10, 475) == 300
 
 
+def test_files_that_are_not_joined_are_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]) -> None:
+    manifest = written(tmp_path / "frame", [SHORT] * 20)
+    monkeypatch.setattr(joined_files, "_form", lambda *arguments: None)
+    (found, texts) = packed_rows(manifest, [0, 1], 0, manifest.rows) or []
+    assert found.to_pylist() == list(range(manifest.rows)) and texts.to_pylist()[1] == "é"
+    # Once to join them, and once each.
+    assert len(opened) == 40
+
+
+EDGES = [value + more for bits in (7, 15, 31) for value in (-(1 << bits), (1 << bits) - 1) for more in (-1, 0, 1)]
+
+
+@pytest.mark.parametrize("values", [[None], [0, None], [-(1 << 63), (1 << 63) - 1], *([0, edge, None] for edge in EDGES)])
+def test_whole_numbers_are_those_that_were_read_however_they_are_kept(tmp_path: Path, values: list[int | None]) -> None:
+    column = [values[row % len(values)] for row in range(9 * SHORT)]
+    starts = range(0, len(column), SHORT)
+    entries = [
+        write_segment(str(tmp_path), number, [INT], [[pa.array(column[start : start + SHORT], pa.int64())]]) for number, start in enumerate(starts)
+    ]
+    manifest = publish(str(tmp_path), [INT], entries, names=["i"], durable=False)
+    for _ in range(2):
+        (found,) = packed_rows(manifest, [0], 3, len(column) - 3) or []
+        assert found.type == pa.int64() and found.to_pylist() == column[3:-3]
+    there = [value for value in values if value is not None]
+    bits = {kept.type.bit_width for kept in manifest.decoded.arrays.values()}
+    assert bits == {min(bits for bits in (8, 16, 32, 64) if all(-(1 << bits - 1) <= value < 1 << bits - 1 for value in there))}
+
+
+def test_numbers_behind_missing_values_may_be_anything(tmp_path: Path) -> None:
+    kept = packs._kept([pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.array([5, 1 << 50]).buffers()[1]])])
+    assert kept.type == pa.int8() and kept.to_pylist() == [5, None]
+
+
 @pytest.mark.parametrize("lengths", [[SHORT] * 7, [LONG] * 20, [SHORT] * 7 + [LONG] * 20, []])
 def test_few_short_segments_are_no_packs(tmp_path: Path, lengths: list[int]) -> None:
     manifest = written(tmp_path / "frame", lengths)
