@@ -178,7 +178,8 @@ def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
         return texts_ranked(values) if pa.types.is_string(values.type) else ranks_of(sort_parts(values, kind, True))
     encoded = values.dictionary_encode("encode")
     ranks, count = ranks_of(sort_parts(encoded.dictionary, kind, True))
-    return ranks[encoded.indices.to_numpy(zero_copy_only=False)], count
+    # By Arrow, whose memory is not new to the process.
+    return pa.array(ranks).take(encoded.indices).to_numpy(), count
 
 
 def texts_ranked(values: pa.StringArray) -> tuple[np.ndarray, int]:

@@ -11,6 +11,8 @@ from sframe_spark.operators.kernels.row_order import order_of, ranks_of
 
 # Codes below this are sorted by their digits, in two passes.
 SHORT_CODES = 1 << 16
+# So many rows are looked at together: numbers of all rows would be memory that is new to the process.
+ROWS_TOGETHER = 1 << 14
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -64,7 +66,7 @@ class GroupsOfRows:
         if values.dtype.kind == "f":
             return np.bincount(self.codes, values, self.count)
         if values.dtype == np.bool_:
-            return np.bincount(self.codes[values], minlength=self.count)
+            return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
         found = np.zeros(self.count, dtype=np.int64)
         np.add.at(found, self.codes, values)
         return found
@@ -91,8 +93,14 @@ def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
     [1, 3, 0]
     """
     found = np.full(count, len(codes), dtype=np.int64)
-    # Of several rows with one code the last one that is assigned stays.
-    found[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    backwards = np.arange(min(len(codes), ROWS_TOGETHER))[::-1]
+    # Of several rows with one code the last one that is assigned stays. Few codes are all among the first rows.
+    found[codes[: len(backwards)][::-1]] = backwards
+    if found.max(initial=-1) < len(codes):
+        return found
+    for start in range((len(codes) - 1) // ROWS_TOGETHER * ROWS_TOGETHER, -1, -ROWS_TOGETHER):
+        part = codes[start : start + ROWS_TOGETHER][::-1]
+        found[part] = backwards[len(backwards) - len(part) :] + start
     return found
 
 

@@ -162,7 +162,7 @@ class Averaged(PartialAggregate):
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """How many numbers there are, and their sum."""
         counts = groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
-        return [pa.array(counts), pa.array(groups.totals(plain_numbers(arrays[0]).astype(np.float64)), from_pandas=False)]
+        return [pa.array(counts), pa.array(groups.totals(plain_numbers(arrays[0]).astype(np.float64, copy=False)), from_pandas=False)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Both add up."""
