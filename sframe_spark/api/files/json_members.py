@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
+from sframe_spark.values.flat.patterns import WHOLE, all_match, is_flat
 from sframe_spark.values.flat.read import NUMBER, TEXT, read_stored
 from sframe_spark.values.flat.spans import QUOTE, counts_within, have_twice, outside_quotes, texts_between
-from sframe_spark.values.flat.stored import WHOLE, FlatItems, all_match, flat_items, is_flat
+from sframe_spark.values.flat.stored import FlatItems, flat_items
 
 # Of 64 bits, but none that a float holds.
 LARGE_INT = "large int"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +14,8 @@ from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.flat.stored import flat_items
+from sframe_spark.values.flat.stored import any_items
+from sframe_spark.values.flat.typed import KINDS, kinds_of
 from sframe_spark.values.plain import family_of
 
 Kinds = dict[Any, frozenset[str]]
@@ -24,9 +26,9 @@ MOST_KEYS = 10_000
 
 def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Kinds:
     found: Kinds = {}
-    native = _natively(arrays[0]) if types[0].is_encoded else None
-    if native is not None:
-        return _kinds([native[0]], rows, [native[1]], parameters)
+    stored = any_items(arrays[0], DICT_KIND) if types[0].is_encoded else None
+    if stored is not None and stored.keys is not None:
+        return _few(_kinds_of_json(stored.keys, stored.items))
     if types[0].is_encoded:
         for cell in decode(arrays[0], types[0]):
             for key, value in (cell or {}).items():
@@ -40,9 +42,16 @@ def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], p
     return _few({**found, **dict.fromkeys(pc.unique(keys.filter(items.is_valid())).to_pylist(), known)})
 
 
-def _natively(values: pa.Array) -> tuple[pa.Array, ColumnType] | None:
-    found = flat_items(values, DICT_KIND)
-    return None if found is None else found.natively()
+def _kinds_of_json(keys: pa.Array, items: pa.Array) -> Kinds:
+    """By their first letters."""
+    encoded = keys.dictionary_encode()
+    kinds = kinds_of(items)
+    pairs = np.unique(encoded.indices.to_numpy() * len(KINDS) + kinds)
+    names = encoded.dictionary.to_pylist()
+    found: Kinds = dict.fromkeys(names, frozenset())
+    for name, kind in zip(pairs // len(KINDS), pairs % len(KINDS), strict=True):
+        found[names[name]] |= KINDS[kind]
+    return found
 
 
 def _merged(first: Kinds, second: Kinds, types: Sequence[ColumnType]) -> Kinds:

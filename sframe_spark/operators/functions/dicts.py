@@ -17,7 +17,7 @@ from sframe_spark.operators.functions.support import always_by_arrow, array_of, 
 from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, STR, ColumnType, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
-from sframe_spark.values.flat.stored import flat_items, stored_by_keys, texts_of_items
+from sframe_spark.values.flat.stored import any_items, flat_items, stored_by_keys, texts_of_items
 from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of
 from sframe_spark.values.text import brief, canonical_value
 
@@ -46,7 +46,7 @@ def _compute_list(side: str) -> Any:
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         values = array_of(arguments[0], rows)
         if types[0].is_encoded:
-            found = flat_items(values, DICT_KIND)
+            found = any_items(values, DICT_KIND)
             if found is not None and found.keys is not None:
                 items = texts_of_items(found.keys) if side == "keys" else found.items
                 return attrs.evolve(found, keys=None, items=items).stored()
@@ -98,7 +98,7 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
 
 def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, ColumnType]:
     """Dicts that are stored as texts as maps from their keys, where these are texts or numbers alone; others as they are."""
-    found = flat_items(values, DICT_KIND) if column_type.is_encoded else None
+    found = any_items(values, DICT_KIND) if column_type.is_encoded else None
     # Keys have no class where there are none.
     return (values, column_type) if found is None or found.keys is None or not len(found.keys) else found.by_keys()
 

@@ -17,7 +17,7 @@ from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KI
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.flat.stored import flat_items, items_of
+from sframe_spark.values.flat.stored import any_items, item_counts, items_of
 from sframe_spark.values.from_arrow import list_from_lengths
 from sframe_spark.values.plain import plain_key
 
@@ -37,10 +37,8 @@ def _compute_length(arguments: Sequence[Argument], types: Sequence[ColumnType], 
         return pc.list_value_length(values)
     if pa.types.is_map(values.type):
         return map_lengths(values)
-    found = flat_items(values, types[0].kind)
-    if found is not None:
-        return pa.array(found.counts, pa.int64(), mask=found.missing)
-    return pa.array([None if cell is None else len(cell) for cell in decode(values, types[0])], pa.int64())
+    found = item_counts(values, types[0].kind)
+    return found if found is not None else pa.array([None if cell is None else len(cell) for cell in decode(values, types[0])], pa.int64())
 
 
 def _build_length(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -145,8 +143,8 @@ def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[Column
 
 
 def items_as_texts(values: pa.Array) -> pa.Array | None:
-    """Stored lists of numbers and texts as lists of their items as JSON; None where they hold others."""
-    found = flat_items(values, LIST_KIND)
+    """Stored lists as lists of their items as JSON; None where these are nested deep."""
+    found = any_items(values, LIST_KIND)
     return None if found is None else pa.ListArray.from_arrays(found.offsets, found.items)
 
 

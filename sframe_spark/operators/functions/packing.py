@@ -17,7 +17,8 @@ from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, ST
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.flat.stored import AFTER, BEFORE, texts_of_items
+from sframe_spark.values.flat.patterns import AFTER, BEFORE
+from sframe_spark.values.flat.stored import texts_of_items
 from sframe_spark.values.infer import infer_type
 from sframe_spark.values.plain import plain
 from sframe_spark.values.text import decode_value, encode_value

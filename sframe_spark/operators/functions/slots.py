@@ -14,11 +14,12 @@ from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.dicts import class_of_key, native_keys, require_like_keys
 from sframe_spark.operators.functions.packing import even_offsets, parameter_value
 from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function
-from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType, list_of
+from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType, list_of
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.flat.stored import FlatItems, flat_items, is_flat, typed_items
+from sframe_spark.values.flat.columns import column_of
+from sframe_spark.values.flat.stored import FlatItems, any_items
 from sframe_spark.values.text import brief, canonical_value, decode_value, encode_value
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _compute_slots(arguments: Sequence[Argument], types: Sequence[ColumnType], p
     even_offsets(rows, len(wanted))
     values = array_of(arguments[0], rows)
     result = _infer_slots(types, parameters).physical
-    flat = flat_items(values, types[0].kind) if types[0].is_encoded else None
+    flat = any_items(values, types[0].kind) if types[0].is_encoded else None
     if types[0].is_encoded and flat is None:
         cells = decode(values, types[0])
         if types[0].kind == DICT_KIND and are_alike(wanted):
@@ -158,10 +159,9 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     if not are_texts and not wanted.is_encoded and item.type == wanted.physical and not isinstance(absent, tuple):
         return item if absent is None else _without(item, absent)
     if are_texts and absent is None:
-        found = typed_items(item.fill_null("null")) if is_flat(item) else None
-        if found is not None and (found[1] == wanted or (found[1] == INT and wanted == FLOAT)):
-            # Floats may have fewer digits than ints.
-            return found[0].cast(wanted.physical, safe=False)
+        found = column_of(item.fill_null("null"), wanted)
+        if found is not None:
+            return found
     cells = [None if cell is None else decode_value(cell) if are_texts else cell for cell in item.to_pylist()]
     if absent is not None:
         text = canonical_value(parameter_value(absent))
@@ -170,10 +170,10 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _slot_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """True for items of the type wanted, or that describe themselves and are wanted as numbers or texts."""
+    """True for items of the type wanted, or that describe themselves."""
     _, wanted, are_texts, absent = parameters
     if are_texts:
-        return absent is None and wanted in (INT, FLOAT, STR)
+        return absent is None and wanted in (INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT)
     return wanted == item_type(types[0]) and not isinstance(absent, tuple)
 
 

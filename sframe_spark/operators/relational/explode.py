@@ -24,7 +24,8 @@ from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
-from sframe_spark.values.flat.stored import flat_items
+from sframe_spark.values.flat.columns import column_of
+from sframe_spark.values.flat.stored import any_items
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -195,10 +196,9 @@ def natural_types(column_type: ColumnType) -> Schema | None:
 def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]]:
     """A column as one with offsets, and the items that these count."""
     if natural_types(column_type) is None:
-        found = flat_items(column, column_type.kind)
-        native = None if found is None else found.natively()
-        if native is not None and natural_types(native[1]) == types:
-            return items_of(*native, types)
+        found = _stored_items(column, column_type, types)
+        if found is not None:
+            return found
         cells = decode(column, column_type)
         lengths = [0 if cell is None else len(cell) for cell in cells]
         flat = [item for cell in cells if cell is not None for item in (cell.items() if isinstance(cell, dict) else cell)]
@@ -206,6 +206,17 @@ def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         return pa.ListArray.from_arrays(offsets, items[0]), items
     return column, [column.keys, column.items] if pa.types.is_map(column.type) else [column.values]
+
+
+def _stored_items(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]] | None:
+    """The same of values that describe themselves, none of which Python reads; None where they are not all of the types."""
+    found = any_items(column, column_type.kind)
+    if found is None:
+        return None
+    items = column_of(found.items, types[-1])
+    if items is None or (found.keys is not None and found.keys.type != types[0].physical):
+        return None
+    return pa.ListArray.from_arrays(found.offsets, items), [items] if found.keys is None else [found.keys, items]
 
 
 def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Array]:

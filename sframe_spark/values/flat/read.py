@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY, DICT_KIND, LIST_KIND
+from sframe_spark.values.flat.patterns import AFTER, BEFORE
 from sframe_spark.values.flat.spans import bytes_of, counts_within, have_twice, texts_between
-from sframe_spark.values.flat.stored import AFTER, BEFORE, FlatItems, flat_items
+from sframe_spark.values.flat.stored import FlatItems, flat_items
 
 TEXT = r'"[^"\\\x00-\x1f]*"'
 # As JSON writes numbers, and not so large that they are others than ours. What is replaced is the first alternative that fits, so floats come first.

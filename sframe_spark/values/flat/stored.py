@@ -1,12 +1,12 @@
 """The stored texts of lists and dicts (tagged JSON, see :mod:`sframe_spark.values.text`) as items, and items as such texts.
 
-Texts with a quote, a backslash or a control character, and items that hold others, are left to who goes value by value.
+Items that hold others stay JSON, and so do all of several types; what is nested deeper is left to who goes value by value.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,17 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.types import DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType, dict_of, list_of
+from sframe_spark.types import DICT_KIND, INT, LIST_KIND, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.flat.floats import exact_floats
-from sframe_spark.values.flat.spans import CLOSING, COMMA, OPENING, QUOTE, bytes_of, counts_within, outside_quotes, texts_between
+from sframe_spark.values.flat.patterns import AFTER, BEFORE, ITEM, LISTS, MOST_LEVELS_HERE, TEXT, WHOLE, all_match, dicts, nested
+from sframe_spark.values.flat.spans import CLOSING, COMMA, OPENING, between_commas, bytes_of, counts_within, places_at, texts_between
+from sframe_spark.values.flat.typed import typed_items, without_quotes
 
-TEXT, WHOLE = r'"[^"\\]*"', "-?[0-9]{1,18}"
-# None is beyond the largest float.
-NUMBER = r"-?[0-9]{1,18}(\.[0-9]{1,20})?([eE][-+]?([0-9]{1,2}|[12][0-8][0-9]))?"
-ITEM = f"({TEXT}|{NUMBER}|null)"
-LISTS = rf"^\[({ITEM}(,{ITEM})*)?\]$"
-# What a stored text of a dict has around its entries.
-BEFORE, AFTER = '{"$dict":[', "]}"
+# Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values.
+FEW_ROWS = 1000
 NEEDS_ESCAPES = r'["\\\x00-\x1f]'
 _WRITERS: dict[type, Any] = {
     int: int.__repr__,
@@ -106,74 +103,93 @@ def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
     >>> found.counts.tolist(), found.items.to_pylist()
     ([2, 0], ['1', '"a"'])
     """
-    missing = texts.is_null().to_numpy(zero_copy_only=False)
-    filled = texts.fill_null("[]" if kind == LIST_KIND else BEFORE + AFTER)
+    return _items(texts, kind, _flat_forms(kind))
+
+
+def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
+    """The items of many stored lists or dicts, whatever they hold; None where that is nested deep, and where there are few rows.
+
+    Examples
+    --------
+    >>> found = any_items(pa.array(['[[1],{"$dict":[]}]'] * 1000), "list")
+    >>> found.counts[:3].tolist(), found.items[:2].to_pylist()
+    ([2, 2, 2], ['[1]', '{"$dict":[]}'])
+    """
+    return _items(texts, kind, _forms(texts, kind))
+
+
+def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
+    """How many items each list or dict has that :func:`any_items` finds the items of; missing for missing ones.
+
+    Examples
+    --------
+    >>> item_counts(pa.array(['[1,"a"]', None]), "list").to_pylist()
+    [2, None]
+    """
+    filled = _filled(texts, kind)
+    if not any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind)):
+        return None
+    data, bounds = bytes_of(filled)
+    (places,) = places_at(data, (COMMA, 1) if kind == LIST_KIND else (OPENING, 3))
+    counts = counts_within(places, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
+    return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
+
+
+def nested_items(texts: pa.Array, kind: str) -> FlatItems | None:
+    """The items of stored lists or dicts, whatever they hold and however few they are; None where that is nested deep."""
+    return _items(texts, kind, _nested_forms(kind))
+
+
+def _forms(texts: pa.Array, kind: str) -> Iterator[tuple[str, bool]]:
+    yield from _flat_forms(kind)
+    if len(texts) >= FEW_ROWS:
+        yield from _nested_forms(kind)
+
+
+def _flat_forms(kind: str) -> Iterator[tuple[str, bool]]:
+    """Patterns of flat values, and whether the keys of dicts are numbers there."""
     if kind == LIST_KIND:
-        return _flat_lists(filled, missing) if all_match(filled, LISTS) else None
-    for key in (TEXT, WHOLE):
-        entry = rf"\[{key},{ITEM}\]"
-        if all_match(filled, rf'^\{{"\$dict":\[({entry}(,{entry})*)?\]\}}$'):
-            return _flat_dicts(filled, missing, key == WHOLE)
-    return None
+        yield LISTS, False
+    else:
+        yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in (TEXT, WHOLE))
 
 
-def all_match(texts: pa.Array, pattern: str) -> bool:
-    """True if no text, but for missing ones, fails to match."""
-    # Most texts that do not match are told by the first ones.
-    return all(pc.all(pc.match_substring_regex(part, pattern)).as_py() is not False for part in (texts[:16], texts))
+def _nested_forms(kind: str) -> Iterator[tuple[str, bool]]:
+    for levels in range(MOST_LEVELS_HERE):
+        item = nested(levels)
+        if kind == LIST_KIND:
+            yield rf"^\[(?:{item}(?:,{item})*)?\]$", False
+        else:
+            yield from ((f"^{dicts(key, item)}$", key == WHOLE) for key in (TEXT, WHOLE))
 
 
-def _flat_lists(texts: pa.Array, missing: np.ndarray) -> FlatItems:
+def _items(texts: pa.Array, kind: str, forms: Iterator[tuple[str, bool]]) -> FlatItems | None:
+    filled = _filled(texts, kind)
+    are_numbers = next((are_numbers for pattern, are_numbers in forms if all_match(filled, pattern)), None)
+    if are_numbers is None:
+        return None
+    missing = texts.is_null().to_numpy(zero_copy_only=False)
+    return _list_items(filled, missing) if kind == LIST_KIND else _dict_items(filled, missing, are_numbers)
+
+
+def _filled(texts: pa.Array, kind: str) -> pa.Array:
+    return texts.fill_null("[]" if kind == LIST_KIND else BEFORE + AFTER)
+
+
+def _list_items(texts: pa.Array, missing: np.ndarray) -> FlatItems:
     data, bounds = bytes_of(texts)
-    rows = np.flatnonzero(np.diff(bounds) > 2)
-    before = (data == COMMA) & outside_quotes(data)
-    after = before.copy()
-    before[bounds[rows]] = True
-    after[bounds[rows + 1] - 1] = True
-    starts, stops = np.flatnonzero(before) + 1, np.flatnonzero(after)
-    return FlatItems(counts_within(starts, bounds), missing, texts_between(data, starts, stops))
+    (commas,) = places_at(data, (COMMA, 1))
+    counts, items = between_commas(data, bounds, commas, 1, 1)
+    return FlatItems(counts, missing, items)
 
 
-def _flat_dicts(texts: pa.Array, missing: np.ndarray, whole: bool) -> FlatItems:
+def _dict_items(texts: pa.Array, missing: np.ndarray, are_numbers: bool) -> FlatItems:
     data, bounds = bytes_of(texts)
-    marks = np.flatnonzero(((data == COMMA) | (data == OPENING) | (data == CLOSING)) & outside_quotes(data))
-    kinds = data[marks]
-    # The bracket around all entries is followed by another one.
-    entries = np.flatnonzero((kinds[:-1] == OPENING) & (kinds[1:] == COMMA))
-    opened, middle, closed = marks[entries], marks[entries + 1], marks[entries + 2]
-    keys = texts_between(data, opened + 1, middle).cast(pa.int64()) if whole else texts_between(data, opened + 2, middle - 1)
+    # The brackets of a dict, of all its entries and of each.
+    opened, middle, closed = places_at(data, (OPENING, 3), (COMMA, 3), (CLOSING, 2))
+    keys = texts_between(data, opened + 1, middle)
+    keys = keys.cast(pa.int64()) if are_numbers else without_quotes(keys)
     return FlatItems(counts_within(opened, bounds), missing, texts_between(data, middle + 1, closed), keys)
-
-
-def is_flat(texts: pa.Array) -> bool:
-    """True for numbers and texts as JSON, without escapes, and missing ones."""
-    return all_match(texts, f"^{ITEM}$")
-
-
-def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
-    """Items that are all ints, all floats or all texts, where they are not missing; None where they are of several types, or there are none."""
-    data, bounds = bytes_of(texts)
-    if not len(texts):
-        return None
-    first = data[bounds[:-1]]
-    absent = first == ord("n")
-    if absent.all():
-        return None
-    quoted = first == QUOTE
-    if (quoted | absent).all():
-        inside = texts_between(data, bounds[:-1] + 1, np.maximum(bounds[1:] - 1, bounds[:-1] + 1))
-        return _without(inside, absent), STR
-    if quoted.any():
-        return None
-    numbers = _without(texts, absent)
-    are_whole = pc.match_substring_regex(numbers, f"^{WHOLE}$")
-    if pc.all(are_whole).as_py():
-        return numbers.cast(pa.int64()), INT
-    return None if pc.any(are_whole).as_py() else (numbers.cast(pa.float64()), FLOAT)
-
-
-def _without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
-    return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts
 
 
 def texts_of_items(items: pa.Array) -> pa.Array | None:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, STR, ColumnType
 from sframe_spark.values.flat.floats import brief_floats, compared_floats, json_floats, shown_floats, signed_floats
 from sframe_spark.values.flat.stored import flat_items, items_of, json_of_texts
+from sframe_spark.values.flat.typed import without_quotes
 
 
 @attrs.frozen
@@ -57,7 +58,7 @@ IN_JSON = TextForm(json_floats, json_of_texts, "null", ("[", ",", "]"), ("[", ",
 
 
 def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Array | None:
-    """Each value as a text; None where values hold lists and dicts, or texts that take escapes.
+    """Each value as a text; None where values hold lists and dicts.
 
     Examples
     --------
@@ -88,9 +89,12 @@ def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
 
 
 def _items(items: pa.Array, form: TextForm) -> pa.Array:
-    """Items that are JSON without escapes: ints and texts are as they are."""
+    """Items that are JSON: ints are as they are, and texts where their form is JSON or they have no escapes."""
     absent = pc.equal(items, "null")
     texts = pc.if_else(absent, form.missing, items)
+    has_escapes = pc.match_substring(items, "\\")
+    if form.texts is not json_of_texts and pc.any(has_escapes).as_py():
+        texts = pc.replace_with_mask(texts, has_escapes, form.texts(without_quotes(items.filter(has_escapes))))
     floats = pc.and_not(pc.match_substring_regex(items, "^-?[0-9]+[.eE]"), absent)
     if pc.any(floats).as_py():
         texts = pc.replace_with_mask(texts, floats, form.floats(items.filter(floats).cast(pa.float64())))

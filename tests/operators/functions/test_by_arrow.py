@@ -10,6 +10,7 @@ import pytest
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.functions.support import always_by_arrow
 from sframe_spark.types import (
+    DATETIME,
     ENCODED_DICT,
     ENCODED_LIST,
     FLOAT,
@@ -21,6 +22,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values import decode
 from sframe_spark.values.encode import encode
+from sframe_spark.values.flat import stored
 
 LISTS = {list_of(INT): [[1, None], [], None, [3]], list_of(STR): [["a"], None, [], [None, "é"]], ENCODED_LIST: [[1, "a"], None, [], [2.5, None]]}
 DICTS = {
@@ -53,7 +55,11 @@ CALLS: dict[str, list[tuple[dict[ColumnType, list[Any]], tuple[Any, ...]]]] = {
         ({ENCODED_DICT: DICTS[ENCODED_DICT]}, ("a",)),
     ],
     "slots": [(OF_LISTS, ((0, 5),)), ({dict_of(STR, FLOAT): DICTS[dict_of(STR, FLOAT)], ENCODED_DICT: DICTS[ENCODED_DICT]}, (("a", "z"),))],
-    "slot": [({list_of(INT): [[1], [None]]}, (0, INT, False, None)), ({list_of(INT): [[1], [None]]}, (0, INT, False, 1))],
+    "slot": [
+        ({list_of(INT): [[1], [None]]}, (0, INT, False, None)),
+        ({list_of(INT): [[1], [None]]}, (0, INT, False, 1)),
+        ({list_of(STR): [['["a",1]'], [None]]}, (0, ENCODED_LIST, True, None)),
+    ],
     "literal": [],
 }
 OF_TWO = ("equal", "not_equal", "and_", "or_", "coalesce", "if_else", "pack_list", "pack_dict")
@@ -85,6 +91,22 @@ def test_functions_of_one_column(name: str) -> None:
             assert len(function.kernel([values], [column_type], parameters, len(cells))) == len(cells)
 
 
+NESTED_LISTS = [[["a"], {"b": [1]}], None, [], ['say "a"', None]]
+NESTED_DICTS = [{"a": ["x", 1.5], "b": {"c": None}}, None, {}, {"b": "\n"}]
+
+
+@pytest.mark.usefixtures("no_decoding")
+@pytest.mark.parametrize(
+    "name", ["item_length", "vector_slice", "element_slice", "dict_keys", "dict_values", "dict_has_keys", "dict_trim_keys", "slots"]
+)
+def test_functions_of_many_nested_values(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "FEW_ROWS", 4)
+    for columns, parameters in CALLS[name]:
+        for column_type, cells in ((ENCODED_LIST, NESTED_LISTS), (ENCODED_DICT, NESTED_DICTS)):
+            if column_type in columns:
+                assert len(FUNCTIONS.named(name).kernel([encode(cells, column_type)], [column_type], parameters, len(cells))) == len(cells)
+
+
 @pytest.mark.usefixtures("no_decoding")
 @pytest.mark.parametrize("column_type", ALL)
 def test_functions_of_two_columns(column_type: ColumnType) -> None:
@@ -113,7 +135,7 @@ def test_what_python_does_is_not_claimed() -> None:
         ("contains", (list_of(INT),), (None,)),
         ("contains", (list_of(INT),), ("a",)),
         ("slot", (list_of(INT),), (0, STR, False, None)),
-        ("slot", (list_of(STR),), (0, ENCODED_LIST, True, None)),
+        ("slot", (list_of(STR),), (0, DATETIME, True, None)),
     ):
         function = FUNCTIONS.named(name)
         assert function.by_arrow is not None and not function.by_arrow(types, parameters), (name, types)

@@ -1,0 +1,225 @@
+"""Lists and dicts that hold others, cut and typed all of a batch at once, are what the reader of each value makes of them."""
+
+from __future__ import annotations
+
+import array
+import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sframe_spark.errors import DamagedValueError, ExecutionError, SchemaError
+from sframe_spark.operators.aggregates.items import _kinds
+from sframe_spark.operators.functions.dicts import _compute_has, _compute_list, _compute_trim_keys
+from sframe_spark.operators.functions.items import _compute_element_slice, _compute_length, _compute_vector_slice
+from sframe_spark.operators.functions.slots import _compute_slot, _compute_slots
+from sframe_spark.operators.relational.explode import items_of
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.convert import construct_value
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode, encode_plain
+from sframe_spark.values.flat import stored, typed
+from sframe_spark.values.flat.columns import column_of
+from sframe_spark.values.plain import family_of, plain
+from sframe_spark.values.text import decode_value, encode_value
+from tests.values.flat.test_flat import FLOATS, INTS, KEYS, TEXTS, same
+
+MOMENTS = st.sampled_from([datetime.datetime(2020, 1, 2, 3, 4, 5, 6), datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)])
+ARRAYS = st.lists(FLOATS, max_size=3).map(lambda items: array.array("d", items))
+ESCAPED = st.sampled_from(['"', "\\", 'a\\"', "\\\\", "\x00\x1f\x7f", "\b\f\n\r\t", "],[", '","', "{[", "😀\\", "/"])
+SCALARS = st.one_of(st.none(), INTS, FLOATS, TEXTS, ESCAPED, ARRAYS, MOMENTS)
+LISTS = [st.lists(SCALARS, max_size=3)]
+DICTS = [st.dictionaries(st.one_of(KEYS, ESCAPED), SCALARS, max_size=3)]
+for _ in range(3):
+    LISTS.append(st.lists(st.one_of(SCALARS, LISTS[-1], DICTS[-1]), max_size=3))
+    DICTS.append(st.dictionaries(st.one_of(KEYS, ESCAPED), st.one_of(SCALARS, LISTS[-2], DICTS[-1]), max_size=3))
+TEXT_DICTS = st.dictionaries(TEXTS, st.one_of(SCALARS, *LISTS[:2], *DICTS[:2]), max_size=3)
+INT_DICTS = st.dictionaries(INTS, st.one_of(SCALARS, *LISTS[:2], *DICTS[:2]), max_size=3)
+ITEMS: list[tuple[Any, list[ColumnType]]] = [
+    (INTS, [INT, FLOAT, STR]),
+    (st.one_of(INTS, FLOATS), [FLOAT, INT, ARRAY]),
+    (st.one_of(TEXTS, ESCAPED), [STR, ENCODED_LIST]),
+    (ARRAYS, [ARRAY, ENCODED_LIST]),
+    (st.lists(st.one_of(st.none(), TEXTS, ESCAPED), max_size=3), [list_of(STR), ENCODED_LIST]),
+    (st.lists(st.one_of(st.none(), INTS), max_size=3), [list_of(INT), ENCODED_LIST, ARRAY]),
+    (st.dictionaries(TEXTS, INTS, max_size=2), [dict_of(STR, INT), ENCODED_DICT]),
+    (st.one_of(*LISTS), [ENCODED_LIST, STR]),
+    (st.one_of(*DICTS), [ENCODED_DICT]),
+    (MOMENTS, [DATETIME]),
+    (st.one_of(SCALARS, *LISTS, *DICTS), [INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT]),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_rows() -> Any:
+    """Few rows are cut as many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored, "FEW_ROWS", 0)
+        yield
+
+
+def texts_of(cells: list[Any]) -> pa.Array:
+    return pa.array([None if cell is None else encode_value(cell) for cell in cells], pa.string())
+
+
+def column(cells: Any) -> Any:
+    return st.lists(st.one_of(st.none(), cells), max_size=5)
+
+
+@given(st.one_of(*map(column, [*LISTS, TEXT_DICTS, INT_DICTS, *DICTS])))
+@settings(max_examples=60)
+def test_items_are_those_of_each_value(cells: list[Any]) -> None:
+    kind = "dict" if any(isinstance(cell, dict) for cell in cells) else "list"
+    texts = texts_of([None, *cells]).slice(1)
+    found = stored.nested_items(texts, kind)
+    counts = stored.item_counts(texts, kind)
+    assert counts is None or counts.to_pylist() == [None if cell is None else len(cell) for cell in cells]
+    if found is None:
+        return
+    present = [cell for cell in cells if cell is not None]
+    items = [item for cell in present for item in (cell.values() if isinstance(cell, dict) else cell)]
+    assert counts is not None and found.counts.tolist() == [count or 0 for count in counts.to_pylist()]
+    assert found.missing.tolist() == [cell is None for cell in cells]
+    assert same([decode_value(text) for text in found.items.to_pylist()], items)
+    assert found.keys is None or found.keys.to_pylist() == [key for cell in present for key in cell]
+    kinds = [typed.KINDS[place] for place in typed.kinds_of(found.items)] if items else []
+    assert kinds == [frozenset() if item is None else frozenset([family_of(type(item))]) for item in items]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [[["a", None], {"b": [1.5, float("nan")]}, []], None, [], ['say "a"', array.array("d", [-0.0])]],
+        [{"a": {"b": [None]}, "\n": datetime.datetime(2020, 1, 1)}, None, {}],
+        [{1: [[2, "a"]], -5: -(2**63)}],
+    ],
+)
+def test_what_is_nested_a_little_is_cut(cells: list[Any]) -> None:
+    assert stored.nested_items(texts_of(cells), "dict" if isinstance(cells[0], dict) else "list") is not None
+
+
+@given(st.sampled_from(ITEMS), st.data())
+@settings(max_examples=80)
+def test_columns_of_items_are_those_of_each_value(chosen: tuple[Any, list[ColumnType]], data: Any) -> None:
+    strategy, types = chosen
+    items = [plain(item) if not isinstance(item, list) else item for item in data.draw(st.lists(st.one_of(st.none(), strategy), max_size=5))]
+    texts = pa.array(["null", *map(encode_value, items)], pa.string()).slice(1)
+    for wanted in types:
+        found = column_of(texts, wanted)
+        if found is not None:
+            assert found.type == wanted.physical
+            assert same(decode(found, wanted), decode(encode(items, wanted), wanted))
+
+
+@pytest.mark.parametrize(
+    ("items", "wanted"),
+    [
+        ([1, None], INT),
+        ([1.0, -0.0, float("nan"), None], FLOAT),
+        (['a"', None], STR),
+        ([array.array("d", [1.5, float("inf")]), None, array.array("d")], ARRAY),
+        ([["a", "\n"], []], list_of(STR)),
+        ([["a", ["b"], {"c": [None]}], None], ENCODED_LIST),
+        ([{"a": [None, "b"]}, {}], ENCODED_DICT),
+    ],
+)
+def test_columns_of_one_kind_are_made_at_once(items: list[Any], wanted: ColumnType) -> None:
+    found = column_of(pa.array(map(encode_value, items), pa.string()), wanted)
+    assert found is not None and same(decode(found, wanted), items)
+
+
+PIECES = ['"', "\\", "[", "]", "{", "}", ",", "null", "1", "1e999", "NaN", "true", "$dict", '{"$array":[', " ", "\n", "é", "007", "-"]
+
+
+@given(column(st.one_of(*LISTS[:3], *DICTS[:3])), st.lists(st.tuples(st.integers(0, 60), st.sampled_from(["", *PIECES])), max_size=2))
+@settings(max_examples=80)
+def test_damaged_texts_are_left_to_the_reader_of_each(cells: list[Any], damages: list[tuple[int, str]]) -> None:
+    texts = [text for text in texts_of(cells).to_pylist() if text is not None]
+    for place, piece in damages:
+        texts = [text[:place] + piece + text[place + (not piece) :] for text in texts]
+    for kind, python_class in (("list", list), ("dict", dict)):
+        found = stored.nested_items(pa.array(texts, pa.string()), kind)
+        if found is not None:
+            whole = [decode_value(text) for text in texts]
+            assert all(type(cell) is python_class for cell in whole)
+            # Who damages a key may make it one that is there already.
+            assert kind == "dict" or found.counts.tolist() == list(map(len, whole))
+
+
+def by_hand(texts: pa.Array, change: Any) -> list[Any]:
+    return [None if cell is None else change(cell) for cell in (text and decode_value(text) for text in texts.to_pylist())]
+
+
+@given(column(LISTS[2]))
+@settings(max_examples=40)
+def test_lists_are_counted_cut_and_made_rows(cells: list[Any]) -> None:
+    texts, types, rows = texts_of(cells), [ENCODED_LIST], len(cells)
+    assert _compute_length([texts], types, (), rows).to_pylist() == [None if cell is None else len(cell) for cell in cells]
+    for window in ((None, 1, None), (-2, None, None), (None, None, -1)):
+        found = decode(_compute_element_slice([texts], types, window, rows), ENCODED_LIST)
+        assert same(found, by_hand(texts, lambda cell, window=window: cell[slice(*window)]))
+    found = decode(_compute_vector_slice([texts], types, (1, 2), rows), ENCODED_LIST)
+    assert same(found, by_hand(texts, lambda cell: cell[1:2] if len(cell) > 1 else None))
+    flat = [item for cell in cells if cell is not None for item in cell]
+    for wanted in (INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT):
+        check_rows(texts, ENCODED_LIST, (wanted,), [flat])
+
+
+def check_rows(texts: pa.Array, column_type: ColumnType, types: tuple[ColumnType, ...], flat: list[list[Any]]) -> None:
+    """Items as they are encoded alone, also where that fails."""
+    try:
+        expected = [decode(encode(side, kind), kind) for side, kind in zip(flat, types, strict=True)]
+    except SchemaError:
+        with pytest.raises(SchemaError):
+            items_of(texts, column_type, types)
+        return
+    assert same([decode(side, kind) for side, kind in zip(items_of(texts, column_type, types)[1], types, strict=True)], expected)
+
+
+@given(st.one_of(column(TEXT_DICTS), column(INT_DICTS), column(DICTS[1])))
+@settings(max_examples=40)
+def test_dicts_are_looked_into_and_made_rows(cells: list[Any]) -> None:
+    texts, types, rows = texts_of(cells), [ENCODED_DICT], len(cells)
+    keys = [*dict.fromkeys(key for cell in cells if cell is not None for key in cell)]
+    for side in ("keys", "values"):
+        found = decode(_compute_list(side)([texts], types, (), rows), ENCODED_LIST)
+        assert same(found, by_hand(texts, lambda cell, side=side: list(getattr(cell, side)())))
+    if keys and all(type(key) is type(keys[0]) for key in keys):
+        wanted = (keys[0],)
+        kept = decode(_compute_trim_keys([texts], types, (wanted, False), rows), ENCODED_DICT)
+        assert same(kept, by_hand(texts, lambda cell: {key: value for key, value in cell.items() if key in wanted}))
+        assert _compute_has([texts], types, (wanted, True), rows).to_pylist() == by_hand(texts, lambda cell: int(keys[0] in cell))
+        places = _compute_slots([texts], types, (wanted,), rows)
+        for kind in (INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT):
+            check_slot(places, [None if cell is None else cell.get(keys[0]) for cell in cells], kind)
+    for key_type in (STR, INT):
+        if all(isinstance(key, key_type.python_class) for key in keys):
+            values = [item for cell in cells if cell is not None for item in cell.values()]
+            check_rows(texts, ENCODED_DICT, (key_type, ENCODED_LIST), [keys_of(cells), values])
+            check_rows(texts, ENCODED_DICT, (key_type, FLOAT), [keys_of(cells), values])
+    kinds = {key: frozenset(family_of(type(cell[key])) for cell in cells if cell is not None and cell.get(key) is not None) for key in keys}
+    assert _kinds([texts], rows, types, ()) == kinds
+
+
+def keys_of(cells: list[Any]) -> list[Any]:
+    return [key for cell in cells if cell is not None for key in cell]
+
+
+def check_slot(places: pa.Array, items: list[Any], wanted: ColumnType) -> None:
+    """Items of one key as a column, or the error of who converts them one by one."""
+    try:
+        expected = encode_plain([construct_value(item, wanted.kind) for item in items], wanted)
+    except SchemaError:
+        with pytest.raises(ExecutionError):
+            _compute_slot([places], [list_of(STR)], (0, wanted, True, None), len(items))
+        return
+    found = _compute_slot([places], [list_of(STR)], (0, wanted, True, None), len(items))
+    assert same(decode(found, wanted), decode(expected, wanted))
+
+
+def test_a_damaged_value_is_told_where_values_are_read() -> None:
+    with pytest.raises(DamagedValueError):
+        _compute_length([pa.array(["[[1],[2]"])], [ENCODED_LIST], (), 1)
