@@ -27,7 +27,8 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
-from sframe_spark.values.flat.stored import flat_items, stored_cells, stored_lists
+from sframe_spark.values.flat.cells import stored_cells
+from sframe_spark.values.flat.stored import flat_items, stored_lists
 from sframe_spark.values.from_arrow import list_from_lengths, normalize, zoned_array
 from sframe_spark.values.infer import infer_type
 from sframe_spark.values.plain import (
@@ -95,7 +96,7 @@ def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure
             return pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
-    found = stored_cells(values, column_type.kind) if column_type.is_encoded else None
+    found = stored_cells(values, column_type.kind, are_plain=False) if column_type.is_encoded else None
     if found is not None:
         return found
     try:

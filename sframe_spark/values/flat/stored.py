@@ -6,16 +6,14 @@ Items that hold others stay JSON, and so do all of several types; what is nested
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import Any
+from collections.abc import Iterator
 
 import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.types import DICT_KIND, INT, LIST_KIND, STR, ColumnType, dict_of, list_of
+from sframe_spark.types import INT, LIST_KIND, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.flat.floats import exact_floats
 from sframe_spark.values.flat.patterns import AFTER, BEFORE, ITEM, LISTS, MOST_LEVELS_HERE, TEXT, WHOLE, all_match, dicts, nested
 from sframe_spark.values.flat.spans import CLOSING, COMMA, OPENING, between_commas, bytes_of, counts_within, places_at, texts_between
@@ -24,12 +22,6 @@ from sframe_spark.values.flat.typed import typed_items, without_quotes
 # Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values.
 FEW_ROWS = 1000
 NEEDS_ESCAPES = r'["\\\x00-\x1f]'
-_WRITERS: dict[type, Any] = {
-    int: int.__repr__,
-    float: float.__repr__,
-    str: json.encoder.encode_basestring,
-    type(None): lambda value: "null",
-}
 
 
 @attrs.frozen(eq=False)
@@ -243,46 +235,3 @@ def stored_lists(values: pa.Array) -> pa.Array | None:
     found = items_of(values)
     texts = None if found is None else texts_of_items(found.items)
     return None if found is None or texts is None else attrs.evolve(found, items=texts).stored()
-
-
-def stored_cells(cells: Sequence[Any], kind: str) -> pa.Array | None:
-    """Stored texts of Python lists or dicts of ints, floats and texts; None where they hold anything else.
-
-    Examples
-    --------
-    >>> stored_cells([[1, "a"], None, []], "list").to_pylist()
-    ['[1,"a"]', None, '[]']
-    """
-    present = [cell for cell in cells if cell is not None]
-    if not set(map(type, present)) <= {list if kind == LIST_KIND else dict}:
-        return None
-    items = json_of([*chain.from_iterable(present if kind == LIST_KIND else map(dict.values, present))])
-    keys = [*chain.from_iterable(present)] if kind == DICT_KIND and items is not None else []
-    classes = set(map(type, keys))
-    if items is None or not (classes <= {int} or classes <= {str}):
-        return None
-    try:
-        key_column = pa.array(keys, pa.int64() if classes == {int} else pa.string()) if kind == DICT_KIND else None
-    except OverflowError:
-        return None
-    missing = np.array([cell is None for cell in cells], bool)
-    counts = np.array([0 if cell is None else len(cell) for cell in cells], np.int64)
-    return FlatItems(counts, missing, items, key_column).stored()
-
-
-def json_of(values: list[Any]) -> pa.Array | None:
-    """Each of some ints, floats, texts and None as JSON; None where there is anything else."""
-    classes = set(map(type, values))
-    if not classes <= {int, float, str, type(None)}:
-        return None
-    try:
-        if classes <= {int, type(None)}:
-            return pa.array(values, pa.int64()).cast(pa.string()).fill_null("null")
-        if int in classes:
-            # Ints have 64 bits.
-            pa.array([value for value in values if type(value) is int], pa.int64())
-    except (OverflowError, pa.ArrowInvalid):
-        return None
-    if float in classes and not np.isfinite([value for value in values if type(value) is float]).all():
-        return None
-    return pa.array([_WRITERS[type(value)](value) for value in values], pa.string())

@@ -18,6 +18,7 @@ from sframe_spark.values.cast import cast_array
 from sframe_spark.values.convert import list_to_array
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.flat import cells as python_cells
 from sframe_spark.values.flat import read, spans, stored, written
 from sframe_spark.values.flat.floats import brief_floats, compared_floats, exact_floats, shown_floats
 from sframe_spark.values.outgoing.json_text import compact_json_text
@@ -49,7 +50,7 @@ def rows(cells: Any) -> Any:
 def test_stored_texts_are_those_of_each_value(cells: list[Any]) -> None:
     kind = "dict" if any(isinstance(cell, dict) for cell in cells) else "list"
     alone = [None if cell is None else encode_value(cell) for cell in cells]
-    found = stored.stored_cells(cells, kind)
+    found = python_cells.stored_cells(cells, kind)
     assert found is None or found.to_pylist() == alone
     texts = pa.array(alone, pa.string())
     assert same(decode(texts, ENCODED_DICT if kind == "dict" else ENCODED_LIST), [None if text is None else decode_value(text) for text in alone])
