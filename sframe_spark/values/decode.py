@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +14,8 @@ import pyarrow.compute as pc
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.broken_texts import words_for
-from sframe_spark.values.flat.stored import FlatItems, flat_items, items_of
+from sframe_spark.values.flat.python_values import python_values
+from sframe_spark.values.flat.stored import FlatItems, is_known, items_of
 from sframe_spark.values.temporal import from_microseconds, is_shown, moment_text
 from sframe_spark.values.text import decode_value
 
@@ -69,11 +69,14 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
 
 
 def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
-    """Lists and dicts of numbers and texts are read all at once, others one by one."""
-    found = flat_items(values, column_type.kind)
-    if found is None:
-        return [None if cell is None else decode_value(cell) for cell in values.to_pylist()]
-    return _cells(found, json.loads(f"[{','.join(found.items.to_pylist())}]"))
+    """Most lists and dicts are read all at once, those with many levels one by one, and so are few that hold others."""
+    if is_known(values, column_type.kind):
+        try:
+            return python_values(values.fill_null("null"), decode_value)
+        except ValueError:
+            # A number with thousands of digits: who reads the values one by one tells which.
+            pass
+    return [None if cell is None else decode_value(cell) for cell in values.to_pylist()]
 
 
 def _cells(found: FlatItems, items: list[Any]) -> list[Any]:

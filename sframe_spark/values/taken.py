@@ -67,7 +67,9 @@ def _copied(value: Any) -> Any:
     cls = type(value)
     if cls is list or cls is tuple:
         # One look at the classes, and a copy in one piece, where nothing inside can change.
-        return value[:] if set(map(type, value)) <= UNCHANGING else cls(_items(value))
+        return value[:] if UNCHANGING.issuperset(map(type, value)) else cls(_items(value))
+    if cls is dict:
+        return value.copy() if UNCHANGING.issuperset(map(type, value.values())) else _copied_dict(value)
     if isinstance(value, np.ndarray) and (value.dtype.kind != "O" or not value.ndim):
         return value.copy()
     if isinstance(value, array.array):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -62,6 +63,8 @@ def serve(requests: int, life: int) -> None:
 
     import sframe_spark.engine.segments.tasks  # noqa: F401
 
+    # Modules stay: looking through them once more takes as long as 20,000 nested values, and many of these make Python look again and again.
+    gc.freeze()
     # Ctrl-C is for the process that asks, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()

@@ -110,6 +110,12 @@ def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
     return _items(texts, kind, _forms(texts, kind))
 
 
+def is_known(texts: pa.Array, kind: str) -> bool:
+    """True for lists or dicts that :func:`any_items` finds the items of."""
+    filled = _filled(texts, kind)
+    return any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind))
+
+
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     """How many items each list or dict has that :func:`any_items` finds the items of; missing for missing ones.
 
@@ -118,10 +124,9 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     >>> item_counts(pa.array(['[1,"a"]', None]), "list").to_pylist()
     [2, None]
     """
-    filled = _filled(texts, kind)
-    if not any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind)):
+    if not is_known(texts, kind):
         return None
-    data, bounds = bytes_of(filled)
+    data, bounds = bytes_of(_filled(texts, kind))
     (places,) = places_at(data, (COMMA, 1) if kind == LIST_KIND else (OPENING, 3))
     counts = counts_within(places, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))

@@ -149,6 +149,30 @@ def test_damaged_texts_are_left_to_the_reader_of_each(cells: list[Any], damages:
             assert kind == "dict" or found.counts.tolist() == list(map(len, whole))
 
 
+def outcome(read: Any) -> Any:
+    """What it gives, as Python shows it, or the class of the error."""
+    try:
+        return repr(read())
+    except Exception as error:
+        return type(error)
+
+
+@given(st.one_of(*map(column, [*LISTS, TEXT_DICTS, INT_DICTS, *DICTS])), st.lists(st.tuples(st.integers(0, 60), st.sampled_from(PIECES)), max_size=1))
+@settings(max_examples=100)
+def test_python_values_are_those_of_each_text(cells: list[Any], damages: list[tuple[int, str]]) -> None:
+    column_type = ENCODED_DICT if any(isinstance(cell, dict) for cell in cells) else ENCODED_LIST
+    texts = texts_of(cells).to_pylist()
+    for place, piece in damages:
+        texts = [text and text[:place] + piece + text[place:] for text in texts]
+    found = outcome(lambda: decode(pa.array([None, *texts], pa.string()).slice(1), column_type))
+    assert found == outcome(lambda: [None if text is None else decode_value(text) for text in texts])
+
+
+def test_a_number_that_python_does_not_read_is_told() -> None:
+    with pytest.raises(DamagedValueError):
+        decode(pa.array([f'[["a",{"1" * 5000}]]']), ENCODED_LIST)
+
+
 def by_hand(texts: pa.Array, change: Any) -> list[Any]:
     return [None if cell is None else change(cell) for cell in (text and decode_value(text) for text in texts.to_pylist())]
 

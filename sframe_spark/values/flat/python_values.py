@@ -1,0 +1,108 @@
+"""Stored texts as Python's lists and dicts, all of a batch at once: one level of what they hold after the other."""
+
+from __future__ import annotations
+
+import array
+import json
+from collections.abc import Callable
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.values.flat.patterns import BEFORE, EMPTY_ARRAY
+from sframe_spark.values.flat.spans import (
+    BRACE,
+    CLOSING,
+    COMMA,
+    OPENING,
+    QUOTE,
+    between_commas,
+    bytes_of,
+    counts_within,
+    places_at,
+    texts_between,
+)
+from sframe_spark.values.flat.typed import as_floats, first_bytes
+
+_PLAIN, _LIST, _DICT, _ARRAY, _OTHER = range(5)
+
+
+def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    """Values of some texts, none of which is missing and all of which are known to be JSON as we write it; what is rare is read one by one.
+
+    Raises
+    ------
+    ValueError
+        If a number has too many digits.
+
+    Examples
+    --------
+    >>> python_values(pa.array(["[1,[]]", '{"$dict":[["a",{"$array":[1.5]}]]}', "null"]), read=json.loads)
+    [[1, []], {'a': array('d', [1.5])}, None]
+    """
+    data, _ = bytes_of(texts)
+    if not (data == BRACE).any():
+        return _plain(texts, read)
+    first = first_bytes(texts)
+    codes = np.full(len(texts), _PLAIN)
+    codes[pc.match_substring(texts, "{").to_numpy(zero_copy_only=False) & (first != QUOTE)] = _OTHER
+    codes[(codes == _OTHER) & (first == OPENING)] = _LIST
+    for code, start in ((_DICT, BEFORE), (_ARRAY, EMPTY_ARRAY[:-2])):
+        codes[pc.starts_with(texts, start).to_numpy(zero_copy_only=False)] = code
+    found = np.unique(codes).tolist()
+    if len(found) == 1:
+        return _READERS[found[0]](texts, read)
+    parts = {code: iter(_READERS[code](texts.filter(pa.array(codes == code)), read)) for code in found}
+    return [next(parts[code]) for code in codes.tolist()]
+
+
+def _plain(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    return json.loads(f"[{','.join(texts.to_pylist())}]")
+
+
+def _lists(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    data, bounds = bytes_of(texts)
+    (commas,) = places_at(data, (COMMA, 1))
+    counts, items = between_commas(data, bounds, commas, 1, 1)
+    values = python_values(items, read)
+    return [values[start:stop] for start, stop in _ranges(counts)]
+
+
+def _dicts(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    data, bounds = bytes_of(texts)
+    opened, middle, closed = places_at(data, (OPENING, 3), (COMMA, 3), (CLOSING, 2))
+    values = python_values(texts_between(data, middle + 1, closed), read)
+    names = texts_between(data, opened + 1, middle).dictionary_encode()
+    known = _plain(names.dictionary, read)
+    entries = zip(map(known.__getitem__, names.indices.to_numpy().tolist()), values, strict=True)
+    return [dict(islice(entries, count)) for count in counts_within(opened, bounds).tolist()]
+
+
+def _arrays(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    data, bounds = bytes_of(texts)
+    counts, items = between_commas(data, bounds, np.flatnonzero(data == COMMA), EMPTY_ARRAY.index("[") + 1, len("]}"))
+    floats = as_floats(items)
+    if floats is None:
+        return _others(texts, read)
+    numbers = array.array("d", floats.to_numpy(zero_copy_only=False).tobytes())
+    return [numbers[start:stop] for start, stop in _ranges(counts)]
+
+
+def _others(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    return [*map(read, texts.to_pylist())]
+
+
+def _ranges(counts: np.ndarray) -> Any:
+    return pairwise([0, *np.cumsum(counts).tolist()])
+
+
+_READERS: dict[int, Callable[[pa.Array, Callable[[str], Any]], list[Any]]] = {
+    _PLAIN: _plain,
+    _LIST: _lists,
+    _DICT: _dicts,
+    _ARRAY: _arrays,
+    _OTHER: _others,
+}
