@@ -48,6 +48,9 @@ def require_unicode_values(values: Iterable[Any]) -> None:
     --------
     >>> require_unicode_values([1, ("a", {"b": ["c"]})])
     """
+    if isinstance(values, (list, tuple)) and set(map(type, values)) == {str} and is_unicode("".join(values)):
+        # Halves of a character stay halves where two of them meet.
+        return
     # A list may hold itself.
     waiting, seen = deque(values), set[int]()
     while waiting:

@@ -37,6 +37,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a value that is missing": (lambda: SArray([{"k": 1}], dict).unpack(na_value=HALF), "half of a character"),
     "a value that fills lists": (lambda: SFrame({"a": ["x", None], "b": [1, 2]}).pack_columns(["a", "b"], fill_na=[HALF]), "half of a character"),
     "a value that fills dicts": (lambda: SFrame({"a": ["x"], "b": ["y"]}).pack_columns(["a", "b"], dtype=dict, fill_na=HALF), "half of a character"),
+    "halves looked for": (lambda: SFrame({"t": ["x"]}).filter_by(["\ud83d", "\ude00"], "t"), "half of a character"),
     "bytes": (lambda: SArray([b"x", b"\xff"]), r"row 1: b'\\xff' is not UTF-8: decode it first"),
 }
 

@@ -35,7 +35,7 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     All of them numbers is a mistake for a column that holds none.
     """
     values = parameters[0]
-    families = {family_of(type(value)) for value in values}
+    families = {family_of(python_class) for python_class in set(map(type, values))}
     if families and families <= NUMBERS and not types[0].is_numeric:
         raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
     return INT
@@ -46,6 +46,8 @@ def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[
 
     Nothing but numbers is compared as an array is: NaN is not equal to itself. Among other values it is one.
     """
+    if column_type.kind == STR_KIND and set(map(type, parameters[0])) == {str}:
+        return list(parameters[0]), False
     as_keys = len(parameters) > 1 and parameters[1]
     # A list of numbers would become an array of floats: ints beyond 2^53 would be others.
     cells = [plain_list(value) if column_type.kind == LIST_KIND and family_of(type(value)) == LIST_KIND else plain(value) for value in parameters[0]]
