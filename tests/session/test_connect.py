@@ -85,7 +85,12 @@ except UserFunctionError as error:
 answers["unchanged"] = dict(spark.conf.getAll) == before and SparkSession.active() is spark
 print("until the end:", flush=True)
 sys.stdin.read()
+late = spark.range(3)
 spark.stop()
+try:
+    SFrame(late)
+except SessionClosedError as error:
+    answers["late"] = str(error)
 try:
     sf.sort("k")["a"].sum()
     sf["a"].apply(reciprocal, dtype=float).materialize()
@@ -181,6 +186,7 @@ def test_the_session_is_not_changed_and_its_end_is_told(found: dict[str, Any]) -
     answers = of_program(found, "own")
     assert answers["unchanged"]
     assert "Spark session in use has been stopped" in answers["stopped"]
+    assert "of a DataFrame that this was made from has been stopped" in answers["late"]
 
 
 @pytest.mark.spark

@@ -47,6 +47,9 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     _require_dataframe(df)
     require_frame_open(df.sparkSession)
     with translated_errors("looking at the columns of a DataFrame"):
+        # Over Connect this is asked of the server.
+        if df.isStreaming:
+            raise InvalidArgumentError("a stream has no last row, and a frame has one: read its table or files with spark.read instead")
         return shared_node(df, lambda: _source(df).make_planner_node()), list(df.columns)
 
 
@@ -57,8 +60,6 @@ def _require_dataframe(given: Any) -> None:
         known = hasattr(type(given), "to_spark") and hasattr(type(given), "to_pandas")
         advice = "give its to_pandas(), whose rows are in order, or its to_spark()" if known else "give a DataFrame, or collect() its rows"
         raise SchemaError(f"an SFrame is not made of a {type(given).__module__}.{type(given).__name__}: {advice}")
-    if given.isStreaming:
-        raise InvalidArgumentError("a stream has no last row, and a frame has one: read its table or files with spark.read instead")
 
 
 def _source(df: Any) -> SparkSource:

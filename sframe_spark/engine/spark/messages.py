@@ -44,12 +44,14 @@ def in_one_line(text: str) -> str:
     --------
     >>> in_one_line("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n\\tat org.apache.spark")
     'Division by zero.'
+    >>> in_one_line("(java.sql.SQLException) No suitable driver\\n\\nJVM stacktrace:\\njava.sql.SQLException\\n\\tat java")
+    '(java.sql.SQLException) No suitable driver'
     >>> in_one_line("An error occurred while calling o7.collect.\\n: java.lang.OutOfMemoryError: Java heap space\\n\\tat java.base\\n\\t... 2 more")
     'Java heap space'
     """
     if TRACEBACK in text:
         return raised_in_python(text)
-    told = text.partition("Driver stacktrace:")[0]
+    told = text.partition("Driver stacktrace:")[0].partition("JVM stacktrace:")[0]
     lines = (_AROUND.sub("", line).strip(" :") for line in told.splitlines() if not _FRAME.match(line))
     found = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
     # Spark advises settings that show where in Python it was, which tells nothing of a process that was killed.
