@@ -18,8 +18,7 @@ KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR
 _INT, _STR, _LIST, _FIRST_TAG = 1, 3, 4, 5
 # How the tags of the last ones begin, after their sign.
 _TAGS = pa.array(["di", "ar", "fl", "da"])
-_BY_FIRST = np.full(256, _INT)
-_BY_FIRST[[_NULL, QUOTE, OPENING]] = 0, _STR, _LIST
+_BY_FIRST = np.array([{_NULL: 0, QUOTE: _STR, OPENING: _LIST}.get(byte, _INT) for byte in range(256)])
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
