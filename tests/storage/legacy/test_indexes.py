@@ -163,7 +163,7 @@ WRONG = [
     ("m_1.sidx", '"m_1.0000"', '""', "a file without a name"),
     ("m_1.sidx", '"m_1.0000"', '"m_1\\u0000.0000"', "a file without a name"),
     ("m_1.sidx", '"m_1.0000"', '"\\ud800"', "a file without a name"),
-    ("m_1.sidx", '"m_1.0000"', '"' + "x" * 300 + '"', "File name too long|is missing"),
+    ("m_1.sidx", '"m_1.0000"', '"' + "x" * 300 + '"', "the name is longer than|is missing"),
     ("m_1.sidx", '"m_1.0000"', '"m_9.0000"', r"m_9\.0000 is missing"),
     ("m_1.sidx", '"m_1.0000"', '"."', "no regular file|outside the archive"),
     ("m_1.sidx", '"sarray"', '"columns"', "a key is there twice"),

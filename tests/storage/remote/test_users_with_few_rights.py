@@ -152,4 +152,5 @@ def test_clean_tells_what_stays(bucket: Bucket, as_user: As, may_remove: bool, m
     told = next(line for line in lines if bucket.uri in line)
     assert (failed, bucket.names()) == ((0, []) if may_remove else (1, [left]))
     assert told.startswith("removed ") if may_remove else "cannot remove" in told and "permission denied" in told
-    assert lines[-1].startswith(f"{int(may_remove)} left")
+    # Processes of others that were killed may have left something on this machine.
+    assert lines[-1].startswith(f"{sum(line.startswith('removed ') for line in lines)} left")

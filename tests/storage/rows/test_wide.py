@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
@@ -37,7 +39,7 @@ STEPS: dict[str, Callable[[SFrame, Path], Any]] = {
     ),
     "csv lists": lambda frame, place: SFrame.read_csv(str(place / "lists.csv"), verbose=False),
     "csv lists in lists": lambda frame, place: SFrame.read_csv(str(place / "nested.csv"), verbose=False),
-    "parquet": lambda frame, place: SFrame.read_parquet(next(str(file) for file in (place / "frame").glob("*.parquet"))),
+    "parquet": lambda frame, place: SFrame.read_parquet(str(place / "frame.parquet")),
 }
 
 
@@ -45,6 +47,7 @@ def frame_of(width: int, place: Path) -> SFrame:
     frame = SFrame({f"c{number}": [number, 1, 2] for number in range(width)})
     frame.save(str(place / "frame"))
     frame.export_csv(str(place / "frame.csv"))
+    pq.write_table(pa.table(frame), place / "frame.parquet")
     names = ",".join(frame.column_names())
     # Lists that no bracket closes, and lists within what ends with more than a bracket: neither is one field.
     (place / "lists.csv").write_text(f"[{names.replace(',', ',[')}\n{','.join(['[1'] * width)}\n")
