@@ -56,7 +56,7 @@ class NegativeCountError(InvalidArgumentError, OverflowError):
 
 
 class BeyondRangeError(InvalidArgumentError, OverflowError):
-    """A number of rows is infinite or needs more than 64 bits; a ValueError and, as in the reference, an OverflowError."""
+    """A number of rows needs more than 64 bits, or an int is beyond the largest float; a ValueError and, as in the reference, an OverflowError."""
 
 
 class NegativeSizeError(InvalidArgumentError, RuntimeError):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.temporal import to_datetime
 from sframe_spark.values.text import MOST_LEVELS, too_deep
@@ -114,13 +114,23 @@ def require_items(value: Any) -> None:
 
 
 def plain_number(value: Any) -> int | float:
-    """Make an int or float of a value of a number family (integers beyond 64 bits become floats)."""
+    """Make an int or float of a value of a number family (integers beyond 64 bits become floats).
+
+    Raises
+    ------
+    BeyondRangeError
+        If an int is beyond the largest float.
+    """
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
     if family_of(type(value)) == FLOAT_KIND:
         return float("nan") if isinstance(value, decimal.Decimal) and value.is_snan() else float(value)
     number = int(value)
-    return number if SMALLEST_INT <= number <= LARGEST_INT else float(number)
+    try:
+        return number if SMALLEST_INT <= number <= LARGEST_INT else float(number)
+    except OverflowError:
+        # Python has no text of an int with thousands of digits.
+        raise BeyondRangeError(f"an int of {number.bit_length()} bits is beyond the largest float: give its text, or a float instead") from None
 
 
 def plain_text(value: Any) -> str:
