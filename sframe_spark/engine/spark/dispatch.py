@@ -89,6 +89,8 @@ def shares_of(works: int, tasks: int) -> list[range]:
 
     Source: R. L. Graham, Bounds on multiprocessing timing anomalies (1969), longest processing time first.
 
+    Examples
+    --------
     >>> shares_of(10, 4)
     [range(0, 3), range(3, 6), range(6, 8), range(8, 10)]
     """

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.values.flat.cuts import cut_arrays
 from sframe_spark.values.flat.patterns import ARRAY_ITEM, BEFORE, EMPTY_ARRAY, LIST_OF_NUMBERS, LISTS, all_match
-from sframe_spark.values.flat.spans import COMMA, OPENING, between_commas, bytes_of
+from sframe_spark.values.flat.spans import OPENING
 from sframe_spark.values.flat.stored import FlatItems, flat_items
-from sframe_spark.values.flat.typed import as_floats, first_bytes, typed_items
-
-_NULL = ord("n")
+from sframe_spark.values.flat.typed import NULL, as_floats, first_bytes, typed_items, without
 
 
 def column_of(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
@@ -26,7 +24,7 @@ def column_of(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
     >>> column_of(pa.array(["1", "null"]), INT).to_pylist(), column_of(pa.array(['["a",[]]']), ENCODED_LIST).to_pylist()
     ([1, None], ['["a",[]]'])
     """
-    if (first_bytes(texts) == _NULL).all():
+    if (first_bytes(texts) == NULL).all():
         return pa.nulls(len(texts), wanted.physical)
     reader = _READERS.get(wanted.kind)
     return None if reader is None else reader(texts, wanted)
@@ -45,19 +43,17 @@ def _floats(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
 def _arrays(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
     if not all_match(texts, f"^(?:{ARRAY_ITEM}|null)$"):
         return None
-    absent = first_bytes(texts) == _NULL
-    # Nothing else in them has commas.
-    data, bounds = bytes_of(_masked(texts, absent).fill_null(EMPTY_ARRAY))
-    counts, items = between_commas(data, bounds, np.flatnonzero(data == COMMA), EMPTY_ARRAY.index("[") + 1, len("]}"))
+    absent = first_bytes(texts) == NULL
+    counts, items = cut_arrays(without(texts, absent).fill_null(EMPTY_ARRAY))
     numbers = as_floats(items)
     found = FlatItems(counts, absent, items)
     return None if numbers is None else pa.ListArray.from_arrays(found.offsets, numbers, type=wanted.physical)
 
 
 def _nested(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
-    absent = first_bytes(texts) == _NULL
+    absent = first_bytes(texts) == NULL
     opening = "[" if wanted.kind == LIST_KIND else BEFORE
-    values = _masked(texts, absent)
+    values = without(texts, absent)
     if pc.all(pc.starts_with(values, opening)).as_py() is False:
         return None
     if not wanted.is_encoded:
@@ -67,10 +63,6 @@ def _nested(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
     # Lists of numbers within others become arrays where columns are made.
     is_same = wanted.kind == LIST_KIND and all_match(values, LISTS)
     return values if is_same or not pc.any(pc.match_substring_regex(values, LIST_OF_NUMBERS)).as_py() else None
-
-
-def _masked(texts: pa.Array, absent: np.ndarray) -> pa.Array:
-    return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts
 
 
 _READERS: dict[str, Callable[[pa.Array, ColumnType], pa.Array | None]] = {

@@ -12,19 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.values.flat.cuts import cut_arrays, cut_dicts, cut_lists
 from sframe_spark.values.flat.patterns import BEFORE, EMPTY_ARRAY
-from sframe_spark.values.flat.spans import (
-    BRACE,
-    CLOSING,
-    COMMA,
-    OPENING,
-    QUOTE,
-    between_commas,
-    bytes_of,
-    counts_within,
-    places_at,
-    texts_between,
-)
+from sframe_spark.values.flat.spans import BRACE, OPENING, QUOTE, bytes_of
 from sframe_spark.values.flat.typed import as_floats, first_bytes
 
 _PLAIN, _LIST, _DICT, _ARRAY, _OTHER = range(5)
@@ -64,26 +54,22 @@ def _plain(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
 
 
 def _lists(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    data, bounds = bytes_of(texts)
-    (commas,) = places_at(data, (COMMA, 1))
-    counts, items = between_commas(data, bounds, commas, 1, 1)
+    counts, items = cut_lists(texts)
     values = python_values(items, read)
     return [values[start:stop] for start, stop in _ranges(counts)]
 
 
 def _dicts(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    data, bounds = bytes_of(texts)
-    opened, middle, closed = places_at(data, (OPENING, 3), (COMMA, 3), (CLOSING, 2))
-    values = python_values(texts_between(data, middle + 1, closed), read)
-    names = texts_between(data, opened + 1, middle).dictionary_encode()
+    counts, keys, items = cut_dicts(texts)
+    values = python_values(items, read)
+    names = keys.dictionary_encode()
     known = _plain(names.dictionary, read)
     entries = zip(map(known.__getitem__, names.indices.to_numpy().tolist()), values, strict=True)
-    return [dict(islice(entries, count)) for count in counts_within(opened, bounds).tolist()]
+    return [dict(islice(entries, count)) for count in counts.tolist()]
 
 
 def _arrays(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    data, bounds = bytes_of(texts)
-    counts, items = between_commas(data, bounds, np.flatnonzero(data == COMMA), EMPTY_ARRAY.index("[") + 1, len("]}"))
+    counts, items = cut_arrays(texts)
     floats = as_floats(items)
     if floats is None:
         return _others(texts, read)

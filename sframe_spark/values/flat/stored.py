@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import INT, LIST_KIND, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.flat.cuts import cut_dicts, cut_lists
 from sframe_spark.values.flat.floats import exact_floats
 from sframe_spark.values.flat.patterns import AFTER, BEFORE, ITEM, LISTS, MOST_LEVELS_HERE, TEXT, WHOLE, all_match, dicts, nested
-from sframe_spark.values.flat.spans import CLOSING, COMMA, OPENING, between_commas, bytes_of, counts_within, places_at, texts_between
+from sframe_spark.values.flat.spans import COMMA, OPENING, bytes_of, counts_within, places_at
 from sframe_spark.values.flat.typed import typed_items, without_quotes
 
 # Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values.
@@ -132,11 +133,6 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
-def nested_items(texts: pa.Array, kind: str) -> FlatItems | None:
-    """The items of stored lists or dicts, whatever they hold and however few they are; None where that is nested deep."""
-    return _items(texts, kind, _nested_forms(kind))
-
-
 def _forms(texts: pa.Array, kind: str) -> Iterator[tuple[str, bool]]:
     yield from _flat_forms(kind)
     if len(texts) >= FEW_ROWS:
@@ -166,27 +162,15 @@ def _items(texts: pa.Array, kind: str, forms: Iterator[tuple[str, bool]]) -> Fla
     if are_numbers is None:
         return None
     missing = texts.is_null().to_numpy(zero_copy_only=False)
-    return _list_items(filled, missing) if kind == LIST_KIND else _dict_items(filled, missing, are_numbers)
+    if kind == LIST_KIND:
+        counts, items = cut_lists(filled)
+        return FlatItems(counts, missing, items)
+    counts, keys, items = cut_dicts(filled)
+    return FlatItems(counts, missing, items, keys.cast(pa.int64()) if are_numbers else without_quotes(keys))
 
 
 def _filled(texts: pa.Array, kind: str) -> pa.Array:
     return texts.fill_null("[]" if kind == LIST_KIND else BEFORE + AFTER)
-
-
-def _list_items(texts: pa.Array, missing: np.ndarray) -> FlatItems:
-    data, bounds = bytes_of(texts)
-    (commas,) = places_at(data, (COMMA, 1))
-    counts, items = between_commas(data, bounds, commas, 1, 1)
-    return FlatItems(counts, missing, items)
-
-
-def _dict_items(texts: pa.Array, missing: np.ndarray, are_numbers: bool) -> FlatItems:
-    data, bounds = bytes_of(texts)
-    # The brackets of a dict, of all its entries and of each.
-    opened, middle, closed = places_at(data, (OPENING, 3), (COMMA, 3), (CLOSING, 2))
-    keys = texts_between(data, opened + 1, middle)
-    keys = keys.cast(pa.int64()) if are_numbers else without_quotes(keys)
-    return FlatItems(counts_within(opened, bounds), missing, texts_between(data, middle + 1, closed), keys)
 
 
 def texts_of_items(items: pa.Array) -> pa.Array | None:

@@ -12,13 +12,13 @@ from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOA
 from sframe_spark.values.flat.patterns import AFTER_FLOAT, BEFORE_FLOAT, NUMBER, SPECIAL_FLOAT, WHOLE, all_match
 from sframe_spark.values.flat.spans import BACKSLASH, BRACE, OPENING, QUOTE, bytes_of, texts_between
 
-_NULL = ord("n")
+NULL = ord("n")
 KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, FLOAT_KIND, DATETIME_KIND))]
 """Kinds of values: of missing ones none."""
 _INT, _STR, _LIST, _FIRST_TAG = 1, 3, 4, 5
 # How the tags of the last ones begin, after their sign.
 _TAGS = pa.array(["di", "ar", "fl", "da"])
-_BY_FIRST = np.array([{_NULL: 0, QUOTE: _STR, OPENING: _LIST}.get(byte, _INT) for byte in range(256)])
+_BY_FIRST = np.array([{NULL: 0, QUOTE: _STR, OPENING: _LIST}.get(byte, _INT) for byte in range(256)])
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
@@ -32,16 +32,16 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
     if not len(texts):
         return None
     first = first_bytes(texts)
-    absent = first == _NULL
+    absent = first == NULL
     if absent.all():
         return None
     quoted = first == QUOTE
     if quoted.any():
-        return (without_quotes(_without(texts, absent)), STR) if (quoted | absent).all() else None
+        return (without_quotes(without(texts, absent)), STR) if (quoted | absent).all() else None
     if (first == OPENING).any():
         return None
     special = first == BRACE
-    numbers = _without(texts, absent | special)
+    numbers = without(texts, absent | special)
     are_whole = pc.match_substring_regex(numbers, f"^{WHOLE}$")
     if not special.any() and pc.all(are_whole).as_py():
         return numbers.cast(pa.int64()), INT
@@ -55,7 +55,7 @@ def as_floats(texts: pa.Array) -> pa.Array | None:
     """Numbers, whole or not, as floats; None where there is anything else."""
     first = first_bytes(texts)
     special = first == BRACE
-    numbers = _without(texts, (first == _NULL) | special)
+    numbers = without(texts, (first == NULL) | special)
     if special.any():
         chosen = pa.array(special)
         named = texts.filter(chosen)
@@ -106,5 +106,6 @@ def first_bytes(texts: pa.Array) -> np.ndarray:
     return data[bounds[:-1]]
 
 
-def _without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
+def without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
+    """Texts of which some are missing."""
     return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts

@@ -61,6 +61,11 @@ def few_rows() -> Any:
         yield
 
 
+def nested_items(texts: pa.Array, kind: str) -> stored.FlatItems | None:
+    """What many rows are cut into, however few they are, and by the patterns of values that hold others."""
+    return stored._items(texts, kind, stored._nested_forms(kind))
+
+
 def texts_of(cells: list[Any]) -> pa.Array:
     return pa.array([None if cell is None else encode_value(cell) for cell in cells], pa.string())
 
@@ -74,7 +79,7 @@ def column(cells: Any) -> Any:
 def test_items_are_those_of_each_value(cells: list[Any]) -> None:
     kind = "dict" if any(isinstance(cell, dict) for cell in cells) else "list"
     texts = texts_of([None, *cells]).slice(1)
-    found = stored.nested_items(texts, kind)
+    found = nested_items(texts, kind)
     counts = stored.item_counts(texts, kind)
     assert counts is None or counts.to_pylist() == [None if cell is None else len(cell) for cell in cells]
     if found is None:
@@ -98,7 +103,7 @@ def test_items_are_those_of_each_value(cells: list[Any]) -> None:
     ],
 )
 def test_what_is_nested_a_little_is_cut(cells: list[Any]) -> None:
-    assert stored.nested_items(texts_of(cells), "dict" if isinstance(cells[0], dict) else "list") is not None
+    assert nested_items(texts_of(cells), "dict" if isinstance(cells[0], dict) else "list") is not None
 
 
 @given(st.sampled_from(ITEMS), st.data())
@@ -141,7 +146,7 @@ def test_damaged_texts_are_left_to_the_reader_of_each(cells: list[Any], damages:
     for place, piece in damages:
         texts = [text[:place] + piece + text[place + (not piece) :] for text in texts]
     for kind, python_class in (("list", list), ("dict", dict)):
-        found = stored.nested_items(pa.array(texts, pa.string()), kind)
+        found = nested_items(pa.array(texts, pa.string()), kind)
         if found is not None:
             whole = [decode_value(text) for text in texts]
             assert all(type(cell) is python_class for cell in whole)
