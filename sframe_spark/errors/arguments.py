@@ -55,6 +55,7 @@ class NegativeCountError(InvalidArgumentError, OverflowError):
     """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
 
 
+@travelling
 class BeyondRangeError(InvalidArgumentError, OverflowError):
     """A number of rows needs more than 64 bits, or an int is beyond the largest float; a ValueError and, as in the reference, an OverflowError."""
 
