@@ -6,8 +6,8 @@ from typing import Any
 
 from sframe_spark import SFrame
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.values.decode import decode
 
 

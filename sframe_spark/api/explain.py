@@ -8,9 +8,10 @@ import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
 from sframe_spark.engine.runs.journal import Journal, Outcome
-from sframe_spark.engine.runs.materialize import materialize, optimize
+from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.explanation import Explanation, physical_lines, run_lines

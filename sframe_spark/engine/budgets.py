@@ -18,14 +18,16 @@ SENT_BYTES = 16 << 20
 
 @attrs.frozen
 class Weight:
-    """The most rows, and the most bytes, that any node of a plan has; values of unknown length are left out."""
+    """The most rows, and the most bytes, that any node of a plan has."""
 
     rows: int
     size: float
 
 
-def weight_of(root: PlannerNode) -> Weight | None:
+def weight_of(root: PlannerNode, unknown: int = 0) -> Weight | None:
     """The weight of a plan if every leaf can be read by row range on the driver and has a known or bounded number of rows, else None.
+
+    Values of unknown length count as so many bytes.
 
     Sources in which rows are only looked up do not count: as many of their blocks are read as the rows that look need, a few at a time.
     """
@@ -40,7 +42,7 @@ def weight_of(root: PlannerNode) -> Weight | None:
         # Rows without a bound are those of operators above leaves that are counted.
         if not looked_up and node.length.at_most is not None:
             rows = max(rows, node.length.at_most)
-            size = max(size, node.length.at_most * row_bytes(sizes[id(node)], 0))
+            size = max(size, node.length.at_most * row_bytes(sizes[id(node)], unknown))
     return Weight(rows, size)
 
 

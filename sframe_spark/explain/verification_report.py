@@ -8,8 +8,9 @@ import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import is_materialized, optimize
+from sframe_spark.engine.runs.materialize import is_materialized
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import ExecutedPlan
 from sframe_spark.explain.relied_orders import relied_orders

@@ -48,7 +48,7 @@ def ending(name: str, place: Any) -> tuple[str, str]:
 
 
 def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[str], options: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """How programs end in a session of their own, which is stopped; few rows go to Spark as well, but while files are prepared."""
+    """How programs end in a session of their own, which is stopped; few rows go to Spark as well unless told otherwise, but while files are prepared."""
     from sframe_spark import config
     from tests.cluster.programs import Place
 
@@ -64,7 +64,7 @@ def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[s
         from sframe_spark.engine.spark import probe
 
         probe.is_one_process = lambda session: True
-    with config.using(small_rows=0):
+    with config.using(small_rows=int(settings.get("spark.test.small_rows", 0))):
         found = {name: ending(name, place) for name in names}
     session.stop()
     return found

@@ -16,9 +16,9 @@ from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
 from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.placement import is_small, placement_of
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.sources.memory_source import MemorySource
@@ -185,6 +185,8 @@ def test_lists_of_groups_may_hold_all_rows(tmp_path: Any) -> None:
     assert weight is not None
     with config.using(memory_budget=int(weight.size) - 1):
         assert not fits_driver(node, 100_000)
+    unknown, long = weight_of(node), weight_of(node, 1 << 20)
+    assert unknown == weight and long is not None and long.size > 1_000 << 20
 
 
 def test_batches_grow_slowly_where_nothing_is_known() -> None:

@@ -8,7 +8,7 @@ from sframe_spark import SFrame, load_sframe
 from sframe_spark import aggregate as agg
 from sframe_spark.config import config
 from sframe_spark.engine.planning.column_origins import origins_of
-from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.relational.sort import sort_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from sframe_spark.config import config
-from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.reasons import order_reasons
 from sframe_spark.explain.verification import verification

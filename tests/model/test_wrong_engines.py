@@ -14,7 +14,8 @@ from sframe_spark.api.faces import made_frame
 from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
-from sframe_spark.engine.runs.materialize import materialize, optimize
+from sframe_spark.engine.planning.optimized import optimize
+from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.sources.memory_source import MemorySource

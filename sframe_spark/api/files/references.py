@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.column_origins import shown_column
-from sframe_spark.engine.runs.looks import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource, segment_source

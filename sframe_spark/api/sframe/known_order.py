@@ -9,8 +9,9 @@ import attrs
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
-from sframe_spark.engine.runs.materialize import materialize, optimize
+from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.engine.segments.order_check import find_break
 from sframe_spark.errors import InvalidArgumentError

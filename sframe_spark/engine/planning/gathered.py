@@ -8,6 +8,7 @@ from sframe_spark.engine.budgets import Weight, weight_of
 from sframe_spark.engine.planning.passed_on import makes_plainly
 from sframe_spark.engine.planning.placement import is_for_threads, placement_of, suits_threads
 from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.planning.sooner_here import is_sooner_here
 from sframe_spark.engine.segments.runner import threads_here
 from sframe_spark.operators.kernels.key_ranges import KINDS
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
@@ -68,7 +69,7 @@ def weight_gathered(root: PlannerNode) -> Weight | None:
     if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return None
     below = root.inputs[0]
-    if not suits_threads(below) or not makes_plainly(root):
+    if not (suits_threads(below) or is_sooner_here(below)) or not makes_plainly(root):
         return None
     if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
         return None

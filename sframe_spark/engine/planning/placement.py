@@ -218,8 +218,13 @@ def suits_threads(root: PlannerNode) -> bool:
     """
     if not config.small_rows:
         return False
+    return are_for_threads(root) and is_work_done_here()
+
+
+def are_for_threads(root: PlannerNode) -> bool:
+    """True for a plan of kernels of ours that decode nothing in Python."""
     nodes = list(postorder([root]))
-    return all(map(is_for_threads, nodes)) and all(map(moves_only, nodes)) and is_work_done_here()
+    return all(map(is_for_threads, nodes)) and all(map(moves_only, nodes))
 
 
 def suits_processes() -> bool:

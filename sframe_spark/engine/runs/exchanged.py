@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from sframe_spark.engine.budgets import weight_of
 from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, MOST_RANGES, bytes_gathered, ranges_for
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.placement import placement_of
-from sframe_spark.engine.runs.looks import optimize
 from sframe_spark.engine.segments.exchange import Exchange
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, begun

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.column_origins import shown_columns
 from sframe_spark.engine.planning.frames import narrowed, unfixed_nodes
 from sframe_spark.engine.planning.holders import held_below
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.planning.private_rows import is_chain, private_tops
 from sframe_spark.engine.planning.shortcuts import MOST_FIRST_ROWS
@@ -28,7 +28,6 @@ from sframe_spark.engine.runs.journal import Journal
 from sframe_spark.engine.runs.recipes import is_restored
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError
-from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
 from sframe_spark.planner.graph import postorder
@@ -76,11 +75,6 @@ class Look:
     shown: Sequence[tuple[PlannerNode, Sequence[int]]] = ()
     free: frozenset[int] = frozenset()
     journal: Journal = attrs.Factory(Journal)
-
-
-def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
-    """Equivalent plan after the laws; the graph itself is unchanged."""
-    return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)
 
 
 def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:

@@ -15,12 +15,13 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.frames import keep_frames, remember_rows
 from sframe_spark.engine.planning.matches import base_of_rows, is_much_to_make, may_have_many
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
 from sframe_spark.engine.runs.beside import NEW_COLUMNS, NewColumns, new_columns
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.journal import Journal
-from sframe_spark.engine.runs.looks import Look, look, optimize
+from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.recipes import is_restored, remember_recipe
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.engine.segments.kept_rows import has_room

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.frames import frames_in
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.private_rows import is_row_by_row
 from sframe_spark.engine.planning.shortcuts import MOST_FIRST_ROWS
-from sframe_spark.engine.runs.looks import optimize
 from sframe_spark.engine.spark.query import counted, from_spark_table, lower
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.operators.kernels.spark_columns import microseconds_of

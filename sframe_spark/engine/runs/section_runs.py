@@ -16,13 +16,13 @@ from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
 from sframe_spark.engine.planning.gathered import bytes_gathered
+from sframe_spark.engine.planning.late_rows import NumberedRows, numbered_rows
 from sframe_spark.engine.planning.matches import joined_rows
 from sframe_spark.engine.planning.physical import takes_few_of_join
 from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to
-from sframe_spark.engine.runs.late_rows import NumberedRows, numbered_rows
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
@@ -254,8 +254,7 @@ class Runs:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
-        # Who works elsewhere may see files that this process does not.
-        numbered = None if workers.are_elsewhere else numbered_rows(node)
+        numbered = numbered_rows(node)
         if numbered is not None:
             return self._read_late(node, numbered, workers)
         placement = placement_of(below)

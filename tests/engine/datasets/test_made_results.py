@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.batches import FIRST_ROWS
-from sframe_spark.engine.runs.looks import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.operators.user_functions.made_results import LARGEST_STEP, MadeResults

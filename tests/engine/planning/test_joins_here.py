@@ -17,11 +17,11 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import joins_here
 from sframe_spark.engine.planning.matches import may_have_many
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.physical import SectionPlanner
 from sframe_spark.engine.planning.sections import Mode, in_order_of_running
 from sframe_spark.engine.runs import materialize as materialize_module
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.room import Room
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.operators.laws import few_rows, joins

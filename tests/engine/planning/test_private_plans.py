@@ -10,8 +10,9 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import compute, optimize
+from sframe_spark.engine.runs.materialize import compute
 from sframe_spark.engine.runs.section_runs import Runs
 from sframe_spark.operators.sources.source import source_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.planning.matches import is_much_to_make
-from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 
 ROWS, COLUMNS = 500, 40

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.planning import placement
+from sframe_spark.engine.planning import late_rows, placement
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.engine.segments.room import Room
@@ -149,7 +149,43 @@ def test_who_has_a_cluster_wants_it_to_work(place: str, monkeypatch: pytest.Monk
     assert is_work_done_here()
     monkeypatch.setenv(variable, "somewhere")
     assert not is_work_done_here()
-    assert foresee(derived(load_sframe(place))._node).sections[-1].mode is Mode.TASKS
+    with config.using(memory_budget=20 * ROWS):
+        assert foresee(derived(load_sframe(place))._node).sections[-1].mode is Mode.TASKS
+
+
+NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a filter of all values of groups"]
+
+
+@pytest.mark.parametrize("name", NOT_JOINED)
+def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    mode, program = PROGRAMS[name]
+    assert foresee(program(load_sframe(place))._node).sections[-1].mode is mode
+    for refused in ({"small_rows": 0}, {"memory_budget": 4 * ROWS}):
+        with config.using(**refused):
+            assert foresee(program(load_sframe(place))._node).sections[-1].mode.is_on_spark
+    with config.using(small_rows=10 * ROWS):
+        expected = list(program(load_sframe(place)))
+    frame = program(load_sframe(place))
+    frame.materialize()
+    assert rows_equal([tuple(row.values()) for row in frame], [tuple(row.values()) for row in expected])
+    assert not is_started()
+
+
+def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(late_rows, "ROWS_FOR_EACH", 10)
+    with config.using(memory_budget=20 * ROWS):
+        assert foresee(load_sframe(place).topk("f", 5)._node).sections[-1].mode is Mode.PARTS_HERE
+        assert foresee(load_sframe(place).topk("f", ROWS // 9)._node).sections[-1].mode is Mode.PARTS
+
+
+def test_what_is_elsewhere_is_a_clusters(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    load_sframe(place).save("memory://few-bytes-elsewhere")
+    assert foresee(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].mode is Mode.TASKS
+    sf = load_sframe(place)
+    assert foresee(sf["t"].astype(str)._node).sections[-1].mode is Mode.THREADS
 
 
 def test_results_come_in_order_and_the_first_error_ends_the_rest() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between

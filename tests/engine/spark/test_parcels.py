@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.range_tasks import DividedPlan
 from sframe_spark.engine.segments.runner import PlanRunner

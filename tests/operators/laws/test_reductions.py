@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.config import config
-from sframe_spark.engine.runs.looks import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.materialize import read_all
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.operators.laws import fusion
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project, zip_columns

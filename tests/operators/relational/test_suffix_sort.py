@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import optimize, read_all
+from sframe_spark.engine.runs.materialize import read_all
 from sframe_spark.operators.relational import sort
 from sframe_spark.operators.relational.sort import SuffixSort, sort_rows
 from sframe_spark.testing.oracle import Oracle, rows_equal

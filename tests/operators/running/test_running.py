@@ -12,7 +12,8 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import compute, optimize
+from sframe_spark.engine.planning.optimized import optimize
+from sframe_spark.engine.runs.materialize import compute
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.scans import scan_of

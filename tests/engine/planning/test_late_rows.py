@@ -10,9 +10,9 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs import late_rows
+from sframe_spark.engine.planning import late_rows
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.operators.lookups import lookup
 from sframe_spark.operators.relational.top_rows import first_places
 from sframe_spark.operators.sources.source import SegmentSource

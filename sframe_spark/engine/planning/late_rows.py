@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.runs.looks import optimize
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.sources.made import range_source
@@ -31,11 +31,19 @@ class NumberedRows:
         The stored rows.
     above
         What is made of them, inputs before consumers.
+    keys
+        The columns that decide, by their places in what is made.
     """
 
     top: PlannerNode
     source: PlannerNode
     above: tuple[PlannerNode, ...]
+    keys: tuple[int, ...]
+
+    @property
+    def deciding(self) -> PlannerNode:
+        """The columns that decide, of all rows."""
+        return optimize(project(self.above[-1] if self.above else self.source, self.keys))
 
     def rows(self, top: PlannerNode) -> Chunk:
         """All columns of the rows, given a source of those of ``top``: what was kept once is kept again."""
@@ -61,7 +69,9 @@ def numbered_rows(node: PlannerNode) -> NumberedRows | None:
         return None
     deciding = optimize(project(numbered, [*(key + 1 for key in keys), 0]))
     read = sum(part.facts.width for part in postorder([deciding]) if isinstance(part.operator, SegmentSource))
-    return NumberedRows(over_keys[0].make_planner_node(deciding), source, tuple(above)) if read < len(stored.positions) else None
+    if read >= len(stored.positions):
+        return None
+    return NumberedRows(over_keys[0].make_planner_node(deciding), source, tuple(above), tuple(keys))
 
 
 def chain_below(root: PlannerNode) -> list[PlannerNode]:
