@@ -48,7 +48,7 @@ def ending(name: str, place: Any) -> tuple[str, str]:
 
 
 def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[str], options: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """How programs end in a session of their own, which is stopped; few rows go to Spark as well unless told otherwise, but while files are prepared."""
+    """How programs end in a session that is stopped then; few rows go to Spark as well unless told otherwise, but not while files are prepared."""
     from sframe_spark import config
     from tests.cluster.programs import Place
 
