@@ -1,20 +1,23 @@
-"""Kernels of all rows of their input in this process: where these come in one piece, or split by ranges of a column."""
+"""Kernels of all rows of their input: where these come in one piece, or split by ranges of a column, in this process or in Spark's tasks."""
 
 from __future__ import annotations
 
 import math
 
-from sframe_spark.engine.budgets import Weight, weight_of
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES, Weight, weight_of
 from sframe_spark.engine.planning.passed_on import makes_plainly
-from sframe_spark.engine.planning.placement import is_for_threads, placement_of, suits_threads
+from sframe_spark.engine.planning.placement import is_done_elsewhere, is_for_threads, placement_of, suits_threads
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.planning.sooner_here import is_sooner_here
 from sframe_spark.engine.segments.runner import threads_here
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.kernels.key_ranges import KINDS
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.memory import work_memory
+from sframe_spark.storage.files.temporary import temporary_root
 
 # Gathered rows, what is found of them, and the result.
 COPIES_OF_GATHERED = 4
@@ -24,6 +27,10 @@ LEAST_ROWS_SPLIT = 2_097_152
 MOST_RANGES = 1024
 # Ranges are found by a sample: some have more rows than others.
 UNEVEN = 2
+# What the rows of a range take that a task puts in order, and what they may take: there are copies.
+BYTES_OF_TASKS_RANGE, MOST_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
+# Each run of rows of a task and a range takes a tenth of a millisecond to read, and 300 bytes of the driver.
+MOST_PIECES = 262_144
 # Of so many rows a range is put in order near the processor.
 ROWS_OF_RANGE = 524_288
 
@@ -38,6 +45,27 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MOST_RANGES:
         return Mode.EXCHANGED
     return Mode.GATHERED if fits and Mode.GATHERED not in refused else None
+
+
+def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> bool:
+    """True for a kernel of ours that Spark's tasks run on each range of a column, where Spark works elsewhere and files are shared with it.
+
+    Of very many rows there would be too many pieces: those are for Spark's own exchange, which merges them.
+    """
+    if not config.small_rows or Mode.EXCHANGED_BY_TASKS in refused or len(root.inputs) != 1 or not root.operator.takes_all_rows:
+        return False
+    below = root.inputs[0]
+    if not is_done_elsewhere() or is_elsewhere(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+        return False
+    if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
+        return False
+    weight = weight_of(below, UNKNOWN_BYTES)
+    return weight is not None and ranges_of_tasks(weight) * -(-weight.rows // config.segment_rows) <= MOST_PIECES
+
+
+def ranges_of_tasks(weight: Weight) -> int:
+    """How many ranges rows are split into for tasks: about as many rows as a segment has, or fewer where they are long."""
+    return 1 + int(max(weight.size // BYTES_OF_TASKS_RANGE, weight.rows // config.segment_rows))
 
 
 def can_split(root: PlannerNode) -> bool:

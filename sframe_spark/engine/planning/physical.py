@@ -10,7 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
 from sframe_spark.engine.planning.calls import called_again
 from sframe_spark.engine.planning.frames import require_fixed
-from sframe_spark.engine.planning.gathered import gathered_mode
+from sframe_spark.engine.planning.gathered import gathered_mode, is_exchanged_by_tasks
 from sframe_spark.engine.planning.joins_here import join_here, query_again
 from sframe_spark.engine.planning.matches import counted_join, is_to_be_counted, join_below
 from sframe_spark.engine.planning.placement import (
@@ -79,7 +79,7 @@ class SectionPlanner:
     stands_for
         Filled with the nodes of the plan that sections stand for, by ``id`` of the sections.
     gathers
-        Whether rows below others are brought together in this process where they have room; not where a query reads them in the end.
+        Whether rows below others are brought together in this process where they have room, or by Spark's tasks; not where a query reads them.
     """
 
     free: frozenset[int] = frozenset()
@@ -88,6 +88,7 @@ class SectionPlanner:
     stands_for: dict[int, StandsFor] = attrs.Factory(dict)
     gathers: bool = False
     _has_gathered: bool = attrs.field(default=False, init=False)
+    _has_exchanged: bool = attrs.field(default=False, init=False)
     _root: PlannerNode | None = None
     _origins: dict[int, StandsFor] = attrs.Factory(dict)
 
@@ -104,7 +105,8 @@ class SectionPlanner:
         section = inside._planned(root, reason)
         # What waits for others is planned again when they are there.
         decided = in_order_of_running(inside.waiting or [section])
-        if not inside._has_gathered or not any(map(needs_spark, decided)):
+        in_vain = inside._has_gathered and any(map(needs_spark, decided))
+        if not in_vain and not (inside._has_exchanged and any(each.mode is Mode.QUERY for each in decided)):
             self.waiting, self.stands_for = inside.waiting, inside.stands_for
             return section
         return self._planned(root, reason)
@@ -159,9 +161,8 @@ class SectionPlanner:
         assert placement is not None
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
-            if self.gathers and node is not self._root and mode_of(current, placement).takes_all_rows:
-                self._origins[id(current)], self._has_gathered = StandsFor(node), True
-                return self._first(current, placement, "threads of this process put all its rows in order")
+            if self.gathers and node is not self._root and (made := self._put_in_order(node, current, placement)) is not None:
+                return made
             if self.gathers and (join := join_here(node, children)) is not None:
                 return self._joined(node, join)
             children = [self._fit_for_query(child, item) for child, item in children]
@@ -171,6 +172,18 @@ class SectionPlanner:
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
+
+    def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
+        """The rows of a node, over placed inputs, as those of a section that takes all rows below it; None where a query makes them."""
+        mode = mode_of(current, placement)
+        if not mode.takes_all_rows and mode is not Mode.EXCHANGED_BY_TASKS:
+            return None
+        self._origins[id(current)] = StandsFor(node)
+        if mode.takes_all_rows:
+            self._has_gathered = True
+            return self._first(current, placement, "threads of this process put all its rows in order")
+        self._has_exchanged = True
+        return self._first(current, placement, "Spark's tasks exchange all its rows")
 
     def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
         """A join over the results of sides that are made before it; when these are there, it may tell how many rows it has."""
@@ -257,7 +270,7 @@ def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = 
     if root.operator.is_source:
         return Mode.DONE
     if not placement.segment:
-        return gathered_mode(root, refused) or Mode.QUERY
+        return gathered_mode(root, refused) or (Mode.EXCHANGED_BY_TASKS if is_exchanged_by_tasks(root, refused) else Mode.QUERY)
     return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
 
 

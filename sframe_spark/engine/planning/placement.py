@@ -221,6 +221,11 @@ def suits_threads(root: PlannerNode) -> bool:
     return are_for_threads(root) and is_work_done_here()
 
 
+def is_done_elsewhere() -> bool:
+    """True where Spark works, or would work, on other machines too."""
+    return not is_work_done_here()
+
+
 def are_for_threads(root: PlannerNode) -> bool:
     """True for a plan of kernels of ours that decode nothing in Python."""
     nodes = list(postorder([root]))

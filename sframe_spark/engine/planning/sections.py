@@ -26,7 +26,8 @@ class Mode(enum.Enum):
     row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
     result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
     ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
-    column's values, by threads between which these rows were exchanged. ``QUERY``: a Spark query.
+    column's values, by threads between which these rows were exchanged; ``EXCHANGED_BY_TASKS``: by Spark's tasks, between which they were.
+    ``QUERY``: a Spark query.
     """
 
     DONE = "nothing to run"
@@ -41,12 +42,13 @@ class Mode(enum.Enum):
     PARTS_OF_PROCESSES = "Python processes that each send a part"
     TASKS = "Spark tasks over ranges of rows"
     PARTS = "Spark tasks that each send a part"
+    EXCHANGED_BY_TASKS = "Spark tasks, then each range of a column at once"
     QUERY = "Spark query"
 
     @property
     def is_on_spark(self) -> bool:
         """True where Spark runs it."""
-        return self in (Mode.TASKS, Mode.PARTS, Mode.QUERY)
+        return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
     def takes_all_rows(self) -> bool:
@@ -70,6 +72,7 @@ class Alternative(enum.Enum):
     KEPT = "rows stay in memory as long as there is room, and go to disk if they find none"
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
+    EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see the directory of temporary data, or those of a single range take more than a task may"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
 

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.budgets import weight_of
@@ -17,7 +18,7 @@ from sframe_spark.engine.segments.exchange import Exchange
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, begun
 from sframe_spark.engine.segments.range_tasks import range_tasks
-from sframe_spark.engine.segments.range_workers import Threads
+from sframe_spark.engine.segments.range_workers import RangeWorkers, Threads
 from sframe_spark.engine.segments.room import Room, SharedRoom
 from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
@@ -33,8 +34,8 @@ from sframe_spark.session.memory import work_memory
 SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
 
 
-def key_ranges_of(node: PlannerNode) -> KeyRanges:
-    """Ranges of the column by which the rows below a kernel are split; about as many rows are in each as in the others."""
+def key_ranges_of(node: PlannerNode, most: int = MOST_RANGES, workers: RangeWorkers | None = None) -> KeyRanges:
+    """At most so many ranges of the column by which the rows below a kernel are split; about as many rows are in each as in the others."""
     below, split, weight = node.inputs[0], node.operator.split_by, weight_of(node.inputs[0])
     assert split is not None and weight is not None
     position, ascending = split
@@ -43,15 +44,15 @@ def key_ranges_of(node: PlannerNode) -> KeyRanges:
     if not placement_of(narrow).segment:
         narrow = keys
     # There may be less room than when this was planned.
-    count = int(min(MOST_RANGES, ranges_for(weight)))
-    return KeyRanges.of(sample_of(narrow, max(SAMPLED_PLACES, count)), below.schema[position], ascending, count)
+    count = most if workers is not None else int(min(most, ranges_for(weight)))
+    return KeyRanges.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or Threads()), below.schema[position], ascending, count)
 
 
-def sample_of(node: PlannerNode, places: int) -> pa.Array:
+def sample_of(node: PlannerNode, places: int, workers: RangeWorkers) -> pa.Array:
     """Values of the one column of a section, from so many places that are everywhere in it: rows may be nearly in order."""
-    workers = Threads()
     tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
-    found = workers.run([partial(first_rows_of, task, SAMPLED_VALUES // places) for task in tasks], "looking at values to sort by", tasks)
+    rows = max(1, SAMPLED_VALUES // places)
+    found = workers.run([partial(first_rows_of, task, rows) for task in tasks], "looking at values to sort by", tasks)
     return pa.concat_arrays([chunk.columns[0] for chunk in found])
 
 
@@ -92,11 +93,9 @@ class ExchangedRows:
         # What the exchange holds in memory is there beside them.
         return cls(node, exchange, SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED))
 
-    def works(self, count: int) -> list[Sequence[int]]:
+    def works(self, count: int) -> list[range]:
         """The numbers of all ranges, one after the other, in so many parts of about as many rows, or fewer."""
-        ends = self.exchange.rows.cumsum()
-        edges = [0, *(int(ends.searchsorted(ends[-1] * part // count)) + 1 for part in range(1, count)), len(ends)]
-        return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
+        return works_of_rows(self.exchange.rows, count)
 
     def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Rows of some ranges."""
@@ -112,6 +111,13 @@ class ExchangedRows:
         with self.room.taken(int(exchange.sizes[number])):
             rows = exchange.take(number)
             return require_inferred(operator, (), operator.kernel([rows], [below.facts]), self.node.schema)
+
+
+def works_of_rows(rows: np.ndarray, count: int) -> list[range]:
+    """The numbers of all ranges, of so many rows each, one after the other, in so many parts of about as many rows, or fewer."""
+    ends = rows.cumsum()
+    edges = [0, *(int(ends.searchsorted(ends[-1] * part // count)) + 1 for part in range(1, count)), len(ends)]
+    return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
 
 
 def exchange_below(node: PlannerNode) -> Exchange:

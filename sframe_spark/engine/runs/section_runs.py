@@ -10,20 +10,21 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import fits_driver, rows_fit
+from sframe_spark.engine.budgets import UNKNOWN_BYTES, fits_driver, rows_fit, weight_of
 from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunks, write_held, write_query
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
-from sframe_spark.engine.planning.gathered import bytes_gathered
+from sframe_spark.engine.planning.gathered import MOST_BYTES_OF_TASKS_RANGE, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.planning.late_rows import NumberedRows, numbered_rows
 from sframe_spark.engine.planning.matches import joined_rows
 from sframe_spark.engine.planning.physical import takes_few_of_join
 from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
-from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to
+from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to, key_ranges_of, works_of_rows
 from sframe_spark.engine.runs.looks import require_owned
+from sframe_spark.engine.segments.exchange_of_tasks import GivenRows, give_rows, ranges_given, write_ranges
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
@@ -32,7 +33,8 @@ from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
-from sframe_spark.errors import NoRoomError
+from sframe_spark.errors import NoRoomError, NotSharedError
+from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
@@ -40,6 +42,9 @@ from sframe_spark.planner.chunk import Chunk, concatenate, from_stream, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.planner.pieces import Pieces
+from sframe_spark.session import get_session, is_remote
+from sframe_spark.session.workers import reads_our_files
+from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 # What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no
@@ -95,6 +100,8 @@ class Runs:
                 return self._gathered(section.root)
             case Mode.EXCHANGED:
                 return self._exchanged(section.root)
+            case Mode.EXCHANGED_BY_TASKS:
+                return self._exchanged_by_tasks(section.root)
             case Mode.FIRST_ROWS:
                 return self._first_rows(section.root)
         root, placement = section.root, section.placement or placement_of(section.root)
@@ -242,6 +249,37 @@ class Runs:
                 return NotAsPlanned(node)
             return self._of_exchanged(node, found)
 
+    def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """The same, in Spark's tasks; nothing where these do not share files with this process, or the rows of one range take too much memory."""
+        workers, weight = SparkTasks(), weight_of(node.inputs[0], UNKNOWN_BYTES)
+        assert weight is not None
+        handle = temporary_store().new_dataset()
+        try:
+            if not is_shared_with(workers, handle.directory):
+                self.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
+                return NotAsPlanned(node)
+            ranges = key_ranges_of(node, max(ranges_of_tasks(weight), workers.at_a_time()), workers)
+            given = self._given(node, ranges, workers, handle.directory)
+            self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)
+            temporary_store().taken.count(handle, self.spilled)
+            self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
+            if np.sum([of_task.sizes for of_task in given], axis=0).max() > MOST_BYTES_OF_TASKS_RANGE:
+                self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
+                return NotAsPlanned(node)
+            found, count = ranges_given(given), self.options.segments or config.default_segments
+            parts = works_of_rows(np.array([part.rows for part in found]), count) if count else [range(n, n + 1) for n in range(len(found))]
+            write = partial(write_ranges, node.operator, node.inputs[0].facts, node.schema)
+            return self._written(node, workers, [partial(write, found[part.start : part.stop]) for part in parts])
+        finally:
+            handle.discard()
+
+    def _given(self, node: PlannerNode, ranges: KeyRanges, workers: RangeWorkers, directory: str) -> list[GivenRows]:
+        """What tasks have written of the rows below a kernel."""
+        assert node.operator.split_by is not None
+        tasks = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers)
+        works = [partial(give_rows, task, number, node.operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
+        return workers.run(works, f"exchanging for {node.operator_type}", tasks)
+
     def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
         works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * threads_here())
         if self.options.directory is not None:
@@ -299,6 +337,17 @@ class Runs:
         if self.options.directory is not None:
             return self.keep(rows, node)
         return PlannerNode(MemorySource.of(rows, node.schema))
+
+
+def is_shared_with(workers: RangeWorkers, directory: str) -> bool:
+    """True where those who work elsewhere can exchange files in a directory of this process."""
+    if is_remote(get_session()) or not reads_our_files(get_session()):
+        return False
+    try:
+        workers.require_writable(directory)
+    except NotSharedError:
+        return False
+    return True
 
 
 def name_of(workers: RangeWorkers) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO
 
 import attrs
 import numpy as np
@@ -43,6 +44,19 @@ class SplitRows:
     task: int
     rows: Chunk
     edges: np.ndarray
+
+    @classmethod
+    def of(cls, task: int, chunk: Chunk, position: int, ranges: KeyRanges) -> SplitRows:
+        """Rows of a task, split by the ranges of a column."""
+        places = ranges.places(chunk.columns[position])
+        # Short numbers are put in order by their digits.
+        order = np.argsort(places.astype(np.uint16), kind="stable")
+        edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=ranges.count))])
+        return cls(task, chunk.rows_at(order), edges)
+
+    def sizes(self) -> np.ndarray:
+        """Bytes that the rows of each range take."""
+        return sum((bytes_of_runs(column, self.edges) for column in self.rows.columns), np.zeros(len(self.edges) - 1, dtype=np.int64))
 
     def of_range(self, number: int) -> Chunk:
         """The rows of a range."""
@@ -151,8 +165,8 @@ class Exchange:
         """Take further rows of a task, in their order."""
         if not chunk.rows:
             return
-        split = self._split(task, chunk)
-        sizes = sum((bytes_of_runs(column, split.edges) for column in split.rows.columns), np.zeros_like(self.sizes))
+        split = SplitRows.of(task, chunk, self.position, self.ranges)
+        sizes = split.sizes()
         with self._changed:
             # However many threads there are: what is written, and waits to be, takes no more than twice the room.
             while self._writing and self._writing + self.held >= 2 * self.room:
@@ -189,13 +203,7 @@ class Exchange:
         StorageError
             If rows were lost or damaged.
         """
-        found = list(self._pieces(number))
-        found.sort(key=lambda piece: piece[:2])
-        rows = concatenate([piece for _, _, piece in found], self.schema)
-        if rows.rows != self.rows[number]:
-            lost = f"{rows.rows:,} temporary rows of a range were read, of {self.rows[number]:,} that were written"
-            raise StorageError(f"{lost}: this is a fault of the engine, please report it")
-        return rows
+        return in_order(self._pieces(number), self.schema, int(self.rows[number]))
 
     def _pieces(self, number: int) -> Iterator[tuple[int, float, Chunk]]:
         """Rows of a range with what puts them in order: the task, and the file; those in memory were the last."""
@@ -205,34 +213,43 @@ class Exchange:
             if split.edges[number] < split.edges[number + 1]:
                 yield split.task, math.inf, split.of_range(number)
 
-    def _split(self, task: int, chunk: Chunk) -> SplitRows:
-        places = self.ranges.places(chunk.columns[self.position])
-        # Short numbers are put in order by their digits.
-        order = np.argsort(places.astype(np.uint16), kind="stable")
-        edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=self.ranges.count))])
-        return SplitRows(task, chunk.rows_at(order), edges)
-
     def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
         """Write rows as a file, range by range, those of one task as one run, or several where an array does not hold them."""
         path = join(handle.directory, f"exchange-{number:06d}")
-        stored: list[tuple[int, StoredRows]] = []
-        start = 0
         with telling("write temporary rows to", path), open(path, "xb") as file:
-            for run in runs_of(full, MOST_BYTES_OF_ARRAY):
-                for of_range in range(self.ranges.count):
-                    rows = concatenate([split.of_range(of_range) for split in run], self.schema)
-                    if rows.rows:
-                        payload = to_stream([rows], QUICK)
-                        file.write(payload)
-                        part = StoredRows(run[0].task, number, path, start, len(payload), zlib.crc32(payload))
-                        stored.append((of_range, part))
-                        start += len(payload)
-                raise_if_cancelled()
+            stored = list(written_runs(full, self.schema, file, number))
         with self._changed:
-            self.written += start
+            self.written += sum(part.size for _, part in stored)
             scratch_store().taken.count(handle, self.written)
             for of_range, part in stored:
                 self._stored[of_range].append(part)
+
+
+def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRows]]:
+    """Write rows to a file, range by range, those of one task as one run, or several where an array does not hold them; where each stands."""
+    for run in runs_of(full, MOST_BYTES_OF_ARRAY):
+        for of_range in range(len(run[0].edges) - 1):
+            rows = concatenate([split.of_range(of_range) for split in run], schema)
+            if rows.rows:
+                start, payload = file.tell(), to_stream([rows], QUICK)
+                file.write(payload)
+                yield of_range, StoredRows(run[0].task, number, file.name, start, len(payload), zlib.crc32(payload))
+        raise_if_cancelled()
+
+
+def in_order(pieces: Iterable[tuple[int, float, Chunk]], schema: Schema, count: int) -> Chunk:
+    """Rows of a range, of which there are to be so many, in the order of the tasks that gave them, and of their files.
+
+    Raises
+    ------
+    StorageError
+        If there are more or fewer.
+    """
+    rows = concatenate([piece for _, _, piece in sorted(pieces, key=lambda piece: piece[:2])], schema)
+    if rows.rows != count:
+        lost = f"{rows.rows:,} temporary rows of a range were read, of {count:,} that were written"
+        raise StorageError(f"{lost}: this is a fault of the engine, please report it")
+    return rows
 
 
 def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:

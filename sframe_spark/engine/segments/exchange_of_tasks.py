@@ -1,0 +1,119 @@
+"""An exchange between Spark's tasks: each writes its rows, range by range of a key, into a file of a directory that all see.
+
+Rows stay Arrow's columns. Spark's own exchange turns each into a row of the JVM, and back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import uuid
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+
+from sframe_spark.engine.segments.exchange import SplitRows, StoredRows, in_order, written_runs
+from sframe_spark.engine.segments.inferred_rows import require_inferred
+from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
+from sframe_spark.operators.kernels.key_ranges import KeyRanges
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.operator import Operator
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.manifests.manifest import SegmentEntry
+
+# What a task holds before it writes: longer runs are fewer pieces to read.
+BYTES_OF_RUN = 128 << 20
+
+
+@attrs.frozen(eq=False)
+class GivenRows:
+    """What a task has written.
+
+    Parameters
+    ----------
+    pieces
+        The number of a range, and where rows of it are.
+    rows, sizes
+        How many rows of each range there are, and what they take in memory.
+    """
+
+    pieces: list[tuple[int, StoredRows]]
+    rows: np.ndarray
+    sizes: np.ndarray
+
+
+@attrs.frozen(eq=False)
+class RangeRows:
+    """All rows of a range.
+
+    Parameters
+    ----------
+    pieces
+        Where they are.
+    rows
+        How many there are.
+    """
+
+    pieces: list[StoredRows]
+    rows: int
+
+    def read(self, schema: Schema) -> Chunk:
+        """The rows, in the order of the tasks that gave them.
+
+        Raises
+        ------
+        StorageError
+            If rows were lost or damaged.
+        """
+        return in_order(((piece.task, piece.file, piece.read()) for piece in self.pieces), schema, self.rows)
+
+
+def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, directory: str) -> GivenRows:
+    """Run a task and write its rows by ranges of a column; a task that Spark starts again writes another file."""
+    path = join(directory, f"exchange-{number:06d}-{uuid.uuid4().hex}")
+    given = GivenRows([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
+    held: list[SplitRows] = []
+    schema, runs = task.plan.facts[-1].schema, itertools.count()
+
+    def write() -> None:
+        with telling("write temporary rows to", path):
+            given.pieces.extend(written_runs(held, schema, file, next(runs)))
+        held.clear()
+
+    with contextlib.ExitStack() as stack:
+        with telling("write temporary rows to", path):
+            file = stack.enter_context(open(path, "xb"))
+        for chunk in chunks_of(task):
+            held.append(SplitRows.of(number, chunk, position, ranges))
+            given.rows[:] += np.diff(held[-1].edges)
+            given.sizes[:] += held[-1].sizes()
+            if sum(split.rows.size for split in held) > BYTES_OF_RUN:
+                write()
+        write()
+    return given
+
+
+def ranges_given(given: Sequence[GivenRows]) -> list[RangeRows]:
+    """All rows of each range, of all tasks."""
+    pieces: list[list[StoredRows]] = [[] for _ in given[0].rows]
+    for of_task in given:
+        for number, piece in of_task.pieces:
+            pieces[number].append(piece)
+    rows = np.sum([of_task.rows for of_task in given], axis=0)
+    return [RangeRows(found, int(count)) for found, count in zip(pieces, rows, strict=True)]
+
+
+def write_ranges(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows], directory: str, number: int) -> SegmentEntry:
+    """Write what a kernel makes of some ranges, one after the other, as one segment."""
+    from sframe_spark.storage.rows.writer import write_segment
+
+    return write_segment(directory, number, schema, (chunk.columns for chunk in made_of(operator, facts, schema, ranges) if chunk.rows))
+
+
+def made_of(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows]) -> Iterator[Chunk]:
+    """What a kernel makes of each of some ranges."""
+    for of_range in ranges:
+        yield require_inferred(operator, (), operator.kernel([of_range.read(facts.schema)], [facts]), schema)
