@@ -1,4 +1,7 @@
-"""Each look of a program takes one of the ways that the engine has, chosen at random: few rows, threads, processes, little memory, Spark."""
+"""Each look of a program takes one of the ways that the engine has, chosen at random: few rows, threads, processes, little memory, Spark.
+
+In every other block Spark is taken to be elsewhere: its tasks do what threads do otherwise, and exchange rows.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.planning import gathered, placement
+from sframe_spark.engine.planning import gathered, physical, placement
+from sframe_spark.engine.planning.sooner_here import is_sooner_here
 from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import AnyPathRunner, check_program
 from sframe_spark.testing.plans import random_program
@@ -24,12 +28,24 @@ def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
 
 
+@pytest.fixture
+def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark is elsewhere in every other block, and few bytes are for threads of the driver, or not."""
+    if block % 2:
+        choose = random.Random(block)
+        monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+        for module in (gathered, physical):
+            monkeypatch.setattr(module, "is_sooner_here", lambda root: choose.random() < 0.3 and is_sooner_here(root))
+        monkeypatch.setattr(gathered, "BYTES_OF_TASKS_RANGE", 50)
+
+
 def check(seed: int, most_steps: int) -> None:
     choose = random.Random(seed)
     check_program(random_program(choose, most_steps=most_steps), AnyPathRunner(choose), choose)
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("perhaps_elsewhere")
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_programs(spark: Any, block: int) -> None:
     for seed in range(FIRST + PROGRAMS * block, FIRST + PROGRAMS * (block + 1)):
@@ -38,6 +54,7 @@ def test_programs(spark: Any, block: int) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.spark
+@pytest.mark.usefixtures("perhaps_elsewhere")
 @pytest.mark.parametrize("block", range(8))
 def test_many_programs(spark: Any, block: int) -> None:
     for seed in range(FIRST + 1_000 + 100 * block, FIRST + 1_000 + 100 * (block + 1)):

@@ -81,6 +81,7 @@ PROGRAMS: dict[str, Program] = {
     "by ints that tie, descending": lambda sf: sf.sort("k", ascending=False),
     "by floats, then texts": lambda sf: sf.sort([("f", False), ("s", True)]),
     "by texts": lambda sf: sf.sort([("s", False), ("f", True)]),
+    "by texts, ascending": lambda sf: sf.sort("s"),
     "of a filter with running values": lambda sf: derived(sf).sort("sum", ascending=False),
     "of rows nearly in order": lambda sf: nearly_in_order(sf).sort("near"),
     "all values of groups": lambda sf: sf.groupby(["k", "s"], {"all": aggregate.CONCAT("t"), "n": aggregate.COUNT()}),
