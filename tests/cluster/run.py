@@ -64,7 +64,11 @@ def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[s
         from sframe_spark.engine.spark import probe
 
         probe.is_one_process = lambda session: True
-    with config.using(small_rows=int(settings.get("spark.test.small_rows", 0))):
+    few = {
+        "small_rows": int(settings.get("spark.test.small_rows", 0)),
+        "memory_budget": int(settings.get("spark.test.memory_budget", config.memory_budget)),
+    }
+    with config.using(**few):
         found = {name: ending(name, place) for name in names}
     session.stop()
     return found

@@ -14,9 +14,17 @@ from tests.cluster.programs import PROGRAMS, SHORT
 from tests.cluster.test_cluster import DRIVER, Endings, driver, needs_namespaces, require_right
 
 ALL = tuple(PROGRAMS)
-PLACES = ("standalone, shared directory", "standalone, shared directory, few bytes", "standalone, object store", "Connect, object store")
+PLACES = (
+    "standalone, shared directory",
+    "standalone, shared directory, few bytes",
+    "standalone, shared directory, many bytes",
+    "standalone, object store",
+    "Connect, object store",
+)
 # Rows are too many for one thread, and so few bytes that those of the driver are through with them sooner.
 FEW_BYTES = {"spark.test.small_rows": "40"}
+# Of many bytes, tasks exchange rows.
+SET = {"few bytes": FEW_BYTES, "many bytes": {**FEW_BYTES, "spark.test.memory_budget": "20000"}}
 
 
 def endings_at(place: str, names: Sequence[str], directory: Path) -> Endings:
@@ -26,7 +34,9 @@ def endings_at(place: str, names: Sequence[str], directory: Path) -> Endings:
     with ExitStack() as stack:
         enter = stack.enter_context
         elsewhere = enter(object_store()) if place.endswith("object store") else None
-        settings = ({} if place.startswith("Connect") else DRIVER) | (FEW_BYTES if place.endswith("few bytes") else {})
+        settings = ({} if place.startswith("Connect") else DRIVER) | {"few bytes": FEW_BYTES, "many bytes": MANY_BYTES}.get(
+            place.rpartition(", ")[2], {}
+        )
         if place.startswith("Connect"):
             url = enter(connect_server(directory, shared, False))
         elif place.startswith("standalone"):
@@ -59,6 +69,6 @@ def test_all_programs(place: str, alone: Endings, tmp_path: Path) -> None:
 
 @needs_namespaces
 @pytest.mark.spark
-@pytest.mark.parametrize("place", PLACES[3:])
+@pytest.mark.parametrize("place", PLACES[4:])
 def test_few_programs(place: str, tmp_path: Path) -> None:
     require_right(endings_at(place, SHORT, tmp_path / "there"))
