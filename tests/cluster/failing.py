@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from sframe_spark.errors import SFrameError
 from tests.cluster.run import start_session
 
 ROWS, KEYS = 6_000, 7
+MANY_ROWS = 6_000_000
 SECONDS_OF_A_PART = 1.5
 RIGHT = "right"
 PROGRAMS: dict[str, Callable[[Any, str, Path], tuple[Any, Any]]] = {}
@@ -87,6 +89,26 @@ def exchange(spark: Any, place: str, notes: Path) -> tuple[Any, Any]:
     ordered = frame.sort("n")
     ordered.materialize()
     return list(ordered["n"]), list(range(ROWS))
+
+
+@program
+def given(spark: Any, place: str, notes: Path) -> tuple[Any, Any]:
+    """Rows that tasks exchange in files, the first of which says that it has begun."""
+    numbers = np.random.default_rng(3).permutation(MANY_ROWS)
+    SFrame({"n": numbers, "m": numbers * 3}).save(f"{place}/many")
+
+    def watch() -> None:
+        while not list(Path(place, "tmp").rglob("exchange-*")):
+            time.sleep(0.005)
+        (notes / "begun").touch()
+
+    with config.using(small_rows=40):
+        ordered = load_sframe(f"{place}/many").sort("n")
+        threading.Thread(target=watch, daemon=True).start()
+        ordered.materialize()
+    assert not list(Path(place, "tmp").rglob("exchange-*"))
+    expected = np.arange(MANY_ROWS)
+    return [np.array_equal(ordered["n"].to_numpy(), expected), np.array_equal(ordered["m"].to_numpy(), 3 * expected)], [True, True]
 
 
 @program

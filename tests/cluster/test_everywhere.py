@@ -34,9 +34,7 @@ def endings_at(place: str, names: Sequence[str], directory: Path) -> Endings:
     with ExitStack() as stack:
         enter = stack.enter_context
         elsewhere = enter(object_store()) if place.endswith("object store") else None
-        settings = ({} if place.startswith("Connect") else DRIVER) | {"few bytes": FEW_BYTES, "many bytes": MANY_BYTES}.get(
-            place.rpartition(", ")[2], {}
-        )
+        settings = ({} if place.startswith("Connect") else DRIVER) | SET.get(place.rpartition(", ")[2], {})
         if place.startswith("Connect"):
             url = enter(connect_server(directory, shared, False))
         elif place.startswith("standalone"):
