@@ -20,8 +20,9 @@ from sframe_spark.order.items import (
     ordering,
     read_facts,
 )
+from sframe_spark.order.leading import leading_order
 from sframe_spark.order.normal import normal_form
-from sframe_spark.order.outcomes import ALL, TIES, in_one_direction
+from sframe_spark.order.outcomes import ALL, TIES
 from sframe_spark.order.problem import PairProblem
 from sframe_spark.order.rename import rename_facts, visible_columns
 from sframe_spark.order.search import UNDECIDED, find_rows
@@ -244,26 +245,8 @@ class OrderingProperties:
         (('a', 'b'), None)
         """
         wanted = dict.fromkeys(columns)
-        order = [column for column in self._leading_order(wanted) if column in wanted]
+        order = [column for column in leading_order(self.pair_state(), wanted) if column in wanted]
         return tuple(order) if len(order) == len(wanted) else None
-
-    def _leading_order(self, wanted: Mapping[Column, None]) -> list[Column]:
-        """Columns in an order in which they lead, chosen from the wanted ones and from those that they determine."""
-        determined, state = self.pair_state(), self.pair_state()
-        unknown = dict.fromkeys(column for column in wanted if state.problem.class_of(column) is None)
-        order: list[Column] = []
-        remaining = leading(state, [column for column in wanted if column not in unknown], order)
-        for column in wanted:
-            determined.restrict_column(column, TIES)
-        # Where nothing leads and nothing follows from ties, other columns do not help: wide frames ask for many columns, each alone.
-        if remaining and (order or determined.has_learned_more(state, remaining)):
-            helpers = [column for column in determined.problem.classes.index if column not in wanted and determined.column_ties(column)]
-            remaining += leading(state, helpers, order)
-            before = 0
-            while len(order) > before:
-                before = len(order)
-                remaining = leading(state, remaining, order)
-        return [*order, *unknown] if state.impossible else order
 
     def is_constant(self, column: Column) -> bool:
         """Whether a column has one value in all rows."""
@@ -402,15 +385,3 @@ class OrderingProperties:
                 shown = tuple(itertools.takewhile(lambda item: not isinstance(item.column, Hidden), items))
                 result.append(shown[: partner.satisfied_length(shown)])
         return tuple(filter(None, dict.fromkeys(result)))
-
-
-def leading(state: PairState, columns: Iterable[Column], order: list[Column]) -> list[Column]:
-    """The columns that do not lead after those before them; those that do are appended to an order, and learned to tie."""
-    others = []
-    for column in columns:
-        if state.impossible or in_one_direction(state.column_outcomes(column)):
-            state.restrict_column(column, TIES)
-            order.append(column)
-        else:
-            others.append(column)
-    return others

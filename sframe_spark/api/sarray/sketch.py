@@ -10,33 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.faces import Faces
 from sframe_spark.api.files.serialization import NeverPickled
-from sframe_spark.api.nodes import column_values, node_from_values, reduce_values
+from sframe_spark.api.nodes import reduce_values
+from sframe_spark.api.sarray.counted_values import as_counted, counted_node, counted_values, frequent_values
 from sframe_spark.api.sarray.ranks import Ranks
-from sframe_spark.api.sarray.sketch_items import NESTED, SketchesOfItems, keys_to_sum_up
+from sframe_spark.api.sarray.sketch_items import SketchesOfItems, keys_to_sum_up
 from sframe_spark.api.sarray.sketch_text import sketch_text
-from sframe_spark.errors import SchemaError, SFrameError, UnsupportedOperationError
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.rows import filter_by_mask
-from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, STR, STR_KIND
-from sframe_spark.values.convert import construct_value
 from sframe_spark.values.plain import family_of, is_number, one_value
-from sframe_spark.values.text import brief, display_text
+from sframe_spark.values.text import brief
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
-    from sframe_spark.planner.node import PlannerNode
-
-# Rarer values are not told as frequent.
-LEAST_SHARE = 0.0001
-# As Python reads it, but for the letters before an offset.
-_WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
 
 
 class Sketch(SketchesOfItems, NeverPickled):
@@ -74,18 +63,9 @@ class Sketch(SketchesOfItems, NeverPickled):
         self._source = array._node
         self._keys = keys_to_sum_up(sub_sketch_keys, self._source.schema[0])
         self._sub_sketches: dict[Any, Sketch] = {}
+        self._node = counted_node(self._source)
         if not background:
             _ = self._found
-
-    @cached_property
-    def _node(self) -> PlannerNode:
-        """The values that are counted: texts of those that hold others, and instants of date-times with an offset."""
-        column_type = self._source.schema[0]
-        if column_type.kind in NESTED:
-            return apply_function("cast", self._source, parameters=(STR, False))
-        if column_type.is_zoned:
-            return apply_function("moment_text", self._source, parameters=(_WITH_OFFSET,))
-        return self._source
 
     @cached_property
     def _found(self) -> dict[str, Any]:
@@ -237,7 +217,7 @@ class Sketch(SketchesOfItems, NeverPickled):
         70.0
         """
         found = self._of_numbers("sum")
-        return float(found["mean"]) * int(found["numbers"]) if found["counted"] is None else math.fsum(map(math.prod, _counted(found)))
+        return float(found["mean"]) * int(found["numbers"]) if found["counted"] is None else math.fsum(map(math.prod, counted_values(found)))
 
     def var(self) -> float:
         """The variance of all numbers, of the whole population; 0 where there is none.
@@ -306,7 +286,7 @@ class Sketch(SketchesOfItems, NeverPickled):
         place = self._place_of(float(share))
         if found["counted"] is None:
             return float(self._ranks.number_at(place))
-        values, counts = zip(*sorted(_counted(found)), strict=True)
+        values, counts = zip(*sorted(counted_values(found)), strict=True)
         return float(values[int(np.searchsorted(np.cumsum(counts), place, side="right"))])
 
     def _place_of(self, share: float) -> int:
@@ -343,29 +323,13 @@ class Sketch(SketchesOfItems, NeverPickled):
         """
         element = one_value(element)
         family_of(type(element))
-        column_type = self._node.schema[0]
         if not self.size():
             return 0
-        wanted = self._as_counted(element, column_type.kind)
+        wanted = as_counted(element, self._source.schema[0])
         if wanted is None:
             raise UnsupportedOperationError(f"{visible(brief(element))} is no value of a column of {self._source.schema[0].kind}")
         is_it = apply_function("is_in", self._node, parameters=((wanted,),))
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
-
-    def _as_counted(self, element: Any, kind: str) -> Any:
-        """A value as those of the column are counted; None where it becomes none of them."""
-        source = self._source.schema[0]
-        if source.is_zoned:
-            moment = _constructed(element, DATETIME_KIND)
-            return None if moment is None else made_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0]
-        if kind == DATETIME_KIND:
-            return _constructed(element, DATETIME_KIND)
-        if kind != STR_KIND:
-            return element if is_number(element) else _constructed(element, FLOAT_KIND)
-        if element is None or isinstance(element, str):
-            return element or ""
-        same = _constructed(element, source.kind)
-        return _constructed(element, STR_KIND) if same is None else display_text(same)
 
     def frequent_items(self) -> dict[Any, int]:
         """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.
@@ -376,34 +340,13 @@ class Sketch(SketchesOfItems, NeverPickled):
         >>> SArray(["milk", "tea", None, "tea"]).summary().frequent_items()
         {'tea': 2, 'milk': 1}
         """
-        found = self._found
-        least = found["rows"] * LEAST_SHARE
-        pairs = self._all_frequent(least) if found["counted"] is None else _counted(found)
-        frequent = sorted((pair for pair in pairs if pair[1] >= least), key=lambda pair: -pair[1])
+        frequent = frequent_values(self._node, self._found)
         if self._source.schema[0].is_zoned:
             return {datetime.datetime.fromisoformat(text.replace("GMT", "")): count for text, count in frequent}
         return dict(frequent)
-
-    def _all_frequent(self, least: float) -> list[tuple[Any, int]]:
-        counted = group_by(self._node, [0], [Aggregation("count")])
-        frequent = filter_by_mask(counted, apply_function("greater_equal", project(counted, [1]), Literal(math.ceil(least), INT)))
-        values, counts = (column_values(project(frequent, [place])) for place in (0, 1))
-        return [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and value == value]
 
     def __str__(self) -> str:
         return sketch_text(self)
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def _counted(found: dict[str, Any]) -> list[tuple[Any, int]]:
-    return list(found["counted"].items())
-
-
-def _constructed(element: Any, kind: str) -> Any:
-    """A value as one of a kind, as in construction; None where it is none."""
-    try:
-        return construct_value(element, kind)
-    except SFrameError:
-        return None
