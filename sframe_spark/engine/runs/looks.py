@@ -90,6 +90,78 @@ def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
         raise CallsElsewhereError(others)
 
 
+@attrs.define(eq=False)
+class Attempts:
+    """Plans of one look, each made with what was learned of those before it that could not run to their end.
+
+    Parameters
+    ----------
+    root, becomes, first, discards
+        As in :func:`look`.
+    journal
+        What ran, in all attempts.
+    in_tasks
+        Functions would be called in Spark tasks wherever few rows were expected.
+    whole
+        DataFrames whose rows are fixed, all of them, whatever a plan observes.
+    losses
+        How often temporary files were lost.
+    """
+
+    root: PlannerNode
+    becomes: bool
+    first: bool
+    discards: bool
+    journal: Journal = attrs.Factory(Journal)
+    in_tasks: bool = False
+    whole: set[int] = attrs.Factory(set)
+    losses: int = 0
+
+    def next_plan(self, action: Action) -> tuple[Look, Action | None]:
+        """What to run, or to make first; and the work of others that has to be done before, where there is some.
+
+        Parameters
+        ----------
+        action
+            Claims the nodes whose functions are called, where the plan may run now.
+        """
+        root = self.root
+        with GRAPH_LOCK:
+            # Before there is a plan, which holds nodes of the graph.
+            tops = {} if self.first else private_tops(root)
+            chosen = plan_look(root, self.becomes, self.first, self.in_tasks)
+            unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
+            unfixed, free = narrowed(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
+            # The rows of DataFrames come before all else.
+            chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, journal=self.journal)
+            busy = awaited(chosen.calls)
+            if busy is None and not chosen.missing:
+                action.claim(chosen.calls)
+            return chosen, busy
+
+    def learn(self, error: Exception, make: Callable[[PlannerNode], object]) -> bool:
+        """Take of a plan that failed what the next one has to heed; False where the error is the user's to see.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the plan should have heeded it already.
+        """
+        if isinstance(error, StorageError):
+            self.losses += 1
+            return self.losses <= MOST_LOSSES and is_restored(self.root, make)
+        if isinstance(error, CallsElsewhereError):
+            if self.in_tasks:
+                raise PlanInvariantError("a plan calls functions that it does not own") from None
+            self.in_tasks = True
+        if isinstance(error, RowsNotFixedError):
+            if self.first or error.frames <= self.whole:
+                raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
+            self.whole |= error.frames
+        # Of a full memo nothing is to be learned: its rows are kept, and the next plan materialises its node first.
+        return True
+
+
 def look(
     root: PlannerNode,
     run: Callable[[Look], Result],
@@ -117,48 +189,21 @@ def look(
     """
     require_unchanged_files(root)
     find_claimed_orders(root)
-    tried, wanted, journal = False, set[int](), Journal()
-    losses = 0
+    attempts = Attempts(root, becomes, first, discards)
+    journal = attempts.journal
     while True:
         action, begun = Action(), journal.mark()
         try:
-            with GRAPH_LOCK:
-                # Before there is a plan, which holds nodes of the graph.
-                tops = {} if first else private_tops(root)
-                chosen = plan_look(root, becomes, first, tried)
-                unfixed = unfixed_nodes(root, chosen.plan, becomes, discards, None if first else wanted)
-                unfixed, free = narrowed(unfixed, tops, root, becomes, is_chain(chosen.plan), wanted)
-                # The rows of DataFrames come before all else.
-                chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, journal=journal)
-                busy = awaited(chosen.calls)
-                if busy is None and not chosen.missing:
-                    action.claim(chosen.calls)
+            chosen, busy = attempts.next_plan(action)
             if busy is None and not chosen.missing:
                 result = run(chosen)
                 settle(root, chosen)
                 root.ran = journal
                 return result
-        except MemoFullError:
-            journal.give_up(begun)
-            # What was found is kept; the next plan materialises it first.
-            continue
-        except StorageError:
-            losses += 1
-            if losses > MOST_LOSSES or not is_restored(root, make):
+        except (MemoFullError, StorageError, CallsElsewhereError, RowsNotFixedError) as error:
+            if not attempts.learn(error, make):
                 raise
             journal.give_up(begun)
-            continue
-        except CallsElsewhereError:
-            if tried:
-                raise PlanInvariantError("a plan calls functions that it does not own") from None
-            journal.give_up(begun)
-            tried = True
-            continue
-        except RowsNotFixedError as error:
-            if first or error.frames <= wanted:
-                raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
-            journal.give_up(begun)
-            wanted |= error.frames
             continue
         finally:
             try:
@@ -166,10 +211,10 @@ def look(
             finally:
                 # Once more, which does nothing but where Ctrl-C came as the first call began: others would wait for ever.
                 action.release()
-        if chosen.missing:
-            missing = chosen.missing[0]
-            # The plan holds nodes of the graph, which nobody else may.
-            del chosen, unfixed, tops
+        missing = chosen.missing[0] if chosen.missing else None
+        # The plan holds nodes of the graph, which nobody else may.
+        del chosen
+        if missing is not None:
             why = why_first(missing)
             make(missing)
             journal.add_run(missing.ran or Journal(), why)
@@ -200,7 +245,7 @@ def settle(root: PlannerNode, done: Look) -> None:
             node.splice(project(root, columns))
 
 
-def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Look:
+def plan_look(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> Look:
     """What a look at a graph may run now, or what it has to wait for."""
     trace = Trace()
     if not calls_users(root):
@@ -221,7 +266,7 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Loo
         if everything:
             return Look(plan, graph, trace, missing=topmost(root, everything))
     shown = shown_nodes(root, others) if becomes else []
-    if not called or (not tried and (is_small(plan) or takes_few(root))):
+    if not called or (not in_tasks and (is_small(plan) or takes_few(root))):
         return Look(plan, graph, trace, others, shown=shown)
     seen = {id(node) for node, _ in shown}
     missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
