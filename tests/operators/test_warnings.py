@@ -8,6 +8,7 @@ from __future__ import annotations
 import array
 import itertools
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -29,15 +30,30 @@ NUMBERS = st.lists(EXTREMES | st.none(), min_size=1, max_size=6)
 VECTORS = st.lists(st.lists(EXTREMES, min_size=2, max_size=2).map(lambda cell: array.array("d", cell)) | st.none(), min_size=1, max_size=5)
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 AGGREGATES = {kind: getattr(aggregate, kind.upper())("x") for kind in KINDS}
+# Of NaN and a number, the number is the smaller and the larger one.
+PLAIN: dict[str, Callable[[float, float], float]] = {
+    "sum": lambda before, value: before + value,
+    "min": lambda before, value: value if math.isnan(before) or value < before else before,
+    "max": lambda before, value: value if math.isnan(before) or value > before else before,
+}
 BATCHES = st.sampled_from([1, 2, 100])
 
 
 def every_window(column: SArray, kinds: tuple[str, ...]) -> None:
     """Look at all running and rolling aggregates, and at those of all rows."""
     for kind in kinds:
-        list(getattr(column, f"cumulative_{kind}")())
-        list(getattr(column, f"rolling_{'stdv' if kind == 'std' else kind}")(-2, 1, 1))
+        assert len(list(getattr(column, f"cumulative_{kind}")())) == len(column)
+        assert len(list(getattr(column, f"rolling_{'stdv' if kind == 'std' else kind}")(-2, 1, 1))) == len(column)
         getattr(column, kind)()
+
+
+def so_far(kind: str, values: Iterable[float | None]) -> list[float | None]:
+    """The aggregate of the rows so far, by plain Python: it warns of nothing, and adds one number after the other."""
+    found: list[float | None] = []
+    for value in values:
+        before = found[-1] if found else None
+        found.append(before if value is None else value if before is None else PLAIN[kind](before, value))
+    return found
 
 
 @settings(max_examples=examples(20), deadline=None)
@@ -46,6 +62,8 @@ def test_aggregates_of_extreme_numbers(values: list[float | None], batch_rows: i
     with config.using(batch_rows=batch_rows):
         column = SArray(values, dtype=float)
         every_window(column, KINDS)
+        for kind in PLAIN:
+            assert repr(list(getattr(column, f"cumulative_{kind}")())) == repr(so_far(kind, values))
         ordered = sorted(0.0 if value is None or math.isnan(value) else value for value in values)
         frame = SFrame({"x": column, "k": [row % 2 for row in range(len(values))], "n": range(len(values)), "t": ordered})
         list(frame.groupby("k", AGGREGATES))
@@ -73,7 +91,13 @@ def test_runs_of_extreme_numbers_are_joined(first: list[float | None], second: l
     for kind in KINDS:
         operator, facts = Cumulative(kind), [Facts((FLOAT,), Length.unknown())]
         states = [operator.summarize([Chunk.of([pa.array(values, pa.float64())])], facts) for values in (first, second)]
-        operator.combine(*states)
+        together = operator.combine(*states)
+        if kind in PLAIN:
+            assert repr(together if together is None else float(together)) == repr(
+                so_far(kind, [so_far(kind, first)[-1], so_far(kind, second)[-1]])[-1]
+            )
+        else:
+            assert together.count == sum(value is not None for value in first + second)
 
 
 def test_what_overflows_is_infinite() -> None:

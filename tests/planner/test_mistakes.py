@@ -37,7 +37,10 @@ def test_two_laws_of_one_name() -> None:
 
 
 def test_the_laws_of_this_package_are_sound() -> None:
-    require_sound_laws(builtin_laws())
+    laws = builtin_laws()
+    require_sound_laws(laws)
+    used = {law.stage for law in laws}
+    assert all(used.intersection((stage.name, *stage.also)) for stage in STAGES)
 
 
 def test_a_disabled_law_that_does_not_exist() -> None:

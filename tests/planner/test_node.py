@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import attrs
 import pytest
@@ -100,8 +101,17 @@ def test_splice_refuses_other_types_and_another_length() -> None:
     assert place.operator == Step()
 
 
+def complaint(before: Facts, after: Facts) -> str:
+    """What is said against facts in place of others; nothing where the rows may be the same."""
+    try:
+        check_same_rows(before, after, "the rule")
+    except PlanInvariantError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize(
-    ("before", "after", "complaint"),
+    ("before", "after", "what"),
     [
         (Facts((INT,), Length.exactly(2)), Facts((STR,), Length.exactly(2)), "types"),
         (Facts((INT,), Length.exactly(2)), Facts((INT, INT), Length.exactly(2)), "types"),
@@ -109,13 +119,12 @@ def test_splice_refuses_other_types_and_another_length() -> None:
         (Facts((INT,), Length.exactly(2)), Facts((INT,), Length.unknown(at_most=1)), "rows"),
     ],
 )
-def test_changes_are_refused(before: Facts, after: Facts, complaint: str) -> None:
-    with pytest.raises(PlanInvariantError, match=f"the rule changes the .*{complaint}"):
-        check_same_rows(before, after, "the rule")
+def test_changes_are_refused(before: Facts, after: Facts, what: str) -> None:
+    assert re.match(f"the rule changes the .*{what}", complaint(before, after))
 
 
 def test_a_length_that_may_be_equal_passes() -> None:
-    check_same_rows(Facts((INT,), Length.unknown()), Facts((INT,), Length.exactly(3)), "the rule")
+    assert complaint(Facts((INT,), Length.unknown()), Facts((INT,), Length.exactly(3))) == ""
 
 
 def test_nodes_pickle_with_schema_and_length() -> None:

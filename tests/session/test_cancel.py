@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import CancelledError
-from sframe_spark.session.cancel import raise_if_cancelled, run_cancellable
+from sframe_spark.session.cancel import call_cancellable, raise_if_cancelled, run_cancellable
 
 SLOW = """
 import os, sys, time
@@ -141,7 +142,10 @@ def test_interrupted_wait_reaches_the_action(spark: Any, monkeypatch: pytest.Mon
 
 
 def test_outside_an_action_nothing_is_cancelled() -> None:
+    with pytest.raises(CancelledError):
+        copy_context().run(call_cancellable, lambda: True, int)
     raise_if_cancelled()
+    assert copy_context().run(call_cancellable, lambda: False, int) == 0
 
 
 @pytest.mark.spark

@@ -42,9 +42,10 @@ class Shell:
 
     def __init__(self, fails: bool = False) -> None:
         self.display_pub, self.messages, self.fails = self, list[tuple[str, str, bool]](), fails
-        self.names = set[str]()
+        self.names, self.asked = set[str](), 0
 
     def publish(self, data: dict[str, str], metadata: dict[str, str], *, transient: dict[str, str], update: bool) -> None:
+        self.asked += 1
         if self.fails:
             raise OSError("the socket is closed")
         assert set(data) == {"text/html", "text/plain"} and metadata == {}
@@ -286,6 +287,8 @@ def test_nothing_is_shown_of_short_queries_in_a_notebook() -> None:
 
 
 def test_a_notebook_that_is_gone_ends_no_query() -> None:
-    bar = NotebookBar(Shell(fails=True))
+    shell = Shell(fails=True)
+    bar = NotebookBar(shell)
     bar.draw("1 task", 0.5)
     bar.clear()
+    assert shell.asked == 2 and shell.messages == []

@@ -169,7 +169,11 @@ def test_acknowledging_leaves_every_file_open(tmp_path: Path) -> None:
 
 def test_a_system_without_the_option_acknowledges_when_it_will(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(sockets.socket, "TCP_QUICKACK", raising=False)
-    acknowledge_at_once()
+    near, far = connected()
+    with near, far:
+        acknowledge_at_once()
+        near.sendall(b"word")
+        assert far.recv(10) == b"word"
 
 
 def test_a_function_of_a_query_is_acknowledged_where_it_arrives_and_costs_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,16 @@ def chunk_of(values: list[Any], column_type: ColumnType) -> Chunk:
     return Chunk.of([column_array(values, column_type)])
 
 
+def difference(column_type: ColumnType, found: list[Any], expected: list[Any]) -> str:
+    """What is said of two columns that begin at row 7; nothing where they mean the same."""
+    node = table_source([found], [column_type], len(found))
+    try:
+        compare_rows(node, chunk_of(found, column_type), chunk_of(expected, column_type), 7)
+    except PlanInvariantError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize(
     ("column_type", "found", "expected"),
     [
@@ -44,8 +54,7 @@ def chunk_of(values: list[Any], column_type: ColumnType) -> Chunk:
     ],
 )
 def test_values_that_mean_the_same_agree(column_type: ColumnType, found: list[Any], expected: list[Any]) -> None:
-    node = table_source([found], [column_type], len(found))
-    compare_rows(node, chunk_of(found, column_type), chunk_of(expected, column_type), 0)
+    assert difference(column_type, found, expected) == ""
 
 
 @pytest.mark.parametrize(
@@ -58,9 +67,8 @@ def test_values_that_mean_the_same_agree(column_type: ColumnType, found: list[An
     ],
 )
 def test_values_that_differ_are_told_with_their_row(column_type: ColumnType, found: list[Any], expected: list[Any]) -> None:
-    node = table_source([found], [column_type], len(found))
-    with pytest.raises(PlanInvariantError, match="column 0 of memory_source differs between the optimized and the naive plan: in row 8 it is "):
-        compare_rows(node, chunk_of(found, column_type), chunk_of(expected, column_type), 7)
+    told = difference(column_type, found, expected)
+    assert "column 0 of memory_source differs between the optimized and the naive plan: in row 8 it is " in told
 
 
 @pytest.mark.spark

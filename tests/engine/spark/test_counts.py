@@ -21,9 +21,18 @@ def entries(*rows: int) -> list[SegmentEntry]:
     return [SegmentEntry(f"part-{number}.parquet", number, count, ()) for number, count in enumerate(rows)]
 
 
+def complaint(found: Sequence[int], counted: int | None, expected: int | None) -> str:
+    """What is said against files of so many rows; nothing where they are all there."""
+    try:
+        require_all_rows(entries(*found), counted, expected, "/data")
+    except StorageError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize(("found", "counted", "expected"), [((2, 3), 5, 5), ((2, 3), 5, None), ((), 0, 0), ((), 0, None)])
 def test_all_rows_pass(found: Sequence[int], counted: int, expected: int | None) -> None:
-    require_all_rows(entries(*found), counted, expected, "/data")
+    assert complaint(found, counted, expected) == ""
 
 
 @pytest.mark.parametrize(
@@ -39,8 +48,7 @@ def test_all_rows_pass(found: Sequence[int], counted: int, expected: int | None)
     ],
 )
 def test_any_other_number_is_refused(found: Sequence[int], counted: int | None, expected: int | None, words: str) -> None:
-    with pytest.raises(StorageError, match=words):
-        require_all_rows(entries(*found), counted, expected, "/data")
+    assert words in complaint(found, counted, expected)
 
 
 def test_rows_that_are_sent_are_those_that_were_known() -> None:

@@ -73,8 +73,17 @@ def test_a_worker_without_the_package_answers(tmp_path: Path) -> None:
         probe._check(found, found.content, "/data")
 
 
+def complaint(answer: Answer) -> str:
+    """What is said against an answer; nothing where all is the same there."""
+    try:
+        probe._check(answer, "12-ab", "/data")
+    except NotSharedError as error:
+        return str(error)
+    return ""
+
+
 def test_the_same_file_and_versions_pass() -> None:
-    probe._check(GOOD, "12-ab", "/data")
+    assert complaint(GOOD) == ""
 
 
 @pytest.mark.parametrize(
@@ -89,9 +98,8 @@ def test_the_same_file_and_versions_pass() -> None:
     ],
 )
 def test_another_file_or_version_is_refused(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(NotSharedError, match=words) as caught:
-        probe._check(attrs.evolve(GOOD, **changes), "12-ab", "/data")
-    assert isinstance(caught.value, StorageError)
+    assert re.search(words, complaint(attrs.evolve(GOOD, **changes)))
+    assert issubclass(NotSharedError, StorageError)
 
 
 @pytest.mark.parametrize(
