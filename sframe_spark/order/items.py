@@ -11,7 +11,6 @@ from sframe_spark.order.outcomes import (
     NullPlacement,
     allowed_outcomes,
     exchange_rows,
-    negate,
 )
 
 Column = Hashable
@@ -59,10 +58,6 @@ class OrderingItem(NamedTuple):
     def reversed(self) -> OrderingItem:
         """The entry for the rows in opposite order."""
         return item_allowing(self.column, exchange_rows(self.allowed))
-
-    def negated(self, column: Column) -> OrderingItem:
-        """The same entry, said of a column that is a strictly decreasing function of this one."""
-        return item_allowing(column, negate(self.allowed))
 
 
 Ordering = tuple[OrderingItem, ...]

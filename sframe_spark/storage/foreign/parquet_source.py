@@ -19,7 +19,7 @@ from sframe_spark.storage.files.file_state import Seen, wait_for_tick
 from sframe_spark.storage.files.in_place import AT_A_TIME, require_all_still, states_now
 from sframe_spark.storage.files.magic import PARQUET, refuse_other_kind
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.places import DataFile, DataFiles, resolve
+from sframe_spark.storage.files.places import DataFile, DataFiles
 from sframe_spark.storage.files.saved_places import refuse_files_of_saved
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
@@ -29,19 +29,6 @@ from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.nanoseconds import tell_of_lost
-
-
-def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
-    """Return a manifest of all rows of Parquet files: file after file, in natural order of names within a directory.
-
-    See :func:`manifest_of_files`.
-
-    Parameters
-    ----------
-    paths
-        Whatever :func:`~sframe_spark.storage.files.places.resolve` takes.
-    """
-    return manifest_of_files(resolve(list(paths), natural, "Parquet file"))
 
 
 def manifest_of_files(found: DataFiles) -> Manifest:

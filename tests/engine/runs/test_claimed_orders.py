@@ -20,7 +20,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.relational.row_claims import first_wrong_rows, row_claims
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.storage.foreign.parquet_source import foreign_manifest
+from tests.storage.foreign_manifests import foreign_manifest
 
 NAN = float("nan")
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from sframe_spark.storage.claims.claimed_order import claimed_orders
 from sframe_spark.storage.claims.held_order import Held, held_order, parts_of
-from sframe_spark.storage.foreign.parquet_source import foreign_manifest
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.rows.statistics import dataset_statistics
+from tests.storage.foreign_manifests import foreign_manifest
 
 NAN = float("nan")
 

@@ -22,11 +22,11 @@ from sframe_spark.storage.datasets.save import save_dataset, staged
 from sframe_spark.storage.files.listing import files_below
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.files.temporary import TemporaryStore
-from sframe_spark.storage.foreign.parquet_source import foreign_manifest
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import FLOAT
+from tests.storage.foreign_manifests import foreign_manifest
 
 
 def values(manifest: Manifest) -> list[int]:

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.storage.foreign.parquet_source import foreign_manifest
 from sframe_spark.storage.rows.reader import iterate_rows, read_rows
 from sframe_spark.types import FLOAT, INT
+from tests.storage.foreign_manifests import foreign_manifest
 
 
 def write(path: Any, **columns: Any) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.storage.foreign.parquet_source import foreign_manifest
 from sframe_spark.storage.rows import sizes
+from tests.storage.foreign_manifests import foreign_manifest
 
 ROWS, GROUP = 6_000, 3_000
 # Data page size 800: pages of 100 values, whose headers take some tens of bytes.

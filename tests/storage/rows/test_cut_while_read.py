@@ -14,10 +14,11 @@ import pytest
 READER = """
 import os, sys
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.foreign.parquet_source import foreign_manifest
+from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.foreign.parquet_source import manifest_of_files, natural
 from sframe_spark.storage.rows.reader import iterate_rows
 
-manifest = foreign_manifest([sys.argv[1]])
+manifest = manifest_of_files(resolve([sys.argv[1]], natural, "Parquet file"))
 batches = iterate_rows(manifest, [0], batch_rows=1_000)
 next(batches)
 os.truncate(sys.argv[1], int(sys.argv[2]))

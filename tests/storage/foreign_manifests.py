@@ -1,0 +1,15 @@
+"""Parquet files of others as rows of a dataset, as `SFrame.read_parquet` finds them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.foreign.parquet_source import manifest_of_files, natural
+from sframe_spark.storage.manifests.manifest import Manifest
+
+
+def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
+    """All rows of files: file after file, in natural order of names within a directory."""
+    return manifest_of_files(resolve(list(paths), natural, "Parquet file"))
