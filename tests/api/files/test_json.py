@@ -126,38 +126,39 @@ def test_values_and_types(
             assert values(frame) == expected and frame.column_types() == types
 
 
+NO_JSON: list[tuple[str | bytes, str, str]] = [
+    ('{"a":1}', "records", "line 1: the file is not one array of objects; orient='lines'"),
+    ("[1,2]", "records", "line 1: the value is a int, no object"),
+    ('[{"a":1},\n[2]]', "records", "line 2: the value is a list, no object"),
+    ("nope", "records", "line 1: the file is not one array"),
+    ('[{"a":1},\n{"a":nope}]', "records", "line 2: it is not JSON"),
+    ('[{"a":1}\n{"a":2}]', "records", "line 2: a comma or the end of the array is missing"),
+    ('[{"a":1},\n', "records", "the array has no end: the file was cut off"),
+    ('[{"a":"x', "records", "line 1: it is not JSON"),
+    ('[{"a":1}]\n[]', "records", "line 2: something follows the end"),
+    ("[{},{}]", "records", "has 2 rows, but no object has a member"),
+    ("[" * 100_000, "records", "nested too deep"),
+    ('{"a":1}\nnope\n{"a":2}', "lines", r"line 2: 'nope' is not JSON .*orient='lines'"),
+    ('{"a":1}{"a":2}', "lines", "line 1: .*Extra data"),
+    ('{"a":1}\n\n2', "lines", "line 3: the value is a int, no object"),
+    ('1\n{"a":1}', "lines", "line 2: the value is an object"),
+    ('{"a":"\\ud83d"}', "lines", r"column 'a': a text is not Unicode"),
+    ('{"\\ud83d":1}', "lines", "line 1: the name .* is not Unicode text"),
+    (b'{"a":1}\n{"a":"\xff"}', "lines", "line 2, column 7: the byte 0xff is no text in UTF-8"),
+    (b"PK\x03\x04\x00xl/", "lines", "is not JSON: it is an Excel workbook"),
+    ('{"a":' + "9" * 5000 + "}", "lines", "line 1: a whole number has thousands of digits"),
+    ("[" + '{"a":' * 300 + "1" + "}" * 300 + "]", "records", "column 'a'|nested too deep"),
+]
+
+
+# What is longer, and bytes, are refused for what is in the first block.
 @pytest.mark.parametrize(
-    ("text", "orient", "words"),
-    [
-        ('{"a":1}', "records", "line 1: the file is not one array of objects; orient='lines'"),
-        ("[1,2]", "records", "line 1: the value is a int, no object"),
-        ('[{"a":1},\n[2]]', "records", "line 2: the value is a list, no object"),
-        ("nope", "records", "line 1: the file is not one array"),
-        ('[{"a":1},\n{"a":nope}]', "records", "line 2: it is not JSON"),
-        ('[{"a":1}\n{"a":2}]', "records", "line 2: a comma or the end of the array is missing"),
-        ('[{"a":1},\n', "records", "the array has no end: the file was cut off"),
-        ('[{"a":"x', "records", "line 1: it is not JSON"),
-        ('[{"a":1}]\n[]', "records", "line 2: something follows the end"),
-        ("[{},{}]", "records", "has 2 rows, but no object has a member"),
-        ("[" * 100_000, "records", "nested too deep"),
-        ('{"a":1}\nnope\n{"a":2}', "lines", r"line 2: 'nope' is not JSON .*orient='lines'"),
-        ('{"a":1}{"a":2}', "lines", "line 1: .*Extra data"),
-        ('{"a":1}\n\n2', "lines", "line 3: the value is a int, no object"),
-        ('1\n{"a":1}', "lines", "line 2: the value is an object"),
-        ('{"a":"\\ud83d"}', "lines", r"column 'a': a text is not Unicode"),
-        ('{"\\ud83d":1}', "lines", "line 1: the name .* is not Unicode text"),
-        (b'{"a":1}\n{"a":"\xff"}', "lines", "line 2, column 7: the byte 0xff is no text in UTF-8"),
-        (b"PK\x03\x04\x00xl/", "lines", "is not JSON: it is an Excel workbook"),
-        ('{"a":' + "9" * 5000 + "}", "lines", "line 1: a whole number has thousands of digits"),
-        ("[" + '{"a":' * 300 + "1" + "}" * 300 + "]", "records", "column 'a'|nested too deep"),
-    ],
+    ("text", "orient", "words", "block"),
+    [(*case, block) for case in NO_JSON for block in (1 << 20, 3) if block > 3 or (isinstance(case[0], str) and len(case[0]) <= 1000)],
 )
-@pytest.mark.parametrize("block", [1 << 20, 3])
 def test_what_is_no_json_is_told_with_its_line(
     text: Any, orient: str, words: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if block == 3 and (isinstance(text, bytes) or len(text) > 1000):
-        pytest.skip("what matters is in the first block")
     monkeypatch.setattr(json_values, "BLOCK_BYTES", block)
     with pytest.raises(StorageError, match=words) as caught:
         read(text, orient, tmp_path)

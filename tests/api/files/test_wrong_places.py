@@ -74,8 +74,6 @@ def test_files_that_are_opened_as_saved_frames(tmp_path: Path, content: bytes, w
 
 
 def test_files_that_are_read_as_tables(tmp_path: Path) -> None:
-    pytest.importorskip("deltalake")
-    pytest.importorskip("pyiceberg")
     (tmp_path / "a.json").write_text('{"secret": 5}\n')
     assert "is a file; a Delta table is a directory" in told(lambda: SFrame.read_delta(tmp_path / "a.json"))
     message = told(lambda: SFrame.read_iceberg(tmp_path / "a.json"))

@@ -121,8 +121,8 @@ def test_other_arrays_choose_no_rows(choose: Callable[[SArray], Any]) -> None:
 
 
 def test_scikit_learn_fits_frames() -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    from sklearn import linear_model, preprocessing
+
     frame = SFrame({"a": [1, 2, 3, 4], "b": [0.5, 0.25, 4.0, 1.0]})
     frame["y"] = 2 * frame["a"] - frame["b"] + 1
     model = linear_model.LinearRegression().fit(frame[["a", "b"]], frame["y"])
@@ -133,8 +133,8 @@ def test_scikit_learn_fits_frames() -> None:
 
 
 def test_scikit_learn_scores_columns_as_targets() -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    metrics = pytest.importorskip("sklearn.metrics")
+    from sklearn import linear_model, metrics
+
     frame = SFrame({"a": [1, 2, 3, 4], "b": [0.5, 0.25, 4.0, 1.0], "late": [0, 0, 1, 1], "word": ["no", "no", "yes", "yes"]})
     features = frame[["a", "b"]]
     for target in ("late", "word"):

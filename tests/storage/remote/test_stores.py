@@ -142,9 +142,9 @@ def test_what_others_write_meanwhile_is_seen(store: str) -> None:
     assert list(SFrame.read_csv(store + "/in/2.csv", verbose=False)["a"]) == [2]
 
 
+# What is in the memory of a process no other one sees.
+@pytest.mark.parametrize("store", ["s3", *OTHERS], indirect=True)
 def test_temporary_data(store: str) -> None:
-    if store.startswith("memory:"):
-        pytest.skip("no other process sees it")
     data = StoreElsewhere(store + "/tmp")
     handle = data.new_dataset()
     files, path = file_system(f"{handle.directory}/segment-00000000-{uuid.uuid4().hex}.parquet")
