@@ -203,6 +203,11 @@ def node_of(data: SArray | SFrame) -> PlannerNode:
     ------
     TypeError
         If it is neither.
+
+    Examples
+    --------
+    >>> node_of(SFrame({"a": [1, 2], "b": ["x", "y"]})).operator_type
+    'memory_source'
     """
     if not isinstance(data, (SArray, SFrame)):
         raise SchemaError(f"a plan is that of an SArray or an SFrame, not of a {type(data).__name__}: SArray(values) makes one")
@@ -216,6 +221,11 @@ def column_of(node: PlannerNode) -> SArray:
     ------
     TypeError
         If it has another number of columns.
+
+    Examples
+    --------
+    >>> list(column_of(node_of(SArray([1, 2]))))
+    [1, 2]
     """
     if node.facts.width != 1:
         raise SchemaError(
@@ -233,6 +243,11 @@ def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
         If there is not one name for each column.
     ValueError
         If two are equal.
+
+    Examples
+    --------
+    >>> frame_of(node_of(SFrame({"a": [1, 2], "b": ["x", "y"]})), ["number", "text"])[1]
+    {'number': 2, 'text': 'y'}
     """
     if isinstance(names, str) or len(names) != node.facts.width or not all(isinstance(name, str) for name in names):
         raise SchemaError(f"the plan has {node.facts.width} column(s), and a name for each is needed, not {names!r:.80}")

@@ -118,14 +118,26 @@ STANDARD_TYPES: dict[str, ColumnType] = {
 
 
 def list_of(element: ColumnType) -> ColumnType:
-    """Physical type of a list column whose elements all have one type (encoded when there is no native form)."""
+    """Physical type of a list column whose elements all have one type (encoded when there is no native form).
+
+    Examples
+    --------
+    >>> list_of(INT).physical.value_type, list_of(ENCODED_DICT) == ENCODED_LIST
+    (DataType(int64), True)
+    """
     if element in (INT, FLOAT, STR):
         return ColumnType(LIST_KIND, pa.list_(element.physical))
     return ENCODED_LIST
 
 
 def dict_of(key: ColumnType, value: ColumnType) -> ColumnType:
-    """Physical type of a dict column with one key and one value type (encoded when there is no native form)."""
+    """Physical type of a dict column with one key and one value type (encoded when there is no native form).
+
+    Examples
+    --------
+    >>> dict_of(STR, INT).physical, dict_of(STR, ENCODED_LIST) == ENCODED_DICT
+    (MapType(map<string, int64>), True)
+    """
     if key in (INT, STR) and value in (INT, FLOAT, STR):
         return ColumnType(DICT_KIND, pa.map_(key.physical, value.physical))
     return ENCODED_DICT

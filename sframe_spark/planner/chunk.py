@@ -118,7 +118,13 @@ def from_stream(stream: bytes | pa.Buffer) -> Chunk:
 
 
 def column_names(width: int) -> list[str]:
-    """Engine names of columns by position: ``c0``, ``c1`` and so on."""
+    """Engine names of columns by position: ``c0``, ``c1`` and so on.
+
+    Examples
+    --------
+    >>> column_names(2)
+    ['c0', 'c1']
+    """
     return [f"c{position}" for position in range(width)]
 
 
@@ -167,7 +173,14 @@ def stacked(chunks: list[Chunk]) -> Chunk:
 
 
 def concatenate(chunks: Iterable[Chunk], schema: Schema) -> Chunk:
-    """Rows of all chunks, in order; see :func:`stacked` for the room that they take."""
+    """Rows of all chunks, in order; see :func:`stacked` for the room that they take.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> concatenate([Chunk.of([pa.array([1, 2])]), Chunk.of([pa.array([3])])], (INT,)).columns[0].to_pylist()
+    [1, 2, 3]
+    """
     found = list(chunks)
     filled = [chunk for chunk in found if chunk.rows]
     if not filled:

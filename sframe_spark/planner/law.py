@@ -92,6 +92,15 @@ def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph:
         Operator name(s) at the root of the left-hand side; of a law over the whole graph, those of which it needs one.
     whole_graph, alone
         See :class:`Law`.
+
+    Examples
+    --------
+    >>> @law("reverse(reverse(x)) = x", stage="pushdown", on="reverse")
+    ... def reversed_twice(node):
+    ...     below = node.inputs[0]
+    ...     return below.inputs[0] if below.operator_type == "reverse" else None
+    >>> reversed_twice.stage, reversed_twice.may_fire({"reverse", "sort"})
+    ('pushdown', True)
     """
     operators = frozenset((on,) if isinstance(on, str) else on)
 

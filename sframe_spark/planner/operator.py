@@ -312,6 +312,17 @@ def known_length(inputs: Sequence[Facts]) -> Length:
 
 
 def any_parameter(**kwargs: Any) -> Any:
-    """An attrs field for a parameter that is not portable, compared by identity."""
+    """An attrs field for a parameter that is not portable, compared by identity.
+
+    Examples
+    --------
+    >>> from typing import Any, ClassVar
+    >>> @attrs.frozen
+    ... class Calls(Operator):
+    ...     name: ClassVar[str] = "example_calls"
+    ...     function: Any = any_parameter()
+    >>> Calls(len) == Calls(len), Calls([]) == Calls([])
+    (True, False)
+    """
     field: Any = attrs.field(metadata={"portable": False}, eq=id, **kwargs)
     return field

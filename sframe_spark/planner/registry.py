@@ -18,6 +18,18 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     ------
     PlanInvariantError
         If the class has no name, the name is taken by another class, the class is no frozen value, or it has a kernel and does not say so.
+
+    Examples
+    --------
+    >>> import attrs
+    >>> from typing import ClassVar
+    >>> from sframe_spark.plugin import Operator
+    >>> @attrs.frozen
+    ... class Unnamed(Operator):
+    ...     pass
+    >>> register(Unnamed)
+    Traceback (most recent call last):
+    sframe_spark.errors.PlanInvariantError: Unnamed needs a class attribute 'name' to be registered
     """
     if not isinstance(operator_class, type):
         raise PlanInvariantError(f"@register is for classes of operators, and {operator_class!r:.80} is none")
@@ -67,6 +79,12 @@ def planner_node_name_to_type(name: str) -> type[Operator]:
     ------
     PlanInvariantError
         If no operator has the name.
+
+    Examples
+    --------
+    >>> import sframe_spark.operators.sources.made
+    >>> planner_node_name_to_type("range_source").__name__
+    'RangeSource'
     """
     try:
         return _OPERATORS[name]
@@ -88,5 +106,12 @@ def planner_node_type_to_name(operator_class: type[Operator]) -> str:
 
 
 def registered_names() -> list[str]:
-    """Names of all registered operators, sorted."""
+    """Names of all registered operators, sorted.
+
+    Examples
+    --------
+    >>> import sframe_spark.operators.sources.made
+    >>> "range_source" in registered_names()
+    True
+    """
     return sorted(_OPERATORS)

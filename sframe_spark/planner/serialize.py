@@ -80,6 +80,12 @@ def graph_from_json(text: str) -> PlannerNode:
     ------
     InvalidArgumentError
         If the text is no such graph, is of a later version, or names an operator that is not known here.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.made import range_source
+    >>> graph_from_json(graph_to_json(range_source(0, 3))).operator_parameters
+    {'start': 0, 'rows': 3, 'step': 1}
     """
     content = _checked_content(text)
     try:

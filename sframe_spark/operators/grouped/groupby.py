@@ -320,12 +320,27 @@ def finish_column(aggregation: Aggregation, column: Column, schema: Schema) -> C
 
 
 def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """One row per distinct key."""
+    """One row per distinct key.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import Aggregation, SFrame, frame_of, node_of
+    >>> node = node_of(SFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]}))
+    >>> frame_of(group_by(node, [0], [Aggregation("sum", (1,))]), ["k", "total"]).sort("k")[0]
+    {'k': 'a', 'total': 4}
+    """
     return GroupBy(tuple(keys), tuple(aggregations)).make_planner_node(node)
 
 
 def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """One row of aggregates."""
+    """One row of aggregates.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import Aggregation, SArray, frame_of, node_of
+    >>> frame_of(reduce_columns(node_of(SArray([1, 2, 3])), [Aggregation("sum", (0,)), Aggregation("max", (0,))]), ["total", "largest"])[0]
+    {'total': 6, 'largest': 3}
+    """
     return Reduce(tuple(aggregations)).make_planner_node(node)
 
 

@@ -81,5 +81,12 @@ class Reverse(Operator):
 
 
 def reverse(node: PlannerNode) -> PlannerNode:
-    """Rows backwards."""
+    """Rows backwards.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(reverse(node_of(SArray([1, 2, 3])))))
+    [3, 2, 1]
+    """
     return Reverse().make_planner_node(node)

@@ -363,17 +363,38 @@ def _key_types(inputs: Sequence[Relation], same: bool) -> list[Any]:
 
 
 def filter_by_mask(node: PlannerNode, mask: PlannerNode) -> PlannerNode:
-    """Rows of ``node`` where the int column ``mask`` is not zero."""
+    """Rows of ``node`` where the int column ``mask`` is not zero.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(filter_by_mask(node_of(SArray(["a", "b", "c"])), node_of(SArray([1, 0, 1])))))
+    ['a', 'c']
+    """
     return Filter().make_planner_node(node, mask)
 
 
 def slice_rows(node: PlannerNode, start: int, stop: int | None, step: int = 1) -> PlannerNode:
-    """Rows by number."""
+    """Rows by number.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(slice_rows(node_of(SArray([1, 2, 3, 4])), 1, None, 2)))
+    [2, 4]
+    """
     return SliceRows(start, stop, step).make_planner_node(node)
 
 
 def append(*nodes: PlannerNode) -> PlannerNode:
-    """Rows of all nodes, in order."""
+    """Rows of all nodes, in order.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(append(node_of(SArray([1, 2])), node_of(SArray([3])))))
+    [1, 2, 3]
+    """
     return nodes[0] if len(nodes) == 1 else Append().make_planner_node(*nodes)
 
 

@@ -228,6 +228,12 @@ def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
     ------
     TypeError
         If a column's type has no order.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SFrame, frame_of, node_of
+    >>> list(frame_of(sort_rows(node_of(SFrame({"a": [1, 2, 3]})), [(0, False)]), ["a"])["a"])
+    [3, 2, 1]
     """
     for position, _ in by:
         kind = node.schema[position].kind

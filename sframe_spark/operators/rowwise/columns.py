@@ -211,7 +211,14 @@ def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
 
 
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
-    """Columns of a node by position."""
+    """Columns of a node by position.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SFrame, column_of, node_of
+    >>> list(column_of(project(node_of(SFrame({"a": [1, 2], "b": [3, 4]})), [1])))
+    [3, 4]
+    """
     if shows_all(positions, node.facts.width):
         return node
     return Project(tuple(positions)).make_planner_node(node)
@@ -245,5 +252,12 @@ def with_column_replaced(node: PlannerNode, position: int, column: PlannerNode) 
 
 
 def zip_columns(*nodes: PlannerNode) -> PlannerNode:
-    """Nodes side by side."""
+    """Nodes side by side.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, frame_of, node_of
+    >>> frame_of(zip_columns(node_of(SArray([1, 2])), node_of(SArray(["x", "y"]))), ["a", "b"])[1]
+    {'a': 2, 'b': 'y'}
+    """
     return nodes[0] if len(nodes) == 1 else Zip().make_planner_node(*nodes)

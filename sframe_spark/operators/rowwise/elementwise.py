@@ -273,7 +273,15 @@ def apply_function(function: str, *arguments: PlannerNode | Literal, parameters:
 
 
 def apply_program(node: PlannerNode, program: Program) -> PlannerNode:
-    """A program over the columns of one node."""
+    """A program over the columns of one node.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import INT, Literal, Program, Register, SArray, Step, column_of, node_of
+    >>> twice_and_one = Program(1, (Step("multiply", (Register(0), Literal(2, INT))), Step("add", (Register(1), Literal(1, INT)))), (Register(2),))
+    >>> list(column_of(apply_program(node_of(SArray([1, None, 3])), twice_and_one)))
+    [3, None, 7]
+    """
     return GeneralizedTransform(program).make_planner_node(node)
 
 
