@@ -16,7 +16,7 @@ from sframe_spark.operators.rowwise.columns import Zip, side_by_side
 from sframe_spark.operators.rowwise.properties import filtered_properties
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema, sum_of_bounds
+from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import at_least
@@ -396,6 +396,3 @@ def append(*nodes: PlannerNode) -> PlannerNode:
     [1, 2, 3]
     """
     return nodes[0] if len(nodes) == 1 else Append().make_planner_node(*nodes)
-
-
-__all__ = ["Append", "Filter", "FilterRows", "RowDomain", "SliceRows", "append", "filter_by_mask", "slice_rows"]
