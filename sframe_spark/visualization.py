@@ -103,6 +103,13 @@ def show(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
 def histogram(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
     """A histogram of all rows of a column of numbers or date-times.
 
+    Parameters
+    ----------
+    sa
+        The column.
+    xlabel, ylabel, title
+        At the axes and above; a title of None is none.
+
     Raises
     ------
     ValueError
@@ -120,6 +127,13 @@ def histogram(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAU
 
 def item_frequency(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
     """Bars of how many rows hold each of the most frequent texts.
+
+    Parameters
+    ----------
+    sa
+        The column.
+    xlabel, ylabel, title
+        At the axes and above; a title of None is none.
 
     Raises
     ------
@@ -139,6 +153,13 @@ def item_frequency(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
 def scatter(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
     """A point for each row of two columns; of more than 5,000 rows, how many lie in each cell.
 
+    Parameters
+    ----------
+    x, y
+        The two columns.
+    xlabel, ylabel, title
+        At the axes and above; a title of None is none.
+
     Raises
     ------
     ValueError
@@ -155,6 +176,13 @@ def scatter(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LAB
 
 def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
     """How many rows of two columns lie in each cell.
+
+    Parameters
+    ----------
+    x, y
+        The two columns.
+    xlabel, ylabel, title
+        At the axes and above; a title of None is none.
 
     Raises
     ------
@@ -173,6 +201,13 @@ def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LAB
 def categorical_heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
     """In how many rows the most frequent texts of two columns come together.
 
+    Parameters
+    ----------
+    x, y
+        The two columns.
+    xlabel, ylabel, title
+        At the axes and above; a title of None is none.
+
     Raises
     ------
     ValueError
@@ -189,6 +224,15 @@ def categorical_heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabe
 
 def box_plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
     """The quartiles of numbers or date-times in the rows of each of the most frequent texts.
+
+    Parameters
+    ----------
+    x
+        Texts, each of which has a box.
+    y
+        The numbers or date-times.
+    xlabel, ylabel, title
+        At the axes and above; a title of None is none.
 
     Raises
     ------

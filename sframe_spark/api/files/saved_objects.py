@@ -18,6 +18,11 @@ from sframe_spark.storage.remote.versions import load_remote
 def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
     """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
 
+    Parameters
+    ----------
+    url
+        Path or address of a directory.
+
     Raises
     ------
     TypeError, ValueError

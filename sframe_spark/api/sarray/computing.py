@@ -70,6 +70,11 @@ class ComputedValues:
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
         """The plan as text and picture; see :meth:`SFrame.explain`.
 
+        Parameters
+        ----------
+        stage, trace, why, verify, analyze
+            As in :meth:`SFrame.explain`.
+
         Examples
         --------
         >>> from sframe_spark import SArray

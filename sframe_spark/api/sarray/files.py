@@ -55,6 +55,11 @@ class ValuesInFiles:
     def checkpoint(self, location: str) -> SArray:
         """Save all values and go on with what was saved: everything built on this column reads it there; see :meth:`SFrame.checkpoint`.
 
+        Parameters
+        ----------
+        location
+            The directory, or a URI below which the values become the newest version.
+
         Returns
         -------
         SArray
@@ -79,6 +84,11 @@ class ValuesInFiles:
     @staticmethod
     def read_json(filename: str) -> SArray:
         """A column of the elements of the array in a JSON file, which are of one type.
+
+        Parameters
+        ----------
+        filename
+            Path or address of one file.
 
         Raises
         ------

@@ -214,6 +214,11 @@ class Items:
     def stack(self, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
         """A frame with one row for each item of the lists, arrays or dicts, in their order; see :meth:`SFrame.stack`.
 
+        Parameters
+        ----------
+        new_column_name, drop_na, new_column_type
+            As in :meth:`SFrame.stack`.
+
         Raises
         ------
         TypeError

@@ -307,6 +307,11 @@ class Sketch(SketchesOfItems, NeverPickled):
     def frequency_count(self, element: Any) -> int:
         """Number of rows that hold a value.
 
+        Parameters
+        ----------
+        element
+            The value, as a column of this type takes it.
+
         Raises
         ------
         TypeError

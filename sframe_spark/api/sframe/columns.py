@@ -101,6 +101,11 @@ class Columns:
     def select_column(self, column_name: str) -> SArray:
         """The column of a name, as an SArray.
 
+        Parameters
+        ----------
+        column_name
+            The name.
+
         Raises
         ------
         KeyError
@@ -118,6 +123,11 @@ class Columns:
 
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
         """A frame of some columns: those given by name, then, in the frame's order, those given by the class of their values.
+
+        Parameters
+        ----------
+        column_names
+            Names of columns, and classes of values (``int``, ``str`` ...), in any order.
 
         Raises
         ------

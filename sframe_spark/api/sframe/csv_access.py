@@ -225,6 +225,23 @@ class CsvAccess(Columns):
     ) -> tuple[SFrame, dict[str, SArray]]:
         """What :meth:`read_csv` reads, and the lines of each file that fit no row; it takes the same arguments, but ``error_bad_lines``.
 
+        Parameters
+        ----------
+        url, delimiter, header, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints, na_values, line_terminator
+            As in :meth:`read_csv`.
+        usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding, **kwargs
+            As in :meth:`read_csv`.
+
+        Returns
+        -------
+        tuple of SFrame and dict
+            The rows, and by the path of each file that has some, an SArray of the lines that were left out.
+
+        Raises
+        ------
+        OSError, RuntimeError, TypeError, ValueError
+            As :meth:`read_csv`, but for lines that fit no row.
+
         Examples
         --------
         >>> import pathlib, tempfile

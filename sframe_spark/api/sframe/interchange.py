@@ -234,6 +234,11 @@ class Interchange(Columns):
     def from_arrow(cls, data: Any) -> SFrame:
         """A frame of the rows of an Arrow table, batch or reader, or of anything that gives its rows as Arrow's C stream.
 
+        Parameters
+        ----------
+        data
+            The table, batch, reader, or object with ``__arrow_c_stream__``; a reader is read to its end.
+
         Raises
         ------
         TypeError
@@ -251,6 +256,11 @@ class Interchange(Columns):
     @classmethod
     def from_polars(cls, data: Any) -> SFrame:
         """A frame of the rows of a polars DataFrame or of the result of a LazyFrame.
+
+        Parameters
+        ----------
+        data
+            The DataFrame, or the LazyFrame, which is collected.
 
         Raises
         ------
@@ -270,6 +280,11 @@ class Interchange(Columns):
     @classmethod
     def from_spark(cls, data: Any) -> SFrame:
         """A frame of the rows of a Spark DataFrame, lazily.
+
+        Parameters
+        ----------
+        data
+            The DataFrame; it is evaluated once, in the session that it is of.
 
         Raises
         ------

@@ -90,6 +90,11 @@ class MissingRows(Columns):
     def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
         """The rows that :meth:`dropna` keeps and those it drops, both in order.
 
+        Parameters
+        ----------
+        columns, how, recursive
+            As in :meth:`dropna`.
+
         Raises
         ------
         KeyError

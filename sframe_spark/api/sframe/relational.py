@@ -202,6 +202,8 @@ class Relational(Columns):
             A name or a list of names; the result has the key columns in the order of their names.
         operations
             A dict from output name to an aggregate, an aggregate, or a list of these.
+        args
+            More of these.
 
         Raises
         ------
@@ -265,6 +267,11 @@ class Relational(Columns):
 
     def append(self, other: SFrame) -> SFrame:
         """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
+
+        Parameters
+        ----------
+        other
+            Whatever :class:`SFrame` takes that has rows and names.
 
         Raises
         ------

@@ -81,6 +81,8 @@ class RowFunctions(Columns):
             Function from a row to a list of rows, each a list of values, or, of one column whose class is given, a number or text.
         column_types
             Classes of the new columns; inferred from the first rows when ``"auto"``.
+        seed
+            Taken for programs that give one; nothing here is random.
 
         Raises
         ------
