@@ -10,6 +10,9 @@ import attrs
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.storage.manifests.manifest import SFRAME
 
+# Of results and files of others so many rows are kept in the driver's memory, where they have room: more are segments, which others can read.
+IN_MEMORY_ROWS = 100_000
+
 
 @attrs.define
 class Work:
@@ -51,6 +54,6 @@ class MaterializeOptions:
     directory: str | None = None
     names: tuple[str, ...] | None = None
     kind: str = SFRAME
-    in_memory: int = 100_000
+    in_memory: int = IN_MEMORY_ROWS
     converts: bool = False
     measure: Callable[[], AbstractContextManager[Work]] | None = None

@@ -16,6 +16,7 @@ from sframe_spark.api.files.json_values import JsonValues, values_of
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import keep_runs
+from sframe_spark.engine.options import IN_MEMORY_ROWS
 from sframe_spark.errors import MisfitError
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
@@ -24,7 +25,6 @@ from sframe_spark.storage.files.streams import WatchedFiles
 from sframe_spark.storage.rows.partitions import partition_columns
 from sframe_spark.types import FLOAT
 
-IN_MEMORY_ROWS = 100_000
 # Values take so many times their text in memory.
 BYTES_OF_CHARACTER = 8
 

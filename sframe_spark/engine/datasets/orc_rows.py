@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.operators.sources.memory_source import memory_source
@@ -23,7 +23,6 @@ from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.values.nanoseconds import tell_of_lost
 
-IN_MEMORY_ROWS = 100_000
 # A packed file may be many times as long in memory.
 WIDENING = 16
 BYTES_OF_TASK = 64 << 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.laws.slices import MOST_FIRST_ROWS
+from sframe_spark.operators.laws.slices import MOST_TOP_ROWS
 from sframe_spark.operators.relational.reverse import reverse
 from sframe_spark.operators.relational.rows import SliceRows, slice_rows
 from sframe_spark.operators.relational.sort import Sort
@@ -25,7 +25,7 @@ def last_rows_of_sort(node: PlannerNode) -> PlannerNode | None:
     if not isinstance(child.operator, Sort) or rows is None or node.operator.step != 1:
         return None
     stop = rows if node.operator.stop is None else min(node.operator.stop, rows)
-    if start >= stop or rows - start >= stop or rows - start > MOST_FIRST_ROWS:
+    if start >= stop or rows - start >= stop or rows - start > MOST_TOP_ROWS:
         return None
     backwards = tuple((position, not up) for position, up in child.operator.by)
     last = TopRows(backwards, rows - start).make_planner_node(reverse(child.inputs[0]))

@@ -11,7 +11,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 
 # Spark finds so many first rows in one task; further rows are found faster by a sort of all.
-MOST_FIRST_ROWS = 100_000
+MOST_TOP_ROWS = 100_000
 
 
 def bounds(node: PlannerNode) -> tuple[int, int | None, int]:
@@ -101,7 +101,7 @@ def head_of_sort(node: PlannerNode) -> PlannerNode | None:
     """The head of a sorted frame needs no full sort."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
-    if not isinstance(child.operator, Sort) or stop is None or stop > MOST_FIRST_ROWS or step != 1:
+    if not isinstance(child.operator, Sort) or stop is None or stop > MOST_TOP_ROWS or step != 1:
         return None
     top = TopRows(child.operator.by, stop).make_planner_node(child.inputs[0])
     return top if start == 0 else slice_rows(top, start, stop)

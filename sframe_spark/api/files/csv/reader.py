@@ -16,6 +16,7 @@ from sframe_spark.api.files.csv.split import split_rows
 from sframe_spark.api.files.csv.types import CsvForm
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import keep_runs
+from sframe_spark.engine.options import IN_MEMORY_ROWS
 from sframe_spark.errors import MisfitError
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
@@ -25,7 +26,6 @@ from sframe_spark.storage.rows.partitions import partition_columns
 from sframe_spark.types import ColumnType
 from sframe_spark.visible import visible
 
-IN_MEMORY_ROWS = 100_000
 LOG = logging.getLogger("sframe_spark")
 
 
