@@ -114,8 +114,10 @@ class Traits:
 
     @property
     def split_by(self) -> tuple[int, bool] | None:
-        """A column of the input, and whether it ascends: what the kernel makes of all rows is what it makes of those of each range of its values,
-        one range after the other. None: the rows are only made together."""
+        """A column of the input, and whether it ascends, by ranges of whose values the rows may be made; None where they are only made together.
+
+        What the kernel makes of all rows is what it makes of those of each range, one range after the other.
+        """
         return None
 
     @property

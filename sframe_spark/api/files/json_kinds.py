@@ -84,6 +84,13 @@ class ColumnKinds:
 
 
 def kind_name(value: Any) -> str:
+    """The kind of a value that is there: the name of its class, and for whole numbers whether INT, and a float, hold them.
+
+    Examples
+    --------
+    >>> kind_name("a"), kind_name(7), kind_name(2**64)
+    ('str', 'int', 'long int')
+    """
     if isinstance(value, int):
         if not SMALLEST_INT <= value <= LARGEST_INT:
             return "long int"

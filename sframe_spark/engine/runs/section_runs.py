@@ -231,8 +231,7 @@ class Runs:
         return write_held(made, node.schema, self.options, recorded_order(node))
 
     def _exchanged(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
-        """Rows that a kernel makes of each range of a column's values, between whose rows threads exchange those that they make; nothing where
-        the rows of one range turn out to take too much memory."""
+        """Rows that a kernel makes of each range of a column's values, whose rows threads exchange; nothing where one range takes too much memory."""
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
         tasks = self.tasks_of(below, placement, workers)
         with exchange_below(node) as exchange:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.rowwise.columns import joined_schemas, places_of, side_by_side, zip_columns
+from sframe_spark.operators.rowwise.columns import joined_schemas, places_of, side_by_side
 from sframe_spark.operators.rowwise.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.operators.rowwise.properties import program_properties
 from sframe_spark.operators.rowwise.python_function import PythonFunction
@@ -289,9 +289,6 @@ def apply_lambda(node: PlannerNode, function: Any, result: ColumnType, names: Se
     """A user's function over the values of a one-column node, or over rows as dicts when ``names`` are given."""
     python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing)
     return LambdaTransform(python).make_planner_node(node)
-
-
-__all__ = ["apply_function", "apply_lambda", "apply_program", "zip_columns"]
 
 
 def calls_python(node: PlannerNode) -> bool:

@@ -302,6 +302,13 @@ def source_of(node: PlannerNode) -> Source:
 
 
 def check_range(start: int, stop: int, rows: int) -> None:
+    """Let rows pass that a plan's text names and a source has.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it has others.
+    """
     if not 0 <= start <= stop <= rows:
         raise InvalidArgumentError(f"the plan's text names the rows {start}..{stop} of a source of {rows}")
 
