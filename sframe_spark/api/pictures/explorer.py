@@ -110,6 +110,7 @@ class RowServer:
 
 
 def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
+    """A server that is ready, on this machine alone."""
     # They take as long to import as all else of a small program.
     import http.server
 
@@ -133,6 +134,13 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Nothing: a browser that goes away is no error of the user's, whose terminal it is."""
 
+    return Server(("127.0.0.1", 0), _answering(rows))
+
+
+def _answering(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
+    """What answers one request with the rows of a server."""
+    import http.server
+
     class Answer(http.server.BaseHTTPRequestHandler):
         timeout = PATIENCE
         server_version, sys_version = "sframe_spark", ""
@@ -152,7 +160,7 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing: the terminal is the user's."""
 
-    return Server(("127.0.0.1", 0), Answer)
+    return Answer
 
 
 def _number(asked: dict[str, list[str]], name: str) -> int:

@@ -215,11 +215,17 @@ def look(
         # The plan holds nodes of the graph, which nobody else may.
         del chosen
         if missing is not None:
-            why = why_first(missing)
-            make(missing)
-            journal.add_run(missing.ran or Journal(), why)
+            make_first(missing, make, journal)
         elif busy is not None:
             busy.wait()
+
+
+def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], journal: Journal) -> None:
+    """Materialise a node before a plan that reads it runs, and note it."""
+    # Afterwards the node calls nothing.
+    why = why_first(node)
+    make(node)
+    journal.add_run(node.ran or Journal(), why)
 
 
 def why_first(node: PlannerNode) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -226,20 +227,16 @@ def _file_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first, last, names = wanted.groups.start, wanted.groups.stop, wanted.names
-    # Rows are decoded from the start of a row group, and no further than this in one go.
-    step = size or min(high - footer.starts[first], DEFAULT_BATCH_ROWS)
-    # Each step takes its time: where few rows are wanted, those before them in the row group are not passed by so few.
-    step = max(step, min(passing, high - footer.starts[first])) if low > footer.starts[first] else step
+    step = _rows_at_a_time(footer.starts[first], low, high, size, passing)
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
+    # Columns that are asked for twice are decoded once.
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
     opening = opened(location, footer, not pages <= footer.sound, wanted) if short is None else short.file
     with telling("read", location), opening as file:
         # The last one for itself, since it may not be read to its end: pyarrow goes on with the next one where a column of one ends too early,
         # and tells that at the end of all.
-        for start, stop in ((first, last - 1), (last - 1, last)):
-            if start == stop:
-                continue
+        for start, stop in itertools.pairwise(sorted({first, last - 1, last})):
             position = footer.starts[start]
             for batch in _batches(file, list(range(start, stop)), distinct, step, threads):
                 begin, end = max(low - position, 0), min(high - position, batch.num_rows)
@@ -250,12 +247,18 @@ def _file_batches(
                     footer.sound.update(pages)
                 for place in range(begin, end, size or step):
                     part = decoded(batch.slice(place, min(end - place, size or step)), to_decode)
-                    # Columns that are asked for twice are decoded once.
-                    yield part.select(list(names)) if len(distinct) < len(names) else part
+                    yield part if len(distinct) == len(names) else part.select(list(names))
                 if position >= high:
                     return
             if position != footer.starts[stop]:
                 raise other_rows(location, position - footer.starts[start], footer.starts[stop] - footer.starts[start])
+
+
+def _rows_at_a_time(start: int, low: int, high: int, size: int | None, passing: int) -> int:
+    """How many rows are decoded in one go, from the start of a row group on."""
+    step = size or min(high - start, DEFAULT_BATCH_ROWS)
+    # Each step takes its time: where few rows are wanted, those before them in the row group are not passed by so few.
+    return max(step, min(passing, high - start)) if low > start else step
 
 
 def other_rows(location: str, found: int, said: int) -> StorageError:
