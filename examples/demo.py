@@ -88,6 +88,18 @@ def main() -> None:
     check("ratings of 4 and 5", len(good), sum(stars >= 4 for stars in plain.values()))
     check("last running sum", ratings["so far"][-1], sum(plain.values()))
 
+    judged = group_and_join(ratings, words, plain)
+    title("save and load")
+    judged.save(str(output / "judged"))
+    again = sf.load_sframe(str(output / "judged"))
+    check("rows are as they were saved", list(again) == list(judged), True)
+
+    show_plan(ratings, output)
+    print("\nAll results are right.")
+
+
+def group_and_join(ratings: SFrame, words: SFrame, plain: dict[tuple[int, int], int]) -> SFrame:
+    """The movies that are liked most, and all ratings with a word for each, which are returned."""
     title("group, join, sort, top")
     movies = ratings.groupby(
         "movie",
@@ -109,14 +121,7 @@ def main() -> None:
     check("best means", list(top["mean"]), sorted((sum(v) / len(v) for v in means.values()), reverse=True)[:5])
     check("rows of the join", len(judged), len(plain))
     check("first rows are the best", list(judged.head(3)["stars"]), [max(plain.values())] * 3)
-
-    title("save and load")
-    judged.save(str(output / "judged"))
-    again = sf.load_sframe(str(output / "judged"))
-    check("rows are as they were saved", list(again) == list(judged), True)
-
-    show_plan(ratings, output)
-    print("\nAll results are right.")
+    return judged
 
 
 def spark_work(frame: Any) -> str:

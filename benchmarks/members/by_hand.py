@@ -368,6 +368,13 @@ def items(n: Any) -> Mapping[str, Query]:
         "contains of lists": selected(n, F.array_contains("words", "w9")),
         "hash of lists": selected(n, F.xxhash64("words")),
         "hash of dicts": selected(n, F.xxhash64(F.map_entries("bag"))),
+        **nested_casts(n),
+    }
+
+
+def nested_casts(n: Any) -> Mapping[str, Query]:
+    """Maps and arrays as texts, and texts as these."""
+    return {
         "astype: dict to str": selected(n, F.to_json("bag")),
         "astype: array to str": selected(n, F.to_json("vector")),
         "astype: list to str": selected(n, F.to_json("words")),

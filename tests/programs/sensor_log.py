@@ -18,8 +18,8 @@ def log_lines():
     return lines
 
 
-def run(engine, directory):
-    """Tables and columns by name."""
+def log_with_values(engine):
+    """The log with its times read, and what the rows before and around each say."""
     lines = log_lines()
     log = engine.SFrame({"at": [at for at, _, _ in lines], "sensor": [sensor for _, sensor, _ in lines], "value": [value for _, _, value in lines]})
     log["time"] = log["at"].str_to_datetime("%d.%m.%Y %H:%M:%S")
@@ -34,6 +34,12 @@ def run(engine, directory):
     log["so far"] = log["value"].fillna(0.0).cumulative_max()
     log["jump"] = log["value"] - log["value"].rolling_sum(-1, -1)
     log["seconds"] = log["time"].astype(float) - log["time"].astype(float).min()
+    return log
+
+
+def run(engine, directory):
+    """Tables and columns by name."""
+    log = log_with_values(engine)
     alarms = log[log["value"] > 29]
     by_hour = log.groupby(
         ["day", "hour"],

@@ -82,19 +82,9 @@ def test_delta(seed: int, tmp_path: Path) -> None:
         require_same(SFrame.read_delta(place, version), rows_of_delta(place, version))
 
 
-@pytest.mark.filterwarnings("ignore:Delete operation did not match")
-@pytest.mark.parametrize("seed", range(7))
-def test_iceberg(seed: int, tmp_path: Path) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
-    from pyiceberg.expressions import GreaterThan
+def changes_of(table: Any, columns: Columns, dice: random.Random) -> list[Callable[[], None]]:
+    """Changes of the columns of a table of Iceberg's: one more, another name, one less, another order."""
     from pyiceberg.types import LongType
-
-    dice = random.Random(seed)
-    columns: Columns = [(name, dice.choice(list(VALUES))) for name in dice.sample(NAMES, 4)] + [("k", "i")]
-    catalog = SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{tmp_path}/w")
-    catalog.create_namespace("n")
-    schema = rows_of(dice, columns).schema
-    table = catalog.create_table("n.t", schema=schema, properties={"format-version": dice.choice("12"), "write.parquet.row-group-limit": "2"})
 
     def add() -> None:
         name = f"new {len(columns)} {dice.randint(0, 10**6)}"
@@ -119,6 +109,23 @@ def test_iceberg(seed: int, tmp_path: Path) -> None:
             update.move_first(("k",))
         columns.insert(0, columns.pop([name for name, _ in columns].index("k")))
 
+    return [add, rename, drop, reorder]
+
+
+@pytest.mark.filterwarnings("ignore:Delete operation did not match")
+@pytest.mark.parametrize("seed", range(7))
+def test_iceberg(seed: int, tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.expressions import GreaterThan
+
+    dice = random.Random(seed)
+    columns: Columns = [(name, dice.choice(list(VALUES))) for name in dice.sample(NAMES, 4)] + [("k", "i")]
+    catalog = SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("n")
+    schema = rows_of(dice, columns).schema
+    table = catalog.create_table("n.t", schema=schema, properties={"format-version": dice.choice("12"), "write.parquet.row-group-limit": "2"})
+
+    add, rename, drop, reorder = changes_of(table, columns, dice)
     steps: list[Callable[[], Any]] = [
         *[lambda: table.append(rows_of(dice, columns))] * 4,
         lambda: table.overwrite(rows_of(dice, columns)),
