@@ -38,21 +38,46 @@ class Chunk:
 
     @classmethod
     def of(cls, columns: Sequence[pa.Array]) -> Chunk:
-        """A chunk of at least one column."""
+        """A chunk of at least one column.
+
+        Examples
+        --------
+        >>> Chunk.of([pa.array([1, 2]), pa.array(["a", "b"])]).rows
+        2
+        """
         return cls(tuple(columns), len(columns[0]))
 
     @classmethod
     def empty(cls, schema: Schema) -> Chunk:
-        """A chunk without rows."""
+        """A chunk without rows.
+
+        Examples
+        --------
+        >>> from sframe_spark.types import INT
+        >>> Chunk.empty((INT,)).types
+        [DataType(int64)]
+        """
         return cls(tuple(pa.array([], column_type.physical) for column_type in schema), 0)
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Chunk:
-        """All rows of a table."""
+        """All rows of a table.
+
+        Examples
+        --------
+        >>> Chunk.from_table(pa.table({"a": [1, 2]})).columns[0].to_pylist()
+        [1, 2]
+        """
         return cls(tuple(combine(column) for column in table.columns), table.num_rows)
 
     def slice(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
+        """Rows ``start`` (inclusive) to ``stop`` (exclusive), without copying.
+
+        Examples
+        --------
+        >>> Chunk.of([pa.array([1, 2, 3])]).slice(1, 9).columns[0].to_pylist()
+        [2, 3]
+        """
         start = max(0, min(start, self.rows))
         stop = max(start, min(stop, self.rows))
         if start == 0 and stop == self.rows:
@@ -60,11 +85,23 @@ class Chunk:
         return Chunk(tuple(column.slice(start, stop - start) for column in self.columns), stop - start)
 
     def select(self, positions: Sequence[int]) -> Chunk:
-        """The columns at these positions, in this order."""
+        """The columns at these positions, in this order.
+
+        Examples
+        --------
+        >>> Chunk.of([pa.array([1, 2]), pa.array(["a", "b"])]).select([1]).columns[0].to_pylist()
+        ['a', 'b']
+        """
         return Chunk(tuple(self.columns[position] for position in positions), self.rows)
 
     def take(self, mask: pa.Array) -> Chunk:
-        """Rows where a boolean array is true."""
+        """Rows where a boolean array is true.
+
+        Examples
+        --------
+        >>> Chunk.of([pa.array([1, 2, 3])]).take(pa.array([True, False, True])).columns[0].to_pylist()
+        [1, 3]
+        """
         if not self.columns:
             return Chunk((), int(mask.true_count))
         return Chunk.of(pa.RecordBatch.from_arrays(list(self.columns), names=column_names(len(self.columns))).filter(mask).columns)
@@ -84,7 +121,13 @@ class Chunk:
         return self.columns[position].slice(start, stop - start)
 
     def between(self, start: int, stop: int, positions: Sequence[int] | None = None) -> Chunk:
-        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
+        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying.
+
+        Examples
+        --------
+        >>> Chunk.of([pa.array([1, 2, 3]), pa.array(["a", "b", "c"])]).between(1, 3, [1]).columns[0].to_pylist()
+        ['b', 'c']
+        """
         return (self if positions is None else self.select(positions)).slice(start, stop)
 
     def parts_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
@@ -96,14 +139,26 @@ class Chunk:
         return stop
 
     def rows_at(self, places: np.ndarray) -> Chunk:
-        """Rows by number, in the order given; this very chunk when these are all its rows in their order."""
+        """Rows by number, in the order given; this very chunk when these are all its rows in their order.
+
+        Examples
+        --------
+        >>> Chunk.of([pa.array([1, 2, 3])]).rows_at(np.array([2, 0])).columns[0].to_pylist()
+        [3, 1]
+        """
         if len(places) == self.rows and bool((places == np.arange(self.rows)).all()):
             return self
         indices = pa.array(places)
         return Chunk(tuple(column.take(indices) for column in self.columns), len(places))
 
     def to_table(self) -> pa.Table:
-        """As an Arrow table with columns ``c0..cn``."""
+        """As an Arrow table with columns ``c0..cn``.
+
+        Examples
+        --------
+        >>> Chunk.of([pa.array([1, 2])]).to_table().to_pydict()
+        {'c0': [1, 2]}
+        """
         return pa.Table.from_arrays(list(self.columns), names=column_names(len(self.columns)))
 
 

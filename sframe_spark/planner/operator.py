@@ -46,6 +46,8 @@ class Need(enum.Enum):
 class Operator(Traits):
     """Base of all operators: a frozen, hashable value. Every default is the pessimistic one.
 
+    What an operator has to define for what its class attributes say, and does not, raises PlanInvariantError when it is called.
+
     Class attributes
     ----------------
     name

@@ -57,13 +57,25 @@ def at_least(low: float) -> Validator:
 
 
 def above_zero(instance: Any, attribute: Any, value: Any) -> None:
-    """Refuse numbers that are zero, negative or NaN."""
+    """Refuse numbers that are zero, negative or NaN.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is such a number.
+    """
     if value is not None and not value > 0:
         raise InvalidArgumentError(f"{_told(instance, attribute)} is above zero, not {value!r:.80}")
 
 
 def column_positions(instance: Any, attribute: Any, value: Any) -> None:
-    """Refuse negative positions of columns, one or several: they are counted from 0."""
+    """Refuse negative positions of columns, one or several: they are counted from 0.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is negative.
+    """
     smallest = 0 if value is None else value if isinstance(value, int) else min(value, default=0)
     if smallest < 0:
         raise InvalidArgumentError(f"{_told(instance, attribute)} has the column {smallest}: columns are counted from 0")

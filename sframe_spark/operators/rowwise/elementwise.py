@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.operators.rowwise.columns import joined_schemas, places_of, side_by_side
 from sframe_spark.operators.rowwise.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.operators.rowwise.properties import program_properties
@@ -37,8 +37,14 @@ class RowWise(Operator):
     is_program: ClassVar[bool] = True
 
     def program(self, width: int) -> Program:
-        """The computation over ``width`` input columns."""
-        raise TypeError(f"{self.name} has no program")
+        """The computation over ``width`` input columns.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the operator does not define it.
+        """
+        raise PlanInvariantError(f"operator {self.name!r} has no program")
 
     def as_read(self) -> Operator:
         """Refuses negative registers; those that no column or earlier step defines fail when types are inferred."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.running.groups import Combine, Components, RowGroups, accumulated, componentwise, segmented_scan
 from sframe_spark.types import FLOAT, INT, ColumnType
 
@@ -31,15 +32,15 @@ class Scan:
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
         """Components of each row on its own; the pointer component, if any, is left out."""
-        raise TypeError(f"{type(self).__name__} does not lift rows")
+        raise PlanInvariantError(f"{type(self).__name__} does not lift rows")
 
     def identity(self, count: int) -> Components:
         """Components of no row, ``count`` times."""
-        raise TypeError(f"{type(self).__name__} has no identity")
+        raise PlanInvariantError(f"{type(self).__name__} has no identity")
 
     def combine(self, first: Components, second: Components) -> Components:
         """Components of earlier and of later rows together."""
-        raise TypeError(f"{type(self).__name__} does not combine")
+        raise PlanInvariantError(f"{type(self).__name__} does not combine")
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
         """Components of all rows of the group so far, along the order of the groups."""
@@ -48,7 +49,7 @@ class Scan:
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         """Values of the aggregate."""
-        raise TypeError(f"{type(self).__name__} does not finish")
+        raise PlanInvariantError(f"{type(self).__name__} does not finish")
 
 
 class NumpyScan(Scan):

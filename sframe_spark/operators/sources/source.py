@@ -60,8 +60,14 @@ class Source(Operator):
         return NO_WORK
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
-        raise TypeError(f"source {self.name!r} cannot be read by row range")
+        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the source does not define it.
+        """
+        raise PlanInvariantError(f"source {self.name!r} cannot be read by row range")
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
         """One that reads rows for one plan; ``threads``: how many decode rows that were not asked for yet.
