@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ReduceColumns
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.planner.facts import Schema
@@ -30,6 +30,19 @@ class Aggregation:
     def implementation(self) -> AggregateFunction:
         """The aggregate's table entry."""
         return AGGREGATES.named(self.function)
+
+    def reduction(self) -> ReduceColumns:
+        """What makes the value of all rows of the columns, by Arrow.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the aggregate has no such implementation.
+        """
+        reduce = self.implementation().reduce
+        if reduce is None:
+            raise PlanInvariantError(f"the aggregate {self.function!r} has no Arrow implementation")
+        return reduce
 
     def infer(self, schema: Schema) -> Any:
         """Result type.

@@ -256,9 +256,7 @@ class Reduce(DecomposableOperator):
         schema = facts[0].schema
         columns: list[pa.Array] = []
         for aggregation in self.aggregations:
-            reduce = aggregation.implementation().reduce
-            if reduce is None:
-                raise TypeError(f"aggregate {aggregation.function} has no Arrow implementation")
+            reduce = aggregation.reduction()
             arrays = [inputs[0].columns[position] for position in aggregation.positions]
             value = reduce(arrays, [schema[position] for position in aggregation.positions], aggregation.parameters)
             columns.append(encode([value], aggregation.infer(schema)))

@@ -71,8 +71,7 @@ class PartialAggregate:
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """Values of the aggregate from partial results of whole groups."""
-        reduce = self.aggregation.implementation().reduce
-        assert reduce is not None
+        reduce = self.aggregation.reduction()
         groups = zip(*[pairwise(column.offsets.to_pylist()) for column in partial], strict=True)
         values = []
         for bounds in groups:

@@ -127,9 +127,7 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
     """Any aggregate, window by window; neighbours with the same rows share the answer."""
-    reduce = aggregation.implementation().reduce
-    if reduce is None:
-        raise TypeError(f"aggregate {aggregation.function} has no Arrow implementation")
+    reduce = aggregation.reduction()
     types = [schema[position] for position in aggregation.positions]
     arguments = [columns[position] for position in aggregation.positions]
     found: list[Any] = []
