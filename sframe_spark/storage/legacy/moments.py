@@ -105,11 +105,11 @@ class MomentRun:
             raise BrokenPayload("a date-time has an unknown zone or too many microseconds", int(start + width * np.argmax(wrong)))
         minutes = np.where(older, 30 * codes, 15 * np.sign(codes) * quarters)
         minutes[naive] = 0
-        _require_years(seconds, fractions, minutes, first)
+        _require_years(seconds, minutes, first)
         return seconds * SECOND + fractions, minutes, naive
 
 
-def _require_years(seconds: np.ndarray, fractions: np.ndarray, minutes: np.ndarray, first: int) -> None:
+def _require_years(seconds: np.ndarray, minutes: np.ndarray, first: int) -> None:
     walls = seconds + 60 * minutes
     outside = (walls < FIRST_MICROSECOND // SECOND) | (walls > LAST_MICROSECOND // SECOND)
     if outside.any():

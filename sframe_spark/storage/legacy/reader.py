@@ -77,16 +77,16 @@ class ArchiveReader:
     def _column(self, position: int, first: int, last: int, files: _OpenFiles, asked: set[BlockKey]) -> pa.ChunkedArray:
         column, found = self.archive.contents.columns[position], []
         for key, blocks, low, high in self._blocks(column, position, first, last):
-            with _telling(self.archive, column, key, blocks):
+            with _telling(column, key, blocks):
                 block = self._block(key, blocks, files, asked)
-                with _telling_rows(self.archive, column, key, blocks, block, low, high):
+                with _telling_rows(column, key, blocks, block, low, high):
                     found.append(block.values(low, high))
         return pa.chunked_array(found, column.column_type.physical)
 
     def _bytes(self, position: int, first: int, last: int, files: _OpenFiles, asked: set[BlockKey]) -> float:
         column, found = self.archive.contents.columns[position], 0.0
         for key, blocks, low, high in self._blocks(column, position, first, last):
-            with _telling(self.archive, column, key, blocks):
+            with _telling(column, key, blocks):
                 found += self._block(key, blocks, files, asked).bytes_between(low, high)
         return found
 
@@ -166,7 +166,7 @@ class _OpenFiles:
 
 
 @contextlib.contextmanager
-def _telling(archive: Archive, column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks) -> Iterator[None]:
+def _telling(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks) -> Iterator[None]:
     """Tell which block is damaged."""
     try:
         yield
@@ -182,7 +182,7 @@ def _telling(archive: Archive, column: ArchiveColumn, key: BlockKey, blocks: Col
 
 
 @contextlib.contextmanager
-def _telling_rows(archive: Archive, column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks, block: Block, low: int, high: int) -> Iterator[None]:
+def _telling_rows(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks, block: Block, low: int, high: int) -> Iterator[None]:
     """Tell which row holds what no column does."""
     try:
         yield
