@@ -194,9 +194,10 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
             rows = [part.rows for part in done]
             if form is not None and columns.final_form() == form and None not in rows:
                 return brought(source_of_parts(rows, dataset), whole), form.all_names
-            # Rare: once more, with the columns that are known now.
+            # Rare: once more, with the columns that are known now, in the room that these rows took.
             columns.final_form()
             dataset.handle.discard()
+            del done, rows
 
 
 def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: bool) -> bool:

@@ -86,9 +86,13 @@ def opened_values(place: FileRange, encoding: str, first_line: int = 1, tells_pl
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object; of those with one name the first, as in the reference."""
+    """The members of an object, in their order; of those with one name the first, as in the reference."""
     found = dict(pairs)
-    return found if len(found) == len(pairs) else dict(reversed(pairs))
+    if len(found) < len(pairs):
+        found = {}
+        for name, value in pairs:
+            found.setdefault(name, value)
+    return found
 
 
 # Python's reader refuses whole numbers that would take it long, and nothing else without a place.

@@ -29,6 +29,7 @@ from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.plugin import node_of
+from sframe_spark.session.memory import arrow_bytes
 from sframe_spark.storage.files import streams
 from tests.api.files.csv.test_csv_blocks import OPTIONS, TEXTS
 from tests.examples import examples
@@ -341,6 +342,22 @@ def test_rows_that_threads_make_stay_in_memory_while_there_is_room(tmp_path: Pat
         assert threads.number >= 9
         assert isinstance(node_of(frame).operator, MemorySource) == (memory is None)
         assert frame.column_types() == expected.column_types() and list(frame) == list(expected)
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.json"])
+def test_rows_of_other_types_are_let_go_before_all_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Else both readings are in memory at a time, and the second one finds no room beside the first."""
+    values = [(number, number / 7, "x" * 50) for number in range(20_000)]
+    objects = "".join(json.dumps(dict(zip("abc", row, strict=True))) + "\n" for row in values)
+    rows = "a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in values)
+    write(tmp_path, {"b.csv": rows + "late,2,3\n", "b.json": objects + '{"a":"late"}\n'})
+    taken: list[int] = []
+    for module in (split, json_parts):
+        monkeypatch.setattr(module, "room_for_rows", lambda files: taken.append(arrow_bytes()) or parts_of_files.room_for_rows(files))
+    with by_threads(400_000, 100_000):
+        frame = read(tmp_path / name)
+    assert len(taken) == 2 and taken[1] - taken[0] < 200_000, taken
+    assert isinstance(node_of(frame).operator, MemorySource) and frame["a"].tail(1)[0] == "late"
 
 
 def test_files_are_read_by_threads_where_several_work_and_no_row_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
