@@ -174,7 +174,9 @@ def _without_files(columns: JsonColumns) -> JsonColumns:
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
     """A source of all rows, and its names; None where files are not read in parts."""
     has_lines = not columns.is_array and encoding in UTF_8
-    placed = read_in_parts(files.files, has_lines, FEW_BYTES_HERE, WatchedFiles(()).seen, lambda first: _is_sure(first, columns, encoding, has_lines))
+    placed = read_in_parts(
+        files.files, has_lines, FEW_BYTES_HERE, WatchedFiles(()).seen, lambda longest: _is_sure(longest, columns, encoding, has_lines)
+    )
     if placed is None:
         return None
     whole = whole_files(placed)
@@ -204,7 +206,11 @@ def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: boo
     """Whether the first rows of a file are read as columns: where Python reads them, threads wait for each other."""
     is_cut = has_lines and packing_of(file.path) is None
     with opened_values(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
-        first = next(text.elements() if columns.is_array else text.on_lines(), None)
+        try:
+            first = next(text.elements() if columns.is_array else text.on_lines(), None)
+        except (JsonError, CsvEncodingError):
+            # Something may be wrong in a file before it, which one thread tells first.
+            return False
     return first is not None and first.members is not None
 
 

@@ -389,3 +389,22 @@ def test_json_that_python_reads_is_read_by_one_thread(tmp_path: Path, text: str,
         with by_threads(10, are_sure=False) as threads:
             SFrame.read_json(str(tmp_path / place), orient=orient)
         assert (threads.number > 1) == is_plain
+
+
+@pytest.mark.parametrize("first", ["", "\n \n", "null\n", "{}\n", '{"a":1,"b":"\\n"}\n'])
+def test_json_whose_first_file_says_nothing_is_read_by_threads(tmp_path: Path, first: str) -> None:
+    """Spark, for one, writes a first file without rows."""
+    write(tmp_path, {"t/a.json": first, "t/b.json": '{"a":1,"b":"x"}\n' * 90})
+    expected = told_of_json(f"{tmp_path}/t", orient="lines")
+    with by_threads(60, are_sure=False) as threads:
+        assert told_of_json(f"{tmp_path}/t", orient="lines") == expected
+    assert threads.number > 1
+
+
+@pytest.mark.parametrize("damage", ["{oh\n", "\n5\n", '{"b":1e999}\n'])
+def test_the_first_wrong_file_is_told_wherever_the_longest_one_is(tmp_path: Path, damage: str) -> None:
+    write(tmp_path, {"t/a.json": '{"a":1}\n' * 9 + damage, "t/b.json": damage + '{"a":1,"b":"x"}\n' * 90})
+    expected = told_of_json(f"{tmp_path}/t", orient="lines")
+    with by_threads(60, are_sure=False):
+        assert told_of_json(f"{tmp_path}/t", orient="lines") == expected
+    assert "/a.json" in expected[1]

@@ -44,7 +44,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, FEW_BYTES_HERE, files.watched.seen, lambda first: files.are_sure())
+    placed = read_in_parts(files.files, has_lines, FEW_BYTES_HERE, files.watched.seen, lambda _: files.are_sure())
     if placed is None:
         return None
     files.files = placed
