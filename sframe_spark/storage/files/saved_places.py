@@ -65,7 +65,8 @@ def refuse_files_of_saved(files: Iterable[str]) -> None:
     StorageError
         If one is, with what reads the frame.
     """
-    for directory in dict.fromkeys(map(os.path.dirname, files)):
+    # A file is where it stands, wherever a link to it is.
+    for directory in dict.fromkeys(os.path.dirname(file if is_elsewhere(file) else os.path.realpath(file)) for file in files):
         if not is_elsewhere(directory):
             if _is_frame(directory):
                 raise _read_as_others(directory, "save()")

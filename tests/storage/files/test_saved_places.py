@@ -60,7 +60,10 @@ def test_a_directory_of_turi_create_is_told_by_all_readers(tmp_path: Path, reade
 def test_files_of_a_saved_frame_are_told_too(tmp_path: Path) -> None:
     frame().save(tmp_path / "a.frame")
     segment = next((tmp_path / "a.frame").glob("*.parquet"))
-    for place in (segment, tmp_path / "*" / "*.parquet", [segment], f"{tmp_path}/**/*.parquet", f"file://{segment}"):
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "one.parquet").symlink_to(segment)
+    linked = (tmp_path / "links", tmp_path / "links" / "one.parquet")
+    for place in (segment, tmp_path / "*" / "*.parquet", [segment], f"{tmp_path}/**/*.parquet", f"file://{segment}", *linked):
         with pytest.raises(StorageError, match=rf"^{tmp_path}/a\.frame {OURS}"):
             SFrame.read_parquet(place)
     # Copies of a file are read by what is in it: nothing else tells what its columns are.
