@@ -150,7 +150,7 @@ def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
             raise _unlike(1 if has_ints else "a", key)
     if not has_ints:
         return list(wanted)
-    return [int(key) if math.isfinite(key) and key == int(key) and SMALLEST_INT <= key <= LARGEST_INT else None for key in wanted]
+    return [int(key) if SMALLEST_INT <= key <= LARGEST_INT and key == int(key) else None for key in wanted]
 
 
 def _key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:

@@ -14,13 +14,22 @@ from sframe_spark.operators.functions.arrays import map_array
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import INCREASING, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType
+from sframe_spark.values.plain import plain_number
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
 def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | float | None]:
-    """Both bounds, None where there is no limit (None or NaN was given)."""
+    """Both bounds, None where there is no limit (None or NaN was given).
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If one is no number, or the lower is above the upper.
+    BeyondRangeError
+        If one is an int beyond the largest float.
+    """
     lower, upper = (_bound(value) for value in parameters)
     if lower is not None and upper is not None and lower > upper:
         raise UnsupportedOperationError(f"the lower limit {lower} is above the upper limit {upper}")
@@ -32,6 +41,8 @@ def _bound(value: Any) -> int | float | None:
         raise UnsupportedOperationError(f"limits are numbers, not {type(value).__name__}")
     if value is None or value != value:
         return None
+    # Whole numbers stay, which a float may not hold; one beyond the largest float is told.
+    plain_number(value)
     return int(value) if isinstance(value, bool) else value
 
 

@@ -21,7 +21,7 @@ from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, 
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
 from sframe_spark.values.flat.stored import flat_items
-from sframe_spark.values.plain import NUMBERS, family_of, plain, plain_list
+from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, plain, plain_list, plain_number
 from sframe_spark.values.temporal import to_microseconds
 from sframe_spark.values.text import canonical_value
 
@@ -38,6 +38,10 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     families = {family_of(python_class) for python_class in set(map(type, values))}
     if families and families <= NUMBERS and not types[0].is_numeric:
         raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
+    for value in values:
+        if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
+            # Told here, where it is beyond the largest float, too: no plan is made of an int that Python does not show.
+            plain_number(value)
     return INT
 
 
@@ -81,9 +85,9 @@ def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 def _find_numbers(values: pa.Array, wanted: list[Any]) -> pa.Array:
     if pa.types.is_int64(values.type):
-        exact = [int(number) for number in wanted if math.isfinite(number) and number == int(number)]
-        if all(isinstance(number, int) and -(2**63) <= number < 2**63 for number in exact):
-            return pc.is_in(values, pa.array(exact, pa.int64()))
+        # No int of 64 bits is one of the others, nor do they make floats of those beside them.
+        exact = [int(number) for number in wanted if SMALLEST_INT <= number <= LARGEST_INT and number == int(number)]
+        return pc.is_in(values, pa.array(exact, pa.int64()))
     floats = [math.nan if number != number else float(number) for number in wanted]
     # Arrow looks floats up by their bits.
     return pc.is_in(one_float(values.cast(pa.float64(), safe=False)), one_float(pa.array(floats, pa.float64())))
