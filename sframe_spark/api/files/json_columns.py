@@ -183,9 +183,11 @@ class JsonColumns:
         try:
             return _array(cells, kind, found.is_plain)
         except UnicodeEncodeError:
-            raise JsonError(f"{_place(found)}, column {name!r:.60}: a text is not Unicode, it has half of a character") from None
+            reason = "a text is not Unicode, it has half of a character"
         except SFrameError as error:
-            raise JsonError(f"{_place(found)}, column {name!r:.60}: {error}") from None
+            reason = str(error)
+        line = found.lines[_first_wrong(cells, kind, found.is_plain)]
+        raise JsonError(f"{visible(found.path)}, line {line}, column {name!r:.60}: {reason}")
 
     def _known(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
         """The same where it is a column of that type already."""
@@ -202,8 +204,18 @@ class JsonColumns:
         return column.by_type.get(kind) if column.kinds else pa.nulls(len(members.counts), kind.physical)
 
 
-def _place(found: JsonValues) -> str:
-    return f"{visible(found.path)}, lines {found.lines[0]} to {found.lines[-1]}"
+def _first_wrong(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> int:
+    """The place of the first cell of which no column is made, where there is one."""
+    first, stop = 0, len(cells)
+    while stop - first > 1:
+        middle = (first + stop) // 2
+        try:
+            _array(cells[first:middle], kind, are_plain)
+        except (UnicodeEncodeError, SFrameError):
+            stop = middle
+        else:
+            first = middle
+    return first
 
 
 def _array(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> pa.Array:

@@ -408,3 +408,14 @@ def test_the_first_wrong_file_is_told_wherever_the_longest_one_is(tmp_path: Path
     with by_threads(60, are_sure=False):
         assert told_of_json(f"{tmp_path}/t", orient="lines") == expected
     assert "/a.json" in expected[1]
+
+
+@pytest.mark.parametrize("wrong", ['"\\ud800"', '["\\ud800"]', '{"\\ud800":[1]}'])
+@pytest.mark.parametrize("block", [20, 300, 4 << 20])
+def test_what_no_column_holds_is_told_by_its_line_wherever_blocks_end(tmp_path: Path, wrong: str, block: int) -> None:
+    rows = [f'{{"t":{wrong if number in (61, 80) else wrong.replace("d800", "0041")}}}' for number in range(90)]
+    write(tmp_path, {"t.json": "\n".join(rows), "u.json": f"[{chr(10).join(rows).replace(chr(10), chr(44) + chr(10))}]"})
+    with by_threads(200, block):
+        for name, orient in (("t.json", "lines"), ("u.json", "records")):
+            with pytest.raises(StorageError, match=rf"{name}, line 62(, column 't')?:"):
+                SFrame.read_json(str(tmp_path / name), orient=orient)
