@@ -76,6 +76,15 @@ answers["tags"] = sorted(spark.getTags())
 spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
 sf.save(sys.argv[1] + "/saved")
 answers["saved"] = len(load_sframe(sys.argv[1] + "/saved"))
+rows_of_files = spark.read.parquet(sys.argv[1] + "/saved")
+answers["files of saved"] = []
+for df in (rows_of_files, rows_of_files.withColumn("more", rows_of_files.c0 + 1).where("more > 5")):
+    try:
+        answers["files of saved"].append(SFrame(df).column_names())
+    except OSError as error:
+        answers["files of saved"].append(str(error).replace(sys.argv[1], ""))
+SFrame({"c0": [1], "_key": [2]})[["c0", "_key"]].save(sys.argv[1] + "/named")
+answers["named"] = SFrame(load_sframe(sys.argv[1] + "/named").to_spark().selectExpr("*", "_key + 1 AS more"))[0]
 def reciprocal(value):
     return 1 / (150 - value)
 try:
@@ -176,6 +185,9 @@ def test_answers_are_those_of_any_session(found: dict[str, Any]) -> None:
     assert answers["looked"] == [True, False, True]
     assert answers["types"] == ["99", "datetime.datetime(1970, 1, 1, 0, 1, 39, tzinfo=datetime.timezone.utc)", "{'k': 99}", "[99]", "99"]
     assert answers["to_spark"] == 3 and answers["saved"] == 200
+    told = "/saved is a frame that save() has written, whose files do not say what its columns are called: read it with load_sframe(), or"
+    assert [str(answer).startswith(told) for answer in answers["files of saved"]] == [True, True], answers["files of saved"]
+    assert answers["named"] == {"c0": 1, "_key": 2, "more": 3}
     assert answers["sql"] == [[2, 2], [1, 1]] and answers["views"] == ["theirs"] and answers["tags"] == []
     row = ['[1,"a"]', "2024-03-10 02:30:00", "b", 1710037800000000]
     assert answers["native"] == [[True, ["variant", "timestamp_ntz", "string", "timestamp"], row]] * 3

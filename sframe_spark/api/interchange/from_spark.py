@@ -15,6 +15,8 @@ from sframe_spark.api.names import require_distinct
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.saved_places import refuse_files_of_saved_for_spark
+from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
@@ -35,6 +37,8 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     ------
     SchemaError
         If it is something else of Spark's, or no column can hold a column's type.
+    StorageError
+        If it reads the files of a saved frame, which do not say what its columns are.
     InvalidArgumentError
         If it is a stream.
     TakenNameError
@@ -65,7 +69,10 @@ def _require_dataframe(given: Any) -> None:
 def _source(df: Any) -> SparkSource:
     from pyspark.sql import functions as F
 
+    from sframe_spark.engine.spark.files_read import files_with_columns
+
     require_distinct(df.columns)
+    refuse_files_of_saved_for_spark(files_with_columns(df, file_column(0), KEY_NAME))
     fields = [(field, arrow_type_of(field.dataType, field.name)) for field in df.schema.fields]
     positional = df.toDF(*[f"c{place}" for place in range(len(fields))])
     looked_at = variant_types(positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import urllib.parse
 from collections.abc import Iterable
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_elsewhere, place_of, scheme_of
 from sframe_spark.storage.files.objects import listed
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.regular import read_regular
@@ -65,16 +67,49 @@ def refuse_files_of_saved(files: Iterable[str]) -> None:
     StorageError
         If one is, with what reads the frame.
     """
+    found = _frame_of(files)
+    if found is not None:
+        raise _read_as_others(found, "save()")
+
+
+def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
+    """Refuse files with our columns that a query of a user's reads, where one is in a saved frame; those that only Spark can look at may be read.
+
+    Parameters
+    ----------
+    uris
+        The files as Spark names them: escaped, by its own schemes.
+
+    Raises
+    ------
+    StorageError
+        If one is, with what reads the frame.
+    """
+    found = None
+    # A server may see other files under these names, and know others' stores: who cannot look knows nothing against them.
+    with contextlib.suppress(StorageError):
+        found = _frame_of(dict.fromkeys(map(_file_of_spark, uris)))
+    if found is not None:
+        raise _read_as_others(found, "save()")
+
+
+def _file_of_spark(uri: str) -> str:
+    return place_of(uri if scheme_of(uri) is None else urllib.parse.unquote(uri))
+
+
+def _frame_of(files: Iterable[str]) -> str | None:
+    """The first saved frame in which one of files is, None where there is none."""
     # A file is where it stands, wherever a link to it is.
     for directory in dict.fromkeys(os.path.dirname(file if is_elsewhere(file) else os.path.realpath(file)) for file in files):
         if not is_elsewhere(directory):
             if _is_frame(directory):
-                raise _read_as_others(directory, "save()")
+                return directory
             continue
         # Files are two directories below their frame there.
         root = os.path.dirname(os.path.dirname(directory))
         if "://" in root and any(_is_version(f"{MANIFESTS}/{file.uri.rpartition('/')[2]}") for file in listed(join(root, MANIFESTS))):
-            raise _read_as_others(root, "save()")
+            return root
+    return None
 
 
 def _is_frame(directory: str) -> bool:

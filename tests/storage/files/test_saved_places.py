@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from fsspec.implementations.dirfs import DirFileSystem
 
 from sframe_spark import SArray, SFrame, config, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
+from sframe_spark.storage.files.saved_places import MANIFEST_FILE, refuse_files_of_saved_for_spark
 from sframe_spark.testing.archives import INTEGER, made_column, write_archive
 
 READERS: dict[str, Callable[[Any], Any]] = {
@@ -114,3 +115,77 @@ def test_parts_of_a_table_of_sparks_stay_readable(tmp_path: Path) -> None:
     (tmp_path / "table" / "_SUCCESS").write_text("")
     assert SFrame.read_parquet(tmp_path / "table").column_names() == ["c0", "_key", "year"]
     assert len(SFrame.read_parquet(tmp_path / "table" / "*" / "part-*")) == 2
+
+
+@pytest.mark.spark
+def test_spark_dataframes_of_a_saved_frame_are_told_whatever_is_made_of_them(spark: Any, tmp_path: Path) -> None:
+    place = tmp_path / "a b%20[1].frame"
+    frame().save(place)
+    plain = {"pathGlobFilter": "*.parquet"}
+    read = spark.read.parquet(f"{tmp_path}/a b%20\\[1\\].frame")
+    deeper = spark.read.options(recursiveFileLookup=True, **plain).parquet(str(tmp_path))
+    read.createOrReplaceTempView("saved_rows")
+    made = {
+        "as it is": read,
+        "derived": read.withColumn("more", read.c1 + 1),
+        "renamed": read.selectExpr("c1 + 1 AS more"),
+        "filtered": read.where("_key > 0").drop("_key"),
+        "a file": spark.read.parquet(f"{tmp_path}/*/segment-*"),
+        "from above": deeper,
+        "a view": spark.sql("SELECT count(*) AS n FROM saved_rows JOIN range(9) ON id = c1"),
+        "a column of a schema": spark.read.schema("c0 string, _key bigint").options(**plain).parquet(str(tmp_path / "*")).select("c0"),
+        "kept": read.select("c1").cache(),
+    }
+    accepted = []
+    for how, df in made.items():
+        try:
+            accepted.append((how, SFrame(df).column_names()))
+        except StorageError as error:
+            assert re.search(rf"^{re.escape(str(place))} {OURS}", str(error)), how
+    assert accepted == []
+    made["kept"].unpersist()
+    spark.catalog.dropTempView("saved_rows")
+
+
+@pytest.mark.spark
+def test_spark_dataframes_that_frames_became_stay_readable(spark: Any, tmp_path: Path) -> None:
+    # Names as in our files: what tells ours from others is not what columns are called.
+    named = SFrame({"c0": ["x", "y"], "_key": [5, 6]})[["c0", "_key"]]
+    named.save(tmp_path / "a.frame")
+    loaded = load_sframe(tmp_path / "a.frame")
+    for df in (loaded.to_spark(), loaded.to_spark().selectExpr("*", "_key + 1 AS more"), loaded[loaded["_key"] > 5].to_spark()):
+        assert list(SFrame(df).sort("_key")["c0"])[-1] == "y"
+    named.write_parquet(tmp_path / "named")
+    read = spark.read.parquet(str(tmp_path / "named"))
+    assert list(SFrame(read).sort("_key")["_key"]) == [5, 6]
+    (tmp_path / "a.frame" / MANIFEST_FILE).unlink()
+    assert SFrame(spark.read.parquet(str(tmp_path / "a.frame"))).column_names() == ["c0", "c1", "_key"]
+
+
+@pytest.mark.spark
+def test_others_dataframes_are_asked_for_no_files(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Any] = []
+    monkeypatch.setattr("sframe_spark.storage.files.saved_places._is_frame", lambda directory: looked.append(directory))
+    frame()[["n"]].write_parquet(tmp_path / "others")
+    read = spark.read.parquet(str(tmp_path / "others"))
+    jobs = spark.sparkContext.statusTracker()
+    before = len(jobs.getJobIdsForGroup(None))
+    made = SFrame(read)
+    assert SFrame(read)._node is made._node and looked == []
+    assert len(jobs.getJobIdsForGroup(None)) == before
+
+
+def test_names_of_spark_are_looked_at_where_they_can_be(tmp_path: Path) -> None:
+    frame().save(tmp_path / "a b.frame")
+    frame().save("memory://saved/spark.frame")
+    (elsewhere,) = fsspec.filesystem("memory").glob("/saved/spark.frame/data/*/*.parquet")
+    for uri, shown in (
+        (f"file:///{str(tmp_path)[1:]}/a%20b.frame/segment-0.parquet", f"{tmp_path}/a b.frame"),
+        (f"file:{tmp_path}/a%20b.frame/segment-0.parquet", f"{tmp_path}/a b.frame"),
+        (f"memory:/{elsewhere}", "memory://saved/spark.frame"),
+    ):
+        with pytest.raises(StorageError, match=rf"^{re.escape(shown)} {OURS}"):
+            refuse_files_of_saved_for_spark([f"{tmp_path.as_uri()}/none.parquet", uri])
+    refuse_files_of_saved_for_spark(
+        ["nobody://knows/data/0a/segment-0.parquet", "s3a:///x", "file://host/a.parquet", f"{tmp_path.as_uri()}/x.parquet"]
+    )
