@@ -27,6 +27,7 @@ _MOUNTED = {"dbfs": "/dbfs"}
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
 # Nobody can put a file there, or no two files at once.
 _READ_ONLY = ("http", "https", "data", "git", "github")
+_WITHOUT_HOST = ("hdfs", "viewfs")
 # What comes first there is the name of a bucket or container, without which there is no place.
 BUCKETS = ("s3", "gs", "abfss", "az", "oss", "r2", "b2")
 # File systems take these for patterns, versions and parts of what is inside a file.
@@ -113,10 +114,7 @@ def place_of(location: str | os.PathLike[str]) -> str:
     uri = text.lstrip().removeprefix("\ufeff").strip()
     if scheme_of(uri) is None:
         return normalised(text)
-    scheme, _, rest = with_usual_scheme(uri).partition(":")
-    if scheme in BUCKETS:
-        # pathlib leaves one slash of two.
-        rest = f"//{rest.lstrip('/')}"
+    scheme, _, rest = with_two_slashes(with_usual_scheme(uri)).partition(":")
     shown = visible(without_secrets(f"{scheme}:{rest}"))
     if scheme in _READ_ONLY:
         raise StorageError(f"{shown} is read only: on {scheme}: nothing can be saved; name another place")
@@ -135,8 +133,23 @@ def with_usual_scheme(uri: str) -> str:
     return f"{_ALIASES.get(scheme.lower(), scheme.lower())}{mark}{rest}"
 
 
+def with_two_slashes(uri: str) -> str:
+    """Return a URI with the two slashes of which ``pathlib`` leaves one; Hadoop writes one where it names no host.
+
+    Examples
+    --------
+    >>> with_two_slashes("s3:/bucket/a"), with_two_slashes("s3:///a"), with_two_slashes("hdfs:/a")
+    ('s3://bucket/a', 's3:///a', 'hdfs:///a')
+    """
+    scheme, mark, rest = uri.partition(":")
+    # After another colon comes what the first scheme is put before.
+    if rest.startswith(("//", ":")):
+        return uri
+    return f"{scheme}{mark}//{rest}" if scheme.lower() in _WITHOUT_HOST else f"{scheme}{mark}/{rest}"
+
+
 def _canonical(scheme: str, rest: str, shown: str) -> str:
-    authority, _, path = (rest[2:] if rest.startswith("//") else f"/{rest}").partition("/")
+    authority, _, path = rest[2:].partition("/")
     if ":" in authority.rpartition("@")[0]:
         raise StorageError(f"{shown} holds a password, which messages and plans would show: give it as one of config.storage_options instead")
     if not is_unicode(rest) or (wrong := _NOT_IN_NAMES.search(f":{rest}")):
@@ -148,8 +161,7 @@ def _canonical(scheme: str, rest: str, shown: str) -> str:
     if scheme == "memory":
         authority, parts = "", [*([authority] if authority else []), *parts]
         return f"memory://{'/'.join(parts)}"
-    if not authority:
-        require_named_bucket(f"{scheme}://")
+    require_named_bucket(f"{scheme}:{rest}")
     return posixpath.join(f"{scheme}://{authority}", *parts) if authority else f"{scheme}:///{'/'.join(parts)}"
 
 
@@ -161,8 +173,11 @@ def require_named_bucket(uri: str) -> None:
     StorageError
         If it does not.
     """
-    scheme, _, rest = uri.partition("://")
-    if scheme in BUCKETS and not rest.partition("/")[0]:
+    # Of a chain, the last one is where the files are.
+    scheme, _, rest = with_usual_scheme(uri.rpartition("::")[2]).partition("://")
+    # Azure writes a container before its account, if it is one.
+    bucket = rest.partition("/")[0].partition("@")[0]
+    if scheme in BUCKETS and not bucket.strip(" ."):
         raise StorageError(f"{visible(without_secrets(uri))} names no bucket: write {scheme}://bucket/name")
 
 

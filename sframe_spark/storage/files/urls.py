@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import require_named_bucket, scheme_of, with_usual_scheme, without_secrets
+from sframe_spark.locations import require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
 from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
 from sframe_spark.storage.files.listing import is_hidden
@@ -38,9 +38,9 @@ def whole(url: str) -> str:
     >>> whole(" HTTPS:/host/a.csv"), whole("memory:///a")
     ('https://host/a.csv', 'memory:///a')
     """
-    scheme, _, rest = url.strip().removeprefix("\ufeff").strip().partition(":")
-    found = f"{scheme.lower()}:{rest if rest.startswith('//') else '/' + rest}"
-    require_named_bucket(with_usual_scheme(found))
+    scheme, mark, rest = url.strip().removeprefix("\ufeff").strip().partition(":")
+    found = with_two_slashes(scheme.lower() + mark + rest)
+    require_named_bucket(found)
     return found
 
 

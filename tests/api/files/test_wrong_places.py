@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.errors import StorageError
+from sframe_spark import SArray, SFrame, config, history, load_sarray, load_sframe, optimize, vacuum
+from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.locations import place_of, with_usual_scheme
 from sframe_spark.storage.files import file_systems
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.urls import whole
 
 READ: dict[str, Callable[[Any], Any]] = {
     "csv": SFrame.read_csv,
@@ -39,13 +42,55 @@ def told(work: Callable[[], Any]) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("place", ["s3://", "s3:///a.csv", "S3A:///a*", "gs://"])
+NO_BUCKETS = (
+    "s3://", "s3:///a.csv", "S3A:///a*", "s3n:////a", "gs://", "gcs:///a/b", "abfss:///a", "abfs://@account/a", "az:///a", "s3://./a", "gs:// /a",
+)  # fmt: skip
+FRAME = SFrame({"a": [1]})
+# Whatever else takes a place.
+OTHER: dict[str, Callable[[Any], Any]] = {
+    "load": load_sframe,
+    "load column": load_sarray,
+    "open": SFrame,
+    "open column": SArray,
+    "column of JSON": SArray.read_json,
+    "list": lambda place: SFrame.read_csv([place]),
+    "pattern": lambda place: SFrame.read_parquet(f"{place}/*.parquet"),
+    "save column": FRAME["a"].save,
+    "save text": lambda place: FRAME.save(place, format="csv"),
+    "save column's text": lambda place: FRAME["a"].save(place, format="text"),
+    "optimize": optimize,
+    "versions": history,
+    "vacuum": vacuum,
+    "checkpoint": FRAME.checkpoint,
+    "temporary data": lambda place: setattr(config, "temporary_directory", place),
+    "options of a place": lambda place: setattr(config, "storage_options", {f"{place}/a": {}}),
+    "cached": lambda place: SFrame.read_csv(f"simplecache::{place}"),
+}
+
+
+@pytest.mark.parametrize("place", NO_BUCKETS)
 def test_no_bucket_is_named(place: str) -> None:
-    advice = "names no bucket: write gs://bucket/name" if place == "gs://" else "names no bucket: write s3://bucket/name"
-    for read in READ.values():
-        assert advice in told(partial(read, place))
-    if place.endswith("://"):
-        assert advice in told(lambda: load_sframe(place)) and advice in told(lambda: SFrame({"a": [1]}).save(place))
+    for door in (*READ.values(), *(partial(write, FRAME) for write in WRITE.values()), *OTHER.values()):
+        with pytest.raises(SFrameError) as error:
+            door(place)
+        # What is told first of a place that has several faults.
+        other = ("names a directory",) if place.endswith("/") else ("has '*' in it",) if "*" in place else ()
+        told = re.search("names no bucket: write (s3|gs|abfss|az)://bucket/name", str(error.value)) or any(
+            words in str(error.value) for words in other
+        )
+        assert told and "\n" not in str(error.value), door
+
+
+@pytest.mark.parametrize("scheme", ["s3", "S3A", "gs", "gcs", "abfss", "az", "sftp", "memory", "lake", "hdfs", "viewfs"])
+def test_all_doors_take_a_place_for_the_same(scheme: str) -> None:
+    """Of two slashes pathlib leaves one, which Hadoop writes where no host is named; three name none."""
+    usual = {"S3A": "s3", "gcs": "gs"}.get(scheme, scheme)
+    for text in (f"{scheme}:/node/a", f"{scheme}://node/a", f" {scheme}:/node/a"):
+        host = "" if scheme in ("hdfs", "viewfs") and "//" not in text else "node"
+        read = with_usual_scheme(whole(text))
+        assert read == place_of(text) == (f"{usual}://{host}/a" if host else f"{usual}:///node/a")
+    if scheme in ("hdfs", "viewfs", "sftp", "memory", "lake"):
+        assert place_of(f"{scheme}:///a") == place_of(whole(f"{scheme}:///a"))
 
 
 @pytest.mark.parametrize("door", WRITE)
