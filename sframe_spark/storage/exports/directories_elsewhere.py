@@ -46,7 +46,7 @@ def publish_elsewhere(staging: Staging, files: Sequence[str], target: str, names
     places = [join(target, name) for name in names]
     if len(files) > 1:
         staging.is_used = True
-        files = in_threads(lambda file: _beside(file, staging), files, available_cores())
+        files = in_threads(lambda file: _beside(file, staging, target), files, available_cores())
     try:
         with interrupts_deferred():
             # Who finds parts and none of number 0 knows that they are not all.
@@ -60,12 +60,12 @@ def publish_elsewhere(staging: Staging, files: Sequence[str], target: str, names
         raise
 
 
-def _beside(file: str, staging: Staging) -> str:
+def _beside(file: str, staging: Staging, target: str) -> str:
     """Where a part is on the file system of the target, under a name that nobody reads."""
     if is_elsewhere(file):
         return file
     place = join(staging.beside, os.path.basename(file))
-    upload(file, place)
+    upload(file, place, target)
     return place
 
 

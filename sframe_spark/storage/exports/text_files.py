@@ -103,7 +103,7 @@ def _put_together(parts: Sequence[str], staging: Staging, target: str) -> None:
     last = parts[-1]
     if all(part in there for part in parts[:-1]) and there:
         if last not in there:
-            upload(last, join(staging.beside, os.path.basename(last)))
+            upload(last, join(staging.beside, os.path.basename(last)), target)
             there = {file.uri: file for file in listed(staging.beside)}
             last = join(staging.beside, os.path.basename(last))
         origins = [there[part] for part in (*parts[:-1], last)]

@@ -92,9 +92,13 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
+    if number == errno.EROFS:
+        return "its file system may only be read; choose another path, or have it mounted for writing"
     if number == errno.ENAMETOOLONG:
         return "the name is longer than the file system takes; choose a shorter one"
-    said = (str(error).strip().splitlines() or [""])[0]
+    # The system names the file, too, which may be one of ours that nobody knows.
+    told = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
+    said = (told.strip().splitlines() or [""])[0]
     if number is None and reading and (is_elsewhere(location) or os.path.isfile(location)) and not isinstance(error, MemoryError):
         # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
         return f"it is damaged ({said}); restore it from a copy"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import StorageOptions, is_private, without_secrets
+from sframe_spark.session.owner import PREFIX
 from sframe_spark.storage.files.failures import why_gone
 from sframe_spark.visible import visible
 
@@ -24,6 +27,8 @@ LEAST_SECRET = 4
 LONGEST_SHOWN = 300
 OPTIONS = "config.storage_options"
 NOT_THERE = "it does not exist"
+# What is written below a place that a user named: of a saved frame, of temporary data and parts that wait, and of a directory of parts.
+_OF_OURS = re.compile(rf"/(?:_manifests|data/[0-9a-f]{{32}}|\.?{PREFIX}[a-z0-9]{{8}}-[^/]*)(?:/.*)?$|/part-[0-9]{{5,}}-[0-9a-f]{{32}}\.[a-z]+$")
 # Modules of file systems that are made of others.
 ARROW, DIRECTORY, MEMORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs", "fsspec.implementations.memory"
 
@@ -165,7 +170,19 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
         reason = explanation(error, uri, options)
         if reason == NOT_THERE and action in ("read", "copy"):
             reason = f"{reason}; {why_gone(uri)}"
-        raise StorageError(f"cannot {action} {without_secrets(uri)}: {reason}") from None
+        named = _as_named(uri) if action == "write" else uri
+        raise StorageError(f"cannot {action} {without_secrets(named)}: {reason}") from None
+
+
+def _as_named(uri: str) -> str:
+    """The place that a user named, of a file that we write below it under a name that nobody has ever seen.
+
+    Examples
+    --------
+    >>> _as_named("s3://bucket/frame/_manifests/00000007.json"), _as_named("s3://bucket/a.csv")
+    ('s3://bucket/frame', 's3://bucket/a.csv')
+    """
+    return _OF_OURS.sub("", uri)
 
 
 def explanation(error: Exception, uri: str, options: str | None = None) -> str:
@@ -196,6 +213,8 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
         "NoAuthTokenError",
     }:
         return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
+    if getattr(error, "errno", None) == errno.EROFS:
+        return f"nothing can be written there ({text}): name another place, or have {bucket} opened for writing"
     if is_refusal(error):
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
     if text.startswith("Invalid endpoint"):
@@ -233,7 +252,9 @@ def _shown_options(value: Any) -> Any:
 
 def _without_secrets(error: Exception, options: str) -> str:
     """The first line of what an error says, without any text that is among the options."""
-    lines = str(error).strip().splitlines()
+    # What the system says without the file, whose name may be one of ours that nobody knows.
+    said = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
+    lines = said.strip().splitlines()
     # What comes before a colon tells nothing without the line after it.
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
     for secret in sorted(_texts(json.loads(options)), key=len, reverse=True):

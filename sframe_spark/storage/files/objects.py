@@ -183,10 +183,18 @@ def creates_exclusively(uri: str) -> bool:
     return any(method.__module__ in _CREATING_BY_OPTION or "mode" in inspect.signature(method).parameters for method in own)
 
 
-def upload(local: str, uri: str) -> None:
-    """Write a local file to a place of its own: by one request, or in parts where it is large."""
+def upload(local: str, uri: str, named: str | None = None) -> None:
+    """Write a local file to a place of its own: by one request, or in parts where it is large.
+
+    Parameters
+    ----------
+    local, uri
+        The file, and the place.
+    named
+        What the user named, for messages, where the place is one on the way there.
+    """
     files, path = file_system(uri)
-    with telling("write", uri):
+    with telling("write", named or uri):
         # Object stores have no directories, and would be asked for each.
         if not _is_object_store(uri):
             files.makedirs(files._parent(path), exist_ok=True)
@@ -219,7 +227,7 @@ def put_whole(local: str, uri: str) -> None:
     # Elsewhere a file that is being written is there already.
     beside = f"{uri.rpartition('/')[0]}/{HIDDEN}{new_name()}"
     try:
-        upload(local, beside)
+        upload(local, beside, uri)
         place_within(beside, uri)
     except BaseException:
         with contextlib.suppress(StorageError):

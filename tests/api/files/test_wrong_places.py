@@ -8,15 +8,18 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from sframe_spark import SArray, SFrame, config, history, load_sarray, load_sframe, optimize, vacuum
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import place_of, with_usual_scheme
+from sframe_spark.session.owner import new_name
 from sframe_spark.storage.files import file_systems
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_systems import telling as telling_elsewhere
 from sframe_spark.storage.files.urls import whole
 
 READ: dict[str, Callable[[Any], Any]] = {
@@ -171,3 +174,92 @@ def test_a_temporary_place_elsewhere_is_told_as_one(monkeypatch: pytest.MonkeyPa
     with config.using(temporary_directory=f"s3://bucket-{os.getpid()}/tmp"):
         message = told(temporary_store)
     assert message.startswith("temporary data cannot be kept in s3://bucket-") and message.endswith("(SFRAME_SPARK_TMP) names another place")
+
+
+class OfAnother(MemoryFileSystem):
+    """A store in which nothing can be written, as an error tells that its writers raise."""
+
+    cachable = False
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+
+    def __init__(self, refusal: Callable[[str], Exception]) -> None:
+        super().__init__()
+        self.refusal = refusal
+
+    def _refuse(self, path: str, *_: Any, **__: Any) -> Any:
+        raise self.refusal(path)
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> Any:
+        self._refuse(path)
+
+    put_file = makedirs = mkdir = cp_file = mv = rm_file = _refuse
+
+
+REFUSALS: dict[str, Callable[[str], Exception]] = {
+    "store's": lambda path: PermissionError("Access Denied"),
+    "system's": lambda path: PermissionError(errno.EACCES, "Permission denied", path),
+    "read-only": lambda path: OSError(errno.EROFS, "Read-only file system", path),
+    "broken": lambda path: OSError(errno.EIO, "Input/output error", path),
+}
+WRITERS: dict[str, Callable[[SFrame, Any], Any]] = {
+    **WRITE,
+    "checkpoint": SFrame.checkpoint,
+    "text": lambda frame, place: frame["a"].save(place, format="text"),
+    "column": lambda frame, place: frame["a"].save(place),
+}
+ADVICE = {
+    "store's": "check the credentials",
+    "system's": "permission",
+    "read-only": "name another place|choose another path",
+    "broken": "Input/output",
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("door", WRITERS)
+def test_stores_that_are_not_written_are_told_by_the_name_that_the_user_gave(door: str, refusal: str) -> None:
+    with config.using(storage_options={"lake://": OfAnother(REFUSALS[refusal])}):
+        message = told(lambda: WRITERS[door](SFrame({"a": range(10)}), "lake://box/mine/x"))
+    assert re.match(r"cannot (write|save to) lake://box/mine/x: ", message) and re.search(ADVICE[refusal], message)
+    assert not re.search("_manifests|data/|part-|sframe_spark-|[0-9a-f]{8}", message), message
+
+
+@pytest.mark.parametrize("refusal", ["read-only", "broken"])
+@pytest.mark.parametrize("door", WRITERS)
+def test_directories_that_are_not_written_are_told_by_the_name_that_the_user_gave(
+    tmp_path: Path, door: str, refusal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "mine")
+
+    def guarded(work: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(path: Any, *rest: Any, **named: Any) -> Any:
+            if str(path).startswith(str(tmp_path)):
+                raise REFUSALS[refusal](str(path))
+            return work(path, *rest, **named)
+
+        return checked
+
+    for name in ("mkdir", "makedirs", "rename", "replace"):
+        monkeypatch.setattr(os, name, guarded(getattr(os, name)))
+    message = told(lambda: WRITERS[door](SFrame({"a": range(10)}), place))
+    monkeypatch.undo()
+    assert re.match(rf"cannot (write|save to) {re.escape(place)}: ", message) and re.search(ADVICE[refusal], message)
+    assert not re.search(r"_manifests|part-|/\.|[0-9a-f]{8}", message.replace(str(tmp_path), "")), message
+
+
+def test_files_of_ours_go_by_the_place_that_was_named() -> None:
+    number = "0123456789abcdef" * 2
+    for below in (
+        "_manifests/00000007.json",
+        f"data/{number}/segment-00000001-{number}.parquet",
+        f"data/{number}",
+        f".{new_name()}/part-{number}",
+        f"{new_name()}/dataset-000001/owner",
+        f"part-00012-{number}.parquet",
+    ):
+        with (
+            pytest.raises(StorageError, match=r"^cannot write s3://box/mine/a: it cannot be reached"),
+            telling_elsewhere("write", f"s3://box/mine/a/{below}"),
+        ):
+            raise ConnectionError("no answer")
