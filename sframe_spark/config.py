@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError
 from sframe_spark.locations import StorageOptions
 from sframe_spark.option_values import one_of, optional, path_text, place_text, set_of_names, whole_number
+from sframe_spark.visible import brief
 
 Value = TypeVar("Value")
 
@@ -75,9 +76,9 @@ class Option(Generic[Value]):
         try:
             return self.convert(value)
         except StorageError as error:
-            raise StorageError(f"{origin} = {'...' if self.is_secret else repr(value)}: {error}") from error
+            raise StorageError(f"{origin} = {'...' if self.is_secret else brief(value)}: {error}") from error
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"{origin} = {'...' if self.is_secret else repr(value)}: {error}") from error
+            raise InvalidArgumentError(f"{origin} = {'...' if self.is_secret else brief(value)}: {error}") from error
 
     def from_environment(self) -> Value:
         """Return what the environment variable says, or the default."""

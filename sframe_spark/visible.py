@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Control characters (C0, DEL, C1), marks that turn the direction of text around, line separators, halves of surrogate pairs.
 _COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -25,6 +26,24 @@ def visible(text: str, lines: bool = False) -> str:
     ('a\\\\x1b[2Jb\\\\n\\\\u202e', 'a\\nb\\\\x07', 'naïve 日本 😀')
     """
     return (_COMMANDS_BUT_LINES if lines else _COMMANDS).sub(_escape, text)
+
+
+def brief(value: Any, longest: int = 60) -> str:
+    """Return the start of a value's ``repr``, for messages; of a value that Python does not show, what it is.
+
+    Examples
+    --------
+    >>> brief([1, 2, 3], 5), brief(-(10**5000)), brief([10**5000])
+    ('[1, 2', 'an int of 16610 bits', 'a list with an int of thousands of digits')
+    """
+    try:
+        return repr(value)[:longest]
+    except RecursionError:
+        return f"a {type(value).__name__} nested too deep to be shown"
+    except ValueError:
+        # Python has no text of an int with thousands of digits.
+        bits = f"an int of {value.bit_length()} bits" if isinstance(value, int) else ""
+        return bits or f"a {type(value).__name__} with an int of thousands of digits"
 
 
 def is_unicode(text: str) -> bool:

@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.errors import NotANameError, UnsupportedOperationError
+from sframe_spark.visible import brief
 
 
 @attrs.frozen
@@ -380,5 +381,5 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
     shares = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) else args
     for share in shares:
         if not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
-            raise UnsupportedOperationError(f"a quantile is a number between 0 and 1, got {share!r}")
+            raise UnsupportedOperationError(f"a quantile is a number between 0 and 1, got {brief(share)}")
     return request("quantile", f"Quantiles of {src_column}", src_column, parameters=[float(share) for share in shares])

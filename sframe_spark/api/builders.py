@@ -26,7 +26,7 @@ from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, Colu
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.plain import MISSING, NUMBERS, family_of, plain_number
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 
 class _Builder(NeverPickled):

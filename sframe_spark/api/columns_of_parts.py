@@ -9,6 +9,7 @@ import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.values.broken_texts import require_unicode_values
+from sframe_spark.values.plain import plain_number
 from sframe_spark.values.text import display_text
 
 
@@ -43,6 +44,8 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
     ------
     SchemaError
         If they are no list, or not all of one class (``wanted``).
+    BeyondRangeError
+        If one is an int beyond the largest float.
     InvalidArgumentError
         If one is named twice, or is a text that is no Unicode.
     """
@@ -56,6 +59,10 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
     if len(set(keys)) < len(keys):
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")
+    for key in keys:
+        # No part of a value is an int beyond all floats.
+        if isinstance(key, int):
+            plain_number(key)
     require_unicode_values(keys)
     return keys
 

@@ -25,6 +25,7 @@ from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import is_number, one_value
+from sframe_spark.visible import brief
 
 MOST_ROWS = 2**62
 """More rows than any frame has, with room for adding."""
@@ -93,7 +94,7 @@ def row_number(index: Any, rows: int, what: str) -> int:
     if number < 0:
         number += rows
     if not 0 <= number < rows:
-        raise RowNotFoundError(f"{what} has {rows} rows, so there is no row {index}")
+        raise RowNotFoundError(f"{what} has {rows} rows, so there is no row {brief(index)}")
     return number
 
 
@@ -142,5 +143,5 @@ def head_count(n: Any) -> int:
     """
     count = whole(n, "the number of rows to take")
     if count < 0:
-        raise NegativeCountError(f"the number of rows to take cannot be negative, got {n}")
+        raise NegativeCountError(f"the number of rows to take cannot be negative, got {brief(n)}")
     return count

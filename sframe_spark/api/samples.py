@@ -16,6 +16,7 @@ from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import INT
 from sframe_spark.values.plain import is_number, one_value
+from sframe_spark.visible import brief
 
 
 def chosen_seed(seed: Any) -> int:
@@ -46,9 +47,9 @@ def require_fraction(fraction: Any) -> float:
     """
     fraction = one_value(fraction)
     if not is_number(fraction):
-        raise SchemaError(f"fraction is a number between 0 and 1, not {fraction!r:.60}")
+        raise SchemaError(f"fraction is a number between 0 and 1, not {brief(fraction)}")
     if not 0 <= fraction <= 1:
-        raise InvalidArgumentError(f"fraction is a share of the rows between 0 and 1, and {fraction!r} is not")
+        raise InvalidArgumentError(f"fraction is a share of the rows between 0 and 1, and {brief(fraction)} is not")
     return float(fraction)
 
 

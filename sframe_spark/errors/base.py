@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from sframe_spark.visible import visible
+from sframe_spark.visible import brief, visible
 
 # A message with two thousand names helps nobody.
 MOST_NAMES_SHOWN = 20
@@ -88,7 +88,7 @@ class ColumnNotFoundError(SFrameError, KeyError):
 
     def __str__(self) -> str:
         # KeyError shows the repr of its argument, which would put a whole sentence in quotes.
-        missing = f"no column is named {self.name!r}"
+        missing = f"no column is named {brief(self.name)}"
         if not self.available:
             return f"{missing}: there are no columns"
         near = near_names(self.name, self.available)
@@ -109,7 +109,7 @@ def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
     by_text: dict[str, Any] = {}
     for candidate in available:
         by_text.setdefault(str(candidate).strip().casefold(), candidate)
-    return [by_text[text] for text in difflib.get_close_matches(str(name).strip().casefold(), by_text, n=3, cutoff=0.6)]
+    return [by_text[text] for text in difflib.get_close_matches((name if isinstance(name, str) else brief(name)).strip().casefold(), by_text, n=3, cutoff=0.6)]
 
 
 def listed(names: Sequence[Any]) -> str:

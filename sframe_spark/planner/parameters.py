@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, listed, near_names
+from sframe_spark.visible import brief
 
 Validator = Callable[[Any, Any, Any], None]
+
+
+def told_apart(value: Any) -> str:
+    """Return a text that other values of parameters do not have, for comparing and hashing: 1, 1.0 and True are not the same to a kernel.
+
+    Examples
+    --------
+    >>> told_apart((1, True)) == told_apart((1, 1)), told_apart([10**5000]) == told_apart([10**5000])
+    (False, True)
+    """
+    try:
+        return repr(value)
+    except ValueError:
+        # Python has no text of an int with thousands of digits.
+        return pickle.dumps(value).hex()
 
 
 def one_of(*values: str) -> Validator:
@@ -35,7 +52,7 @@ def one_of(*values: str) -> Validator:
         if value not in values:
             near = near_names(value, values)
             meant = f": did you mean {listed(near)}?" if near else ""
-            raise InvalidArgumentError(f"{_told(instance, attribute)} is one of {listed(values)}, not {value!r:.80}{meant}")
+            raise InvalidArgumentError(f"{_told(instance, attribute)} is one of {listed(values)}, not {brief(value, 80)}{meant}")
 
     return check
 
@@ -51,7 +68,7 @@ def at_least(low: float) -> Validator:
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None and not value >= low:
-            raise InvalidArgumentError(f"{_told(instance, attribute)} is {low} or more, not {value!r:.80}")
+            raise InvalidArgumentError(f"{_told(instance, attribute)} is {low} or more, not {brief(value, 80)}")
 
     return check
 
@@ -65,7 +82,7 @@ def above_zero(instance: Any, attribute: Any, value: Any) -> None:
         If it is such a number.
     """
     if value is not None and not value > 0:
-        raise InvalidArgumentError(f"{_told(instance, attribute)} is above zero, not {value!r:.80}")
+        raise InvalidArgumentError(f"{_told(instance, attribute)} is above zero, not {brief(value, 80)}")
 
 
 def column_positions(instance: Any, attribute: Any, value: Any) -> None:

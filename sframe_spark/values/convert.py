@@ -30,7 +30,8 @@ from sframe_spark.values.temporal import (
     to_datetime,
     to_microseconds,
 )
-from sframe_spark.values.text import brief, display_text
+from sframe_spark.values.text import display_text
+from sframe_spark.visible import brief
 
 
 def construct_value(value: Any, kind: str) -> Any:

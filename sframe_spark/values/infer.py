@@ -36,7 +36,7 @@ from sframe_spark.types import (
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of, require_items
 from sframe_spark.values.sources import simplify
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 _NUMPY_TYPES = {"i": INT, "f": FLOAT, "M": ZONED_DATETIME}

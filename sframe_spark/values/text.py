@@ -40,20 +40,6 @@ _SCALARS: dict[type, Callable[[Any], str]] = {
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-def brief(value: Any, longest: int = 60) -> str:
-    """The start of a value's ``repr``, for messages; of a value that is nested too deep for Python to show, what it is.
-
-    Examples
-    --------
-    >>> brief([1, 2, 3], 5)
-    '[1, 2'
-    """
-    try:
-        return repr(value)[:longest]
-    except RecursionError:
-        return f"a {type(value).__name__} nested too deep to be shown"
-
-
 def too_deep() -> SchemaError:
     """The error about a value that has too many levels."""
     return SchemaError(

@@ -22,8 +22,7 @@ from sframe_spark.values.convert import construct_value
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.text import brief
-from sframe_spark.visible import visible
+from sframe_spark.visible import brief, visible
 
 ROWS_PER_INSERT = 1000
 _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}", "named": ":p{}"}

@@ -19,8 +19,7 @@ from sframe_spark.api.pictures.plot import Plot
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND
-from sframe_spark.values.text import brief
-from sframe_spark.visible import visible
+from sframe_spark.visible import brief, visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -267,4 +266,4 @@ def _or_default(label: Any, default: str) -> str | None:
 
 
 def _label(label: Any) -> str | None:
-    return None if label is None else visible(str(label))
+    return None if label is None else visible(label if isinstance(label, str) else brief(label))

@@ -57,6 +57,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.plain import one_value
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     pass
@@ -145,9 +146,9 @@ class SArray(
         if dtype is None:
             raise SchemaError("dtype is the class of the values: leave it out to have it found")
         if not is_row_index(size) or int(size) < 0:
-            raise RowNumberError(f"size must be a number of rows, not negative, got {size!r}")
+            raise RowNumberError(f"size must be a number of rows, not negative, got {brief(size)}")
         if size > MOST_ROWS:
-            raise BeyondRangeError(f"size must be a number of rows, got {size!r}")
+            raise BeyondRangeError(f"size must be a number of rows, got {brief(size)}")
         value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
         converted = node_from_values([value], column_type.python_class)
@@ -171,12 +172,12 @@ class SArray(
         """
         for bound in (start, stop):
             if bound is not None and not is_row_index(bound):
-                raise SchemaError(f"bounds of a sequence must be ints, got {bound!r}")
+                raise SchemaError(f"bounds of a sequence must be ints, got {brief(bound)}")
         if stop is None and start < 0:
-            raise NegativeSizeError(f"a sequence cannot have {start} rows: give the first number and the one after the last")
+            raise NegativeSizeError(f"a sequence cannot have {brief(start)} rows: give the first number and the one after the last")
         first, last = (0, int(start)) if stop is None else (int(start), int(stop))
         if last > first and not (first >= -(2**63) and last <= 2**63):
-            raise BeyondRangeError(f"a sequence from {first} to {last} holds numbers that need more than 64 bits")
+            raise BeyondRangeError(f"a sequence from {brief(first)} to {brief(last)} holds numbers that need more than 64 bits")
         return cls(_node=range_source(first, max(0, last - first)))
 
     def __setattr__(self, name: str, value: Any) -> None:

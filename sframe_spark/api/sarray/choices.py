@@ -11,7 +11,7 @@ from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.sources.made import constant_source
 from sframe_spark.types import DATETIME_KIND, common_encoding
 from sframe_spark.values.plain import NUMBERS, family_of, one_value
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray

@@ -18,6 +18,7 @@ from sframe_spark.operators.rowwise.elementwise import apply_function, apply_pro
 from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType
 from sframe_spark.values.plain import is_number, one_value, plain, plain_number
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -301,7 +302,7 @@ def _place(name: str, value: Any) -> int:
     if not is_number(value):
         raise SchemaError(f"{name} is a place in lists, a number, not {value!r:.60}")
     if value < 0:
-        raise NegativeCountError(f"{name} is a place in lists, counted from 0, and {value!r} is negative: element_slice() counts from the end")
+        raise NegativeCountError(f"{name} is a place in lists, counted from 0, and {brief(value)} is negative: element_slice() counts from the end")
     return int(min(value, MOST_ITEMS))
 
 
@@ -326,7 +327,7 @@ def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[
 def _columns_of_lists(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:
     places = None if limit is None else distinct_keys(limit, int)
     if places is not None and (negative := [place for place in places if place < 0]):
-        raise RowNotFoundError(f"limit: {negative[0]} is no place in a list: places are counted from 0")
+        raise RowNotFoundError(f"limit: {brief(negative[0])} is no place in a list: places are counted from 0")
     if column_types is not None:
         types = asked_types(column_types)
         return _paired(list(range(len(types))) if places is None else places, types)

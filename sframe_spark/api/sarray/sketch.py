@@ -20,9 +20,8 @@ from sframe_spark.api.sarray.sketch_text import sketch_text
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.values.plain import family_of, is_number, one_value
-from sframe_spark.values.text import brief
-from sframe_spark.visible import visible
+from sframe_spark.values.plain import family_of, is_number, one_value, plain_number
+from sframe_spark.visible import brief, visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -283,7 +282,7 @@ class Sketch(SketchesOfItems, NeverPickled):
             raise UnsupportedOperationError("there are no rows, so there are no quantiles")
         if not found["numbers"]:
             return math.nan
-        place = self._place_of(float(share))
+        place = self._place_of(float(plain_number(share)))
         if found["counted"] is None:
             return float(self._ranks.number_at(place))
         values, counts = zip(*sorted(counted_values(found)), strict=True)

@@ -22,6 +22,7 @@ from sframe_spark.errors import (
 from sframe_spark.operators.rowwise.columns import all_columns, project, with_column_replaced, zip_columns
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.values.plain import one_value
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -273,7 +274,7 @@ class ColumnChanges(Columns):
         renamed, places = list(self._names), first_places(self._names)
         for old, new in names.items():
             if not isinstance(new, str):
-                raise SchemaError(f"a column name is a str, got {new!r}")
+                raise SchemaError(f"a column name is a str, got {brief(new)}")
             if new != old and new in places:
                 raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already")
             place = places.pop(old)

@@ -18,6 +18,7 @@ from sframe_spark.errors import (
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.values.infer import column_type_for
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -157,7 +158,7 @@ class Columns:
             elif isinstance(item, str):
                 chosen.append(item)
             else:
-                raise SchemaError(f"columns are chosen by name or class, got {item!r}; rows by an int, a slice, an SArray or a boolean array")
+                raise SchemaError(f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, an SArray or a boolean array")
         kinds = zip(self._names, self.column_types(), strict=True)
         given = {*chosen}
         chosen += [name for name, kind in kinds if kind in classes and name not in given]

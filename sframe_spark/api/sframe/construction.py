@@ -28,6 +28,7 @@ from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
+from sframe_spark.visible import brief
 
 Frame = tuple[PlannerNode, list[str]]
 
@@ -124,7 +125,7 @@ def names_in_order(columns: Mapping[str, Any]) -> list[str]:
     """Column names of a dict as the reference orders them: by name, columns of values before SArrays."""
     for name in columns:
         if not isinstance(name, str):
-            raise SchemaError(f"a column name is a str, got {name!r}")
+            raise SchemaError(f"a column name is a str, got {brief(name)}")
     return sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
 
 

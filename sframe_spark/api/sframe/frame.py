@@ -14,7 +14,7 @@ from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import HintedClass, as_in, no_frame_member
-from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import MOST_ROWS, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.names import FrameNames
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
 from sframe_spark.api.one_by_one import ReadOneByOne
@@ -42,6 +42,7 @@ from sframe_spark.values.decode import named_rows
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
+from sframe_spark.visible import brief
 
 
 class SFrame(
@@ -287,11 +288,11 @@ class SFrame(
             ("max_row_width", max_row_width),
         ):
             if isinstance(number, bool) or not hasattr(number, "__index__"):
-                raise SchemaError(f"{name} is a whole number, got {number!r}")
+                raise SchemaError(f"{name} is a whole number, got {brief(number)}")
             if number < 0:
-                raise NegativeCountError(f"{name} cannot be negative, got {number!r}")
+                raise NegativeCountError(f"{name} cannot be negative, got {brief(number)}")
         width = max(max_row_width, max_column_width + 1)
-        print(display.printed_rows(self._node, self._names, num_rows, width, max_column_width, num_columns), file=output_file)
+        print(display.printed_rows(self._node, self._names, min(num_rows, MOST_ROWS), width, max_column_width, num_columns), file=output_file)
 
     def __str__(self, num_rows: int = 10, footer: bool = True) -> str:
         return display.frame_text(self._node, self._names, head_count(num_rows), footer)

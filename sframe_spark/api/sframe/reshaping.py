@@ -18,6 +18,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, FLOAT, ColumnType
 from sframe_spark.values.convert import becomes
 from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -150,7 +151,7 @@ def new_names(others: list[str], chosen: Any, width: int) -> list[str]:
     form = "a list of two names, for keys and values" if width == 2 else "a name"
     given = [chosen] if width == 1 else chosen
     if not isinstance(given, (list, tuple)) or len(given) != width or not all(isinstance(name, str) for name in given):
-        raise SchemaError(f"new_column_name is {form}, got {chosen!r:.80}")
+        raise SchemaError(f"new_column_name is {form}, got {brief(chosen, 80)}")
     if taken := [name for name in given if name in others]:
         raise TakenNameError(f"the frame has a column {taken[0]!r} already: choose another name")
     if width == 2 and given[0] and given[0] == given[1]:

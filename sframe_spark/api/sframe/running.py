@@ -18,6 +18,7 @@ from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.smoothing import exponential_smoothing
 from sframe_spark.types import FLOAT, INT
 from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -73,7 +74,7 @@ class RunningColumns(Relational):
     def _running_keys(self, by: Any) -> list[int]:
         names = [] if by is None else [by] if isinstance(by, str) else by
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise SchemaError(f"by takes a column name or a list of names, got {by!r}")
+            raise SchemaError(f"by takes a column name or a list of names, got {brief(by)}")
         keys = [self._position(name) for name in names]
         for name, key in zip(names, keys, strict=True):
             if self._node.schema[key].kind == "dict":

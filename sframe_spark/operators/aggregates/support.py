@@ -17,7 +17,7 @@ from sframe_spark.operators.user_functions.sent_function import sent
 from sframe_spark.planner.ours import is_ours
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

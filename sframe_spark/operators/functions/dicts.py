@@ -19,7 +19,8 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
 from sframe_spark.values.flat.stored import any_items, flat_items, stored_by_keys, texts_of_items
 from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of
-from sframe_spark.values.text import brief, canonical_value
+from sframe_spark.values.text import canonical_value
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

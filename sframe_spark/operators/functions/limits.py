@@ -15,6 +15,7 @@ from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import INCREASING, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType
 from sframe_spark.values.plain import plain_number
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -32,7 +33,7 @@ def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | floa
     """
     lower, upper = (_bound(value) for value in parameters)
     if lower is not None and upper is not None and lower > upper:
-        raise UnsupportedOperationError(f"the lower limit {lower} is above the upper limit {upper}")
+        raise UnsupportedOperationError(f"the lower limit {brief(lower)} is above the upper limit {brief(upper)}")
     return lower, upper
 
 
@@ -56,7 +57,9 @@ def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
     """
     lower, upper = _bounds(parameters)
     if (lower is not None and lower >= 2**63) or (upper is not None and upper < -(2**63)):
-        raise UnsupportedOperationError(f"no int of 64 bits lies between the limits {lower} and {upper}: convert the column to float first")
+        raise UnsupportedOperationError(
+            f"no int of 64 bits lies between the limits {brief(lower)} and {brief(upper)}: convert the column to float first"
+        )
     return (None if lower is None or lower < -(2**63) else int(lower), None if upper is None or upper >= 2**63 else int(upper))
 
 

@@ -18,7 +18,7 @@ from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode, recode
 from sframe_spark.values.infer import encoding_for
 from sframe_spark.values.plain import plain
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

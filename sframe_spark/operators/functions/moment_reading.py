@@ -19,7 +19,7 @@ from sframe_spark.types import DATETIME, STR_KIND, ZONED_DATETIME, ColumnType
 from sframe_spark.values.from_arrow import zoned_array
 from sframe_spark.values.moment_texts import MONTHS, WEEKDAYS, directives
 from sframe_spark.values.temporal import MINUTE, SECOND
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 ISO = "%Y%m%dT%H%M%S%F%q"
 # What a text has without a date; the reference reads no earlier one.

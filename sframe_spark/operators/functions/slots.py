@@ -20,7 +20,8 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.flat.columns import column_of
 from sframe_spark.values.flat.stored import FlatItems, any_items
-from sframe_spark.values.text import brief, canonical_value, decode_value, encode_value
+from sframe_spark.values.text import canonical_value, decode_value, encode_value
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

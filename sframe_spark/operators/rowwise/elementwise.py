@@ -17,6 +17,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import told_apart
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
@@ -142,7 +143,7 @@ class Transform(RowWise):
     name: ClassVar[str] = "transform"
     function: Function
     operands: tuple[Operand, ...] = (Register(0),)
-    parameters: tuple[Any, ...] = attrs.field(default=(), eq=repr)
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
 
     def program(self, width: int) -> Program:
         """A single step."""

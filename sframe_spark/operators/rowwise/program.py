@@ -18,9 +18,11 @@ from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.parameters import told_apart
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -39,7 +41,7 @@ class Register:
 class Literal:
     """A constant of a known type, given as a Python value."""
 
-    value: Any = attrs.field(eq=repr)
+    value: Any = attrs.field(eq=told_apart)
     type: ColumnType = attrs.field()
 
     def as_read(self) -> Literal:
@@ -64,7 +66,7 @@ class Step:
 
     function: Function
     operands: tuple[Operand, ...]
-    parameters: tuple[Any, ...] = attrs.field(default=(), eq=repr)
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
 
 
 @attrs.frozen(cache_hash=True)
@@ -246,7 +248,11 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
     if isinstance(value, (tuple, list)) and len(value) > MOST_SHOWN_ITEMS:
         shown = ", ".join(describe_constant(item, repr) for item in value[:MOST_SHOWN_ITEMS])
         return f"({shown}, ... {len(value) - MOST_SHOWN_ITEMS} more)"
-    text = text_of(value)
+    try:
+        text = text_of(value)
+    except ValueError:
+        # Python has no text of an int with thousands of digits.
+        return brief(value)
     return text if len(text) <= MOST_SHOWN_CHARACTERS else f"{text[:MOST_SHOWN_CHARACTERS]}... {len(text) - MOST_SHOWN_CHARACTERS} more"
 
 

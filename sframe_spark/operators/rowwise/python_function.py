@@ -25,7 +25,7 @@ from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, LIST_KIND, STR_K
 from sframe_spark.values.decode import decode_columns, named_rows, scalar_array
 from sframe_spark.values.encode import encode
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 
 @attrs.frozen

@@ -20,6 +20,7 @@ from sframe_spark.planner.operator import Operator, SequentialOperator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import INT
+from sframe_spark.visible import brief
 
 # Nobody has more.
 MOST_ROWS = 2**62
@@ -98,5 +99,5 @@ def row_number(node: PlannerNode, start: int = 0) -> PlannerNode:
     """
     last = start if node.length.rows is None else start + node.length.rows - 1
     if start < -(2**63) or max(start, last) >= 2**63:
-        raise InvalidArgumentError(f"row numbers from {start} need more than 64 bits: choose another start")
+        raise InvalidArgumentError(f"row numbers from {brief(start)} need more than 64 bits: choose another start")
     return RowNumber(start).make_planner_node(node)

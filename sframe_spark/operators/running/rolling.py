@@ -23,6 +23,7 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
+from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -65,7 +66,9 @@ class Rolling(Operator):
             If the window is empty or the column is not numeric (any type can be counted, date-times have a smallest and a largest).
         """
         if self.before > self.after:
-            raise UnsupportedOperationError(f"a window from {self.before} to {self.after} has no rows: the start must not be above the end")
+            raise UnsupportedOperationError(
+                f"a window from {brief(self.before)} to {brief(self.after)} has no rows: the start must not be above the end"
+            )
         column_type = inputs[0].schema[0]
         if self.kind == "count":
             return (INT,)

@@ -12,8 +12,8 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.types import DICT_KIND, LIST_KIND
 from sframe_spark.values.outgoing.common_type import is_numbers
 from sframe_spark.values.plain import plain_dict, plain_list
-from sframe_spark.values.text import brief, decode_value
-from sframe_spark.visible import visible
+from sframe_spark.values.text import decode_value
+from sframe_spark.visible import brief, visible
 
 
 def is_plain_json(value: Any, inside: bool = False) -> bool:

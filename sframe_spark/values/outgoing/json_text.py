@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.values.text import brief, exact_float_text
-from sframe_spark.visible import visible
+from sframe_spark.values.text import exact_float_text
+from sframe_spark.visible import brief, visible
 
 
 def json_text(value: Any) -> str:

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.values.text import brief
+from sframe_spark.visible import brief
 
 # The words of Spark's own `to_json`; JSON has no number for them.
 _WORDS = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
