@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, config
+from sframe_spark.engine.runs.looks import optimize
+from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.planner import installed
@@ -226,6 +229,43 @@ def test_a_name_is_not_taken_by_another_partial_function() -> None:
     define_function("test_partial", functools.partial(one, INT), lambda a, t, p, rows: a[0])
     with pytest.raises(InvalidArgumentError, match="'test_partial' is taken"):
         define_function("test_partial", functools.partial(other, INT), lambda a, t, p, rows: a[0])
+
+
+def test_what_fused_functions_make_is_told_by_the_names_of_functions() -> None:
+    def add_three(value: Any) -> Any:
+        return value + 3
+
+    frame = SFrame({"a": range(50)})
+    fused = optimize(node_of(SFrame({"b": frame["a"].apply(add_three, dtype=int) * 2, "c": frame["a"] - 1})))
+    assert fused.operator_type == "generalized_transform"
+    made = Chunk.of([pa.array([1, 2]), pa.array([1.0, 2.0])])
+    with pytest.raises(PlanInvariantError, match=r"^the kernel of 'subtract' gave Arrow's double in column 1"):
+        require_inferred(fused.operator, [made], made, fused.schema)
+    made = Chunk.of([pa.array([1.0, 2.0]), pa.array([1, 2])])
+    with pytest.raises(PlanInvariantError, match=rf"{re.escape(add_three.__qualname__)} at .*, multiply' gave Arrow's double in column 0"):
+        require_inferred(fused.operator, [made], made, fused.schema)
+    with pytest.raises(PlanInvariantError, match=rf"{re.escape(add_three.__qualname__)} at .*, multiply, subtract' gave 3 columns"):
+        require_inferred(fused.operator, [made], Chunk.of([pa.array([1, 2])] * 3), fused.schema)
+    many = frame["a"]
+    for change in (lambda c: c + 1, lambda c: c * 2, lambda c: c - 1, lambda c: c % 5, lambda c: c // 2):
+        many = change(many)
+    assert optimize(node_of(many)).operator.called() == "add, multiply, subtract and 2 more"
+
+
+@pytest.mark.spark
+def test_jobs_of_fused_functions_go_by_the_names_of_functions(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def add_three(value: Any) -> Any:
+        return value + 3
+
+    frame = SFrame(spark.range(20).withColumnRenamed("id", "a"))
+    with config.using(small_rows=0):
+        made = SFrame({"b": frame["a"].apply(add_three, dtype=int) * 2, "c": frame["a"] - 1})
+        assert node_of(frame["a"].apply(add_three, dtype=int)).operator.called().startswith(f"{add_three.__qualname__} at {__file__}:")
+        doing: list[str] = []
+        monkeypatch.setattr("sframe_spark.engine.segments.range_workers.run_tasks", lambda works, description, *_: doing.append(description) or 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            made.materialize()
+    assert len(doing) == 1 and add_three.__qualname__ in doing[0] and "transform" not in doing[0], doing
 
 
 def test_tracebacks_of_users_functions_begin_with_their_own_lines() -> None:

@@ -109,7 +109,10 @@ def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
     by_text: dict[str, Any] = {}
     for candidate in available:
         by_text.setdefault(str(candidate).strip().casefold(), candidate)
-    return [by_text[text] for text in difflib.get_close_matches((name if isinstance(name, str) else brief(name)).strip().casefold(), by_text, n=3, cutoff=0.6)]
+    return [
+        by_text[text]
+        for text in difflib.get_close_matches((name if isinstance(name, str) else brief(name)).strip().casefold(), by_text, n=3, cutoff=0.6)
+    ]
 
 
 def listed(names: Sequence[Any]) -> str:

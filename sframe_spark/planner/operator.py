@@ -90,6 +90,10 @@ class Operator(Traits):
         """A node of this operator over ``inputs``; types and length are inferred, ill-typed input is refused."""
         return PlannerNode(self, inputs)
 
+    def called(self, outputs: Sequence[int] | None = None) -> str:
+        """What messages call it, or what makes some of its columns: its name, unless its author or its user knows it by others."""
+        return self.name
+
     def as_read(self) -> Operator:
         """The operator that a plan's text means: refuses what does not fit together, or is not there, and believes no claim about rows."""
         return self

@@ -46,7 +46,7 @@ def doors_of(name: str) -> Iterator[tuple[str, Door]]:
         "from": lambda value: column[value:],
         "to": lambda value: column[:value],
         "step": lambda value: column[::value],
-        "slice": lambda value: column[-value : value : 2],
+        "slice": lambda value: column[-value:value:2],
         "sample": lambda value: column.sample(value),
         "sample seed": lambda value: column.sample(0.5, seed=value),
         "hash": lambda value: column.hash(value),
@@ -134,7 +134,7 @@ def test_answers_about_huge_ints() -> None:
         if abs(huge) < 10**300:
             assert list(FRAME["a"].is_in([huge, 2])) == [0, 1, 0]
         else:
-            with pytest.raises(BeyondRangeError, match="an int of [0-9]+ bits is beyond the largest float"):
+            with pytest.raises(BeyondRangeError, match=r"an int of [0-9]+ bits is beyond the largest float"):
                 list(FRAME["a"].is_in([huge, 2]))
         assert len(FRAME["a"].head(abs(huge))) == len(FRAME["a"][: abs(huge)]) == 3
         assert list(FRAME["a"].sample(0.5, seed=huge)) == list(FRAME["a"].sample(0.5, seed=huge))

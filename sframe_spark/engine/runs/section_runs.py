@@ -136,7 +136,7 @@ class Runs:
         tasks = self.tasks_of(node, placement, workers)
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
-            parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}", tasks)
+            parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator.called()}", tasks)
             return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
         if self.options.directory is None and not workers.are_elsewhere:
             return self._kept_or_written(node, tasks)
@@ -147,13 +147,13 @@ class Runs:
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
             works = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
-            manifest = dataset.publish(workers.run(works, f"materialising {node.operator_type}", tasks))
+            manifest = dataset.publish(workers.run(works, f"materialising {node.operator.called()}", tasks))
         return segment_source(manifest, dataset.handle)
 
     def _kept_or_written(self, node: PlannerNode, tasks: list[RangeTask]) -> PlannerNode:
         """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
         room = room_to_keep()
-        begun = Threads().run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
+        begun = Threads().run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
         return self._kept(node, begun, room)
 
     def _kept(self, node: PlannerNode, begun: Sequence[BegunRows], room: Room) -> PlannerNode:
@@ -218,7 +218,7 @@ class Runs:
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
         room = Room(bytes_gathered())
-        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
         if room.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
             return NotAsPlanned(node)
@@ -236,7 +236,7 @@ class Runs:
         tasks = self.tasks_of(below, placement, workers)
         with exchange_below(node) as exchange:
             workers.run(
-                [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)], f"exchanging for {node.operator_type}", tasks
+                [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)], f"exchanging for {node.operator.called()}", tasks
             )
             self.spilled = exchange.written
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
@@ -284,7 +284,7 @@ class Runs:
         if self.options.directory is not None:
             return self._written(node, Threads(), [partial(BegunRows([], rows.made(numbers)).write, node.schema) for numbers in works])
         room = room_to_keep()
-        begun = Threads().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator_type}")
+        begun = Threads().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator.called()}")
         return self._kept(node, begun, room)
 
     def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
@@ -299,7 +299,7 @@ class Runs:
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         most = max(PARTS_BYTES // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
         works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
-        part = combined_parts(operator, workers.run(works, f"computing {node.operator_type}", tasks), [below.facts], PARTS_BYTES)
+        part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], PARTS_BYTES)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
             return NotAsPlanned(node)

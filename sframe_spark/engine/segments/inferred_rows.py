@@ -22,22 +22,26 @@ def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, sc
         If it has not; the message names the operator and the column.
     """
     if not isinstance(chunk, Chunk):
-        raise PlanInvariantError(f"the kernel of {operator.name!r} gave a {type(chunk).__name__}: it gives a Chunk")
+        raise PlanInvariantError(f"the kernel of {operator.called()!r} gave a {type(chunk).__name__}: it gives a Chunk")
     columns = chunk.columns
     if len(columns) != len(schema):
-        raise PlanInvariantError(f"the kernel of {operator.name!r} gave {len(columns)} columns, its infer_type says {len(schema)}")
+        raise PlanInvariantError(f"the kernel of {operator.called()!r} gave {len(columns)} columns, its infer_type says {len(schema)}")
     for place, (column, column_type) in enumerate(zip(columns, schema, strict=True)):
         found = getattr(column, "type", None)
         if not isinstance(found, pa.DataType):
-            raise PlanInvariantError(f"the kernel of {operator.name!r} gave a {type(column).__name__} as column {place}: it gives Arrow arrays")
+            raise PlanInvariantError(
+                f"the kernel of {operator.called([place])!r} gave a {type(column).__name__} as column {place}: it gives Arrow arrays"
+            )
         if len(column) != chunk.rows:
             told = f"{len(column):,} values in column {place} of a Chunk of {chunk.rows:,} rows"
-            raise PlanInvariantError(f"the kernel of {operator.name!r} gave {told}: one for each")
+            raise PlanInvariantError(f"the kernel of {operator.called([place])!r} gave {told}: one for each")
         if found is not column_type.physical and not found.equals(column_type.physical):
             said = f"its infer_type says {column_type}, which is {column_type.physical}"
             raise PlanInvariantError(
-                f"the kernel of {operator.name!r} gave Arrow's {found} in column {place}, {said}: cast it, or infer another type"
+                f"the kernel of {operator.called([place])!r} gave Arrow's {found} in column {place}, {said}: cast it, or infer another type"
             )
     if operator.row_wise and inputs and chunk.rows != inputs[0].rows:
-        raise PlanInvariantError(f"the kernel of {operator.name!r} gave {chunk.rows:,} rows of {inputs[0].rows:,}, and it is row_wise: one for each")
+        raise PlanInvariantError(
+            f"the kernel of {operator.called()!r} gave {chunk.rows:,} rows of {inputs[0].rows:,}, and it is row_wise: one for each"
+        )
     return chunk

@@ -278,7 +278,7 @@ class PlanRunner:
         except ConversionError as error:
             raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
         except pa.ArrowCapacityError:
-            made = f"{operator.name} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array holds"
+            made = f"{operator.called()} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array holds"
             raise TooLargeError(f"{made}: set config.batch_rows to fewer rows, or make shorter values") from None
 
 

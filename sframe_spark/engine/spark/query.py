@@ -66,7 +66,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     single = size == QuerySize.FEW_ROWS
     require_readable(root)
     look_at_python()
-    with translated_errors(f"checking the files of {root.operator_type}"):
+    with translated_errors(f"checking the files of {root.operator.called()}"):
         require_sound_pages(root)
     spark = get_session(size) if within is None else within
     observed = observed_nodes(root, root_observed)
@@ -137,7 +137,7 @@ def collect(root: PlannerNode) -> Chunk:
     """All rows of a relational section in row order, as Arrow in the driver's memory."""
     relation = lower(root)
     table = run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), work_on(root, "computing"))
-    require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator_type}")
+    require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator.called()}")
     return from_spark_table(table, root.schema)
 
 
@@ -198,9 +198,9 @@ def work_on(root: PlannerNode, doing: str) -> str:
     """What is done, for messages and Spark's list of jobs: of the rows of users' DataFrames, by their columns, as these have no names."""
     found = {node.operator.names: None for node in postorder([root]) if isinstance(node.operator, SparkSource)}
     if not found:
-        return f"{doing} {root.operator_type}"
+        return f"{doing} {root.operator.called()}"
     frames = " and ".join(f"a DataFrame of {_shown(names)}" for names in itertools.islice(found, MOST_FRAMES_SHOWN))
-    return f"{doing} the rows of {frames}" if isinstance(root.operator, SparkSource) else f"{doing} {root.operator_type} of {frames}"
+    return f"{doing} the rows of {frames}" if isinstance(root.operator, SparkSource) else f"{doing} {root.operator.called()} of {frames}"
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -149,6 +149,10 @@ class Transform(RowWise):
         """A single step."""
         return Program(width, (Step(self.function, self.operands, self.parameters),), (Register(width),))
 
+    def called(self, outputs: Sequence[int] | None = None) -> str:
+        """Its function."""
+        return self.program(1).called()
+
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
         """Its function, if that is one."""
         return (self.function,) if isinstance(self.function, PythonFunction) else ()
@@ -194,6 +198,10 @@ class LambdaTransform(RowWise):
     name: ClassVar[str] = "lambda_transform"
     function: PythonFunction = attrs.field(metadata={"portable": False})
 
+    def called(self, outputs: Sequence[int] | None = None) -> str:
+        """Its function."""
+        return self.function.describe()
+
     def program(self, width: int) -> Program:
         """A single call over all columns."""
         return Program(width, (Step(self.function, tuple(Register(i) for i in range(width))),), (Register(width),))
@@ -219,6 +227,10 @@ class GeneralizedTransform(RowWise):
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Steps behind other outputs are left out."""
         return GeneralizedTransform(self.computation.pruned(outputs).with_inputs(places_of(kept[0]), len(kept[0]))), outputs
+
+    def called(self, outputs: Sequence[int] | None = None) -> str:
+        """The functions of its steps: nobody knows it by its own name."""
+        return (self.computation if outputs is None else self.computation.pruned(outputs)).called()
 
     def program(self, width: int) -> Program:
         """The computation itself."""

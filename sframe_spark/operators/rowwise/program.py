@@ -58,6 +58,8 @@ class Literal:
 
 Operand = Register | Literal
 Function = str | PythonFunction
+# Functions that a message about all of them names.
+MOST_NAMED = 3
 
 
 @attrs.frozen
@@ -86,6 +88,12 @@ class Program:
     width: int
     steps: tuple[Step, ...]
     outputs: tuple[Operand, ...]
+
+    def called(self) -> str:
+        """The first of its functions, for messages: those of a user by their names and places."""
+        names = list(dict.fromkeys(step.function if isinstance(step.function, str) else step.function.describe() for step in self.steps))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return f"{', '.join(names[:MOST_NAMED])}{more}" if names else "columns"
 
     def infer(self, schema: Schema) -> Schema:
         """Types of the output columns."""
