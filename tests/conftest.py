@@ -33,7 +33,9 @@ settings.load_profile("deterministic")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let tests press Ctrl-C where the run ignores it, as a shell's jobs in the background do."""
+    """Let tests press Ctrl-C where the run ignores it, as a shell's jobs in the background do, and collect without looking for garbage."""
+    # What is collected stays; looking for garbage among it again and again takes a fifth of the time. `pytest_collection_finish` lets it go on.
+    gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -85,6 +87,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let no module have run a query, and leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
     from sframe_spark.planner.installed import load_operators
 
+    gc.enable()
     if load_operators.cache_info().currsize:
         raise pytest.UsageError(
             "a test module runs a query when it is imported, which loads installed plug-ins, by whose functions other tests would be parametrized: "

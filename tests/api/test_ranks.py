@@ -12,6 +12,7 @@ from sframe_spark import SArray
 from sframe_spark.api.sarray import ranks
 from sframe_spark.operators.aggregates import ranks as keys
 from sframe_spark.types import FLOAT, INT
+from tests.examples import examples
 
 INTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))
 FLOATS = st.one_of(st.floats(), st.floats(-1, 1), st.sampled_from([0.0, -0.0, float("nan"), float("inf"), -float("inf"), 5e-324]))
@@ -23,7 +24,7 @@ def in_order(values: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize(("numbers", "dtype"), [(INTS, int), (FLOATS, float)])
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_numbers_at_all_places_are_those_of_a_sort(numbers: Any, dtype: type, data: Any) -> None:
     values = [*data.draw(st.lists(st.one_of(st.none(), numbers), max_size=12)), data.draw(numbers)]
     most = data.draw(st.sampled_from([0, 1, 3, ranks.MOST_KEYS]))

@@ -11,11 +11,12 @@ from sframe_spark.explain.reasons import order_reasons
 from sframe_spark.explain.verification import verification
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.testing.plans import DRIVER_STEPS, RandomProgram, programs
+from tests.examples import examples
 
 DRIVER_PROGRAMS = programs(tuple(DRIVER_STEPS))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(DRIVER_PROGRAMS)
 def test_claims_of_random_programs_agree(program: RandomProgram) -> None:
     for node in program.nodes:
@@ -25,7 +26,7 @@ def test_claims_of_random_programs_agree(program: RandomProgram) -> None:
         assert (node.operator, node.inputs) == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(DRIVER_PROGRAMS)
 def test_reasons_are_given_for_random_programs(program: RandomProgram) -> None:
     node = program.nodes[-1]

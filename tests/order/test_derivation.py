@@ -160,14 +160,14 @@ def check_case(case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", UNARY)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_promises_about_one_input_hold(name: str, data: st.DataObject) -> None:
     check_case(data.draw(unary_cases(name)))
 
 
 @pytest.mark.parametrize("name", BINARY)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_promises_about_two_inputs_hold(name: str, data: st.DataObject) -> None:
     check_case(data.draw(binary_cases(name)))

@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from sframe_spark.plugin import node_of
 from sframe_spark.session.memory import arrow_bytes
 from sframe_spark.storage.files import streams
 from tests.api.files.csv.test_csv_blocks import OPTIONS, TEXTS
-from tests.examples import examples
+from tests.examples import examples, square
 from tests.storage.remote.test_csv_in_parts import NUMBERS, WRITTEN
 from tests.storage.remote.test_csv_in_parts import told as told_of_csv
 from tests.storage.remote.test_json_in_parts import ARRAYS, LINES, PIECES, ROWS
@@ -140,9 +141,7 @@ def write(root: Path, files: dict[str, str | bytes]) -> None:
         place.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-@pytest.mark.parametrize("kind", WRITTEN)
-@pytest.mark.parametrize("size", [60, 411])
-@pytest.mark.parametrize("door", ["on a cluster", "by threads", "by threads that write"])
+@pytest.mark.parametrize(("kind", "size", "door"), square(3, WRITTEN, [60, 411], DOORS))
 def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int, door: str) -> None:
     written, options = WRITTEN[kind]
     write(tmp_path, written)
@@ -151,10 +150,10 @@ def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int, doo
     assert in_parts == told_of_csv(f"{tmp_path}/t", **options)
 
 
-@pytest.mark.parametrize("size", [50, 700])
-@pytest.mark.parametrize("kind", [*LINES, *ARRAYS])
-@pytest.mark.parametrize("door", ["on a cluster", "by threads", "by threads that write"])
-def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int, door: str) -> None:
+# Each kind by one door with parts of one size, which take long: `test_csv_is_as_the_driver_reads_it` has more of both.
+@pytest.mark.parametrize(("kind", "how"), square(6, [*LINES, *ARRAYS], product([50, 700], DOORS)))
+def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, how: tuple[int, str]) -> None:
+    size, door = how
     written = {**LINES, **ARRAYS}[kind]
     write(tmp_path, written)
     orient = "records" if kind in ARRAYS else "lines"
@@ -275,10 +274,9 @@ def removed(file: Path) -> None:
     file.unlink()
 
 
-@pytest.mark.parametrize("change", [rewritten, replaced, cut, longer, removed])
-@pytest.mark.parametrize("reading", [1, 2, 3, 7, 12])
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("name", ["b.csv", "b.json"])
+@pytest.mark.parametrize(
+    ("change", "reading", "door", "name"), square(3, [rewritten, replaced, cut, longer, removed], [1, 2, 3, 7, 12], DOORS, ["b.csv", "b.json"])
+)
 def test_a_file_that_changes_is_told_and_never_mixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int, door: str, name: str
 ) -> None:

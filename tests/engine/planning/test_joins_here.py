@@ -26,6 +26,7 @@ from sframe_spark.engine.segments.room import Room
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.operators.sources.source import source_of
+from tests.examples import examples
 
 INTS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "a\0"]))
@@ -79,7 +80,7 @@ def parts_of(both: tuple[SFrame, SFrame]) -> tuple[SFrame, SFrame]:
 
 
 @given(sides(), st.sampled_from(KINDS), st.sampled_from([["k"], ["s"], ["k", "s"]]), st.booleans(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_rows_are_those_of_few(both: tuple[SFrame, SFrame], how: str, on: list[str], filtered: bool, derived: bool) -> None:
     def made() -> SFrame:
         left, right = parts_of(both) if filtered else both
@@ -188,7 +189,7 @@ def test_groups_above_a_join_are_as_they_were(nothing_is_few: None) -> None:
 
 
 @given(sides(), st.sampled_from(KINDS), st.sampled_from([["k"], ["s"], ["k", "s"]]), st.booleans(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_rows_are_counted_and_found_by_number(both: tuple[SFrame, SFrame], how: str, on: list[str], filtered: bool, stays: bool) -> None:
     """Whether the rows that were counted have room or not."""
 

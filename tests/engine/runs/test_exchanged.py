@@ -29,6 +29,7 @@ from sframe_spark.planner import pieces
 from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.testing.oracle.values import rows_equal
+from tests.examples import square
 
 ROWS = 3_000
 Program = Callable[[SFrame], SFrame]
@@ -104,9 +105,7 @@ def files_left() -> list[str]:
     return [name for place in os.listdir(store) if place.startswith("dataset-") for name in os.listdir(os.path.join(store, place))]
 
 
-@pytest.mark.parametrize("segments", [None, 1, 7])
-@pytest.mark.parametrize("work", WORK)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "work", "segments"), square(3, PROGRAMS, WORK, [None, 1, 7]))
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
     expected, made = expected_of(name, frame), PROGRAMS[name](frame)
     with config.using(work_memory=work):

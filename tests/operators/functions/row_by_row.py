@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
+
+import pyarrow as pa
 
 from sframe_spark.operators.functions.base import evaluate
 from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of
@@ -30,9 +33,14 @@ ELSEWHERE = {"add_duration", "tick_time"}
 """They take numbers and date-times that the others' grids do not have."""
 
 
+def columns_of(types: tuple[ColumnType, ...], cells: list[list[Any]], rows: int) -> list[pa.Array]:
+    """So many rows of values that come again and again."""
+    return [encode_plain([grid[row % len(grid)] for row in range(rows)], kind) for grid, kind in zip(cells, types, strict=True)]
+
+
 def calls_made(name: str, types: tuple[ColumnType, ...], cells: list[list[Any]], parameters: tuple[Any, ...], rows: int) -> int:
     """How many functions, of Python and of C, a kernel calls for so many rows."""
-    columns = [encode_plain([grid[row % len(grid)] for row in range(rows)], kind) for grid, kind in zip(cells, types, strict=True)]
+    columns = columns_of(types, cells, rows)
     evaluate(name, columns, types, parameters, rows)
     return calls_of(lambda: evaluate(name, columns, types, parameters, rows))
 
@@ -43,7 +51,13 @@ def is_row_by_row(name: str, types: tuple[ColumnType, ...], cells: list[list[Any
     return many - few > (MANY - FEW) / 4
 
 
-def kernels() -> Iterator[tuple[str, tuple[ColumnType, ...], list[list[Any]], tuple[Any, ...]]]:
+@lru_cache
+def kernels() -> tuple[tuple[str, tuple[ColumnType, ...], list[list[Any]], tuple[Any, ...]], ...]:
+    """What all tests look at, found once: each combination is tried, which takes half a second."""
+    return tuple(found_kernels())
+
+
+def found_kernels() -> Iterator[tuple[str, tuple[ColumnType, ...], list[list[Any]], tuple[Any, ...]]]:
     """Each function with each combination of types that it takes, and values of them."""
     for name in sorted(own_functions()):
         if name in ELSEWHERE or name == "literal":
@@ -63,7 +77,7 @@ def kernels() -> Iterator[tuple[str, tuple[ColumnType, ...], list[list[Any]], tu
 def takes(name: str, types: tuple[ColumnType, ...], parameters: tuple[Any, ...]) -> bool:
     """Whether a function is computed for such columns."""
     try:
-        calls_made(name, types, [GRIDS[kind] for kind in types], parameters, 20)
+        evaluate(name, columns_of(types, [GRIDS[kind] for kind in types], 20), types, parameters, 20)
     except (TypeError, RuntimeError, ValueError, IndexError, KeyError):
         return False
     return True

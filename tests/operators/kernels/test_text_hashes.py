@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from pandas._libs.hashing import hash_object_array
 
 from sframe_spark.operators.kernels.text_hashes import KEY, text_hashes
+from tests.examples import examples
 
 
 @given(st.lists(st.one_of(st.text(), st.sampled_from(["", "a", "12345678", "1234567", "x" * 300, "日本語"])), min_size=1, max_size=20))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_hashes_are_those_of_each_text(texts: list[str]) -> None:
     alone = hash_object_array(np.array(texts, object), KEY.decode(), "utf8")
     assert text_hashes(pa.array(texts)).tolist() == alone.tolist()

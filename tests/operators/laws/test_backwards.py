@@ -137,7 +137,7 @@ def test_groups_of_neighbours_come_in_ascending_order(rows: list[Row], by: By, c
     assert_same(values(Executor(MaterializeOptions()).execute(optimize(node))), groups_of(ordered, keys))
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(ROWS, ORDERS, CUTS, st.integers(0, 6), st.integers(1, 6))
 def test_the_last_rows_of_a_sort_are_the_first_of_the_opposite_order(rows: list[Row], by: By, cuts: list[int], first: int, count: int) -> None:
     node = slice_rows(sort_rows(table(rows, cuts), by), max(len(rows) - first - count, 0), max(len(rows) - first, 0))
@@ -146,7 +146,7 @@ def test_the_last_rows_of_a_sort_are_the_first_of_the_opposite_order(rows: list[
     assert_same(values(Executor(MaterializeOptions()).execute(optimize(plan))), wanted)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(ROWS, ORDERS, CUTS, st.integers(0, 3), st.integers(1, 6))
 def test_the_first_rows_of_a_sort_that_pass_a_filter(rows: list[Row], by: By, cuts: list[int], first: int, count: int) -> None:
     ordered = sort_rows(table(rows, cuts), by)

@@ -19,7 +19,7 @@ from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.plugin import node_of
 from sframe_spark.storage.files import streams
 from sframe_spark.storage.files.temporary import scratch_store
-from tests.examples import examples
+from tests.examples import examples, square
 from tests.storage.remote.conftest import Bucket, Requests, Store
 from tests.storage.remote.test_csv_in_parts import CHANGES
 from tests.storage.remote.test_files_of_others import files_in, put
@@ -90,8 +90,7 @@ ARRAYS: dict[str, dict[str, str | bytes]] = {
 }
 
 
-@pytest.mark.parametrize("size", [50, 700])
-@pytest.mark.parametrize("kind", [*LINES, *ARRAYS])
+@pytest.mark.parametrize(("kind", "size"), square(2, [*LINES, *ARRAYS], [50, 700]))
 def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind: str, size: int) -> None:
     written = {**LINES, **ARRAYS}[kind]
     for name, content in written.items():

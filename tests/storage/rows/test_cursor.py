@@ -31,6 +31,7 @@ from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.rows import decoder, reader
 from sframe_spark.storage.rows.cursor import Cursor
+from tests.examples import examples
 
 ROWS = 1_000
 
@@ -57,7 +58,7 @@ def values(parts: list[list[pa.Array]]) -> list[tuple[Any, ...]]:
     return [row for part in parts for row in zip(*(column.to_pylist() for column in part), strict=True)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     which=st.integers(0, 2),
     threads=st.integers(0, 3),
@@ -140,7 +141,7 @@ def test_ranges_behind_each_other_are_decoded_once_each(tmp_path: Path, monkeypa
     assert sum(found) <= 3 * 10_000 + 1_000
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     which=st.integers(0, 2),
     most=st.sampled_from([1, 300, 10**9]),

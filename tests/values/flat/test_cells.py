@@ -18,6 +18,7 @@ from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values import encode as encoding
 from sframe_spark.values.flat.cells import stored_cells
 from sframe_spark.values.text import encode_value
+from tests.examples import examples
 from tests.values.flat.test_flat import FLOATS, INTS, SCALARS, TEXTS
 from tests.values.flat.test_nested import DICTS, LISTS
 
@@ -48,13 +49,13 @@ def check(cells: list[Any], makers: list[Callable[[Any, ColumnType], Any]]) -> N
 
 
 @given(st.one_of(*(st.lists(st.one_of(st.none(), cells), max_size=4) for cells in (*LISTS, *DICTS))))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_plain_values_are_stored_as_each_is(cells: list[Any]) -> None:
     check(cells, [encoding.encode, encoding.encode_plain])
 
 
 @given(st.one_of(*(st.lists(st.one_of(st.none(), cells), max_size=4) for cells in (ROUGH_LISTS, ROUGH_DICTS))))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_users_values_are_stored_as_each_is_or_refused(cells: list[Any]) -> None:
     check(cells, [encoding.encode])
 

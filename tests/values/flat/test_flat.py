@@ -23,6 +23,7 @@ from sframe_spark.values.flat import read, spans, stored, written
 from sframe_spark.values.flat.floats import brief_floats, compared_floats, exact_floats, shown_floats
 from sframe_spark.values.outgoing.json_text import compact_json_text
 from sframe_spark.values.text import canonical_value, decode_value, display_text, encode_value, exact_float_text, float_text
+from tests.examples import examples
 
 INTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-5, 5))
 FLOATS = st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 1e15, 1e16, 1e22, 123456.5, 999999.5, 1e6, 2.0**63, -(2.0**63)]))
@@ -46,7 +47,7 @@ def rows(cells: Any) -> Any:
 
 
 @given(st.one_of(*map(rows, [LISTS, DICTS, *ONE_KIND, *DICTS_OF_ONE_KIND])))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_stored_texts_are_those_of_each_value(cells: list[Any]) -> None:
     kind = "dict" if any(isinstance(cell, dict) for cell in cells) else "list"
     alone = [None if cell is None else encode_value(cell) for cell in cells]
@@ -57,7 +58,7 @@ def test_stored_texts_are_those_of_each_value(cells: list[Any]) -> None:
 
 
 @given(st.sampled_from([*enumerate(ONE_KIND), *enumerate(DICTS_OF_ONE_KIND, 3)]), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_native_values_and_stored_ones_become_each_other(chosen: tuple[int, Any], data: Any) -> None:
     place, strategy = chosen
     column_type = [*map(list_of, (INT, FLOAT, STR)), *(dict_of(key, item) for key in (INT, STR) for item in (INT, FLOAT, STR))][place]
@@ -75,7 +76,7 @@ def test_native_values_and_stored_ones_become_each_other(chosen: tuple[int, Any]
 
 
 @given(rows(NESTED))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_shown_and_compared_texts_are_those_of_each_value(cells: list[Any]) -> None:
     for kind, column_type in ((list, ENCODED_LIST), (dict, ENCODED_DICT)):
         chosen = [cell for cell in cells if cell is None or type(cell) is kind]
@@ -83,7 +84,7 @@ def test_shown_and_compared_texts_are_those_of_each_value(cells: list[Any]) -> N
 
 
 @given(st.sampled_from([*enumerate(ONE_KIND), *enumerate(DICTS_OF_ONE_KIND, 3)]), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_texts_of_native_values_are_those_of_each_value(chosen: tuple[int, Any], data: Any) -> None:
     place, strategy = chosen
     column_type = [*map(list_of, (INT, FLOAT, STR)), *(dict_of(key, item) for key in (INT, STR) for item in (INT, FLOAT, STR))][place]
@@ -117,7 +118,7 @@ def check_written(values: pa.Array, column_type: ColumnType, cells: list[Any]) -
 
 
 @given(st.lists(st.one_of(st.none(), FLOATS), max_size=30))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_floats_are_written_as_each_is(numbers: list[float | None]) -> None:
     values = pa.array(numbers, pa.float64())
     for write, alone in (
@@ -138,7 +139,7 @@ WELL_FORMED = [
 
 
 @given(st.lists(st.one_of(st.none(), st.sampled_from(WELL_FORMED), st.lists(st.sampled_from(PIECES), max_size=9).map("".join)), max_size=8))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_users_texts_are_read_as_each_is(texts: list[str | None]) -> None:
     values = pa.array(texts, pa.string())
     for target, alone in ((ENCODED_LIST, parse.parse_list), (ENCODED_DICT, parse.parse_dict), (ARRAY, parse.parse_array)):

@@ -25,6 +25,7 @@ from sframe_spark.values.flat import stored, typed
 from sframe_spark.values.flat.columns import column_of
 from sframe_spark.values.plain import family_of, plain
 from sframe_spark.values.text import decode_value, encode_value
+from tests.examples import examples
 from tests.values.flat.test_flat import FLOATS, INTS, KEYS, TEXTS, same
 
 MOMENTS = st.sampled_from([datetime.datetime(2020, 1, 2, 3, 4, 5, 6), datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)])
@@ -75,7 +76,7 @@ def column(cells: Any) -> Any:
 
 
 @given(st.one_of(*map(column, [*LISTS, TEXT_DICTS, INT_DICTS, *DICTS])))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_items_are_those_of_each_value(cells: list[Any]) -> None:
     kind = "dict" if any(isinstance(cell, dict) for cell in cells) else "list"
     texts = texts_of([None, *cells]).slice(1)
@@ -107,7 +108,7 @@ def test_what_is_nested_a_little_is_cut(cells: list[Any]) -> None:
 
 
 @given(st.sampled_from(ITEMS), st.data())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_columns_of_items_are_those_of_each_value(chosen: tuple[Any, list[ColumnType]], data: Any) -> None:
     strategy, types = chosen
     items = [plain(item) if not isinstance(item, list) else item for item in data.draw(st.lists(st.one_of(st.none(), strategy), max_size=5))]
@@ -140,7 +141,7 @@ PIECES = ['"', "\\", "[", "]", "{", "}", ",", "null", "1", "1e999", "NaN", "true
 
 
 @given(column(st.one_of(*LISTS[:3], *DICTS[:3])), st.lists(st.tuples(st.integers(0, 60), st.sampled_from(["", *PIECES])), max_size=2))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_damaged_texts_are_left_to_the_reader_of_each(cells: list[Any], damages: list[tuple[int, str]]) -> None:
     texts = [text for text in texts_of(cells).to_pylist() if text is not None]
     for place, piece in damages:
@@ -163,7 +164,7 @@ def outcome(read: Any) -> Any:
 
 
 @given(st.one_of(*map(column, [*LISTS, TEXT_DICTS, INT_DICTS, *DICTS])), st.lists(st.tuples(st.integers(0, 60), st.sampled_from(PIECES)), max_size=1))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_python_values_are_those_of_each_text(cells: list[Any], damages: list[tuple[int, str]]) -> None:
     column_type = ENCODED_DICT if any(isinstance(cell, dict) for cell in cells) else ENCODED_LIST
     texts = texts_of(cells).to_pylist()
@@ -183,7 +184,7 @@ def by_hand(texts: pa.Array, change: Any) -> list[Any]:
 
 
 @given(column(LISTS[2]))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_lists_are_counted_cut_and_made_rows(cells: list[Any]) -> None:
     texts, types, rows = texts_of(cells), [ENCODED_LIST], len(cells)
     assert _compute_length([texts], types, (), rows).to_pylist() == [None if cell is None else len(cell) for cell in cells]
@@ -209,7 +210,7 @@ def check_rows(texts: pa.Array, column_type: ColumnType, types: tuple[ColumnType
 
 
 @given(st.one_of(column(TEXT_DICTS), column(INT_DICTS), column(DICTS[1])))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_dicts_are_looked_into_and_made_rows(cells: list[Any]) -> None:
     texts, types, rows = texts_of(cells), [ENCODED_DICT], len(cells)
     keys = [*dict.fromkeys(key for cell in cells if cell is not None for key in cell)]

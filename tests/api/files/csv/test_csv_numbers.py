@@ -20,6 +20,7 @@ from sframe_spark.api.files.csv.arrow import NumberColumns
 from sframe_spark.testing.oracle.values import rows_equal
 from sframe_spark.types import FLOAT, INT, STR
 from sframe_spark.values.cast import cast_array
+from tests.examples import square
 
 ROWS = 400
 USUAL = {
@@ -36,7 +37,7 @@ RARE = [
     '"5"', '"5.5"', '""', '" 5"', '"NA"',
     "true", "x", "\u0661", "1,", "[1]", "{a: 1}", "2020-01-01", "0.1234567890123456789012345678901234567890", "5e", "--5", "5\x0b", "#5",
 ]  # fmt: skip
-hints = pytest.mark.parametrize("hinted", [None, {"c0": float}, {"c0": int}, {"c1": str, "c0": int}, {"c2": list}], ids=str)
+HINTS: list[Any] = [None, {"c0": float}, {"c0": int}, {"c1": str, "c0": int}, {"c2": list}]
 
 
 @pytest.fixture(autouse=True)
@@ -60,8 +61,7 @@ def file_of(choose: random.Random, place: Path) -> str:
     return str(place)
 
 
-@hints
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(("seed", "hinted"), square(len(HINTS), range(60), HINTS))
 def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(seed)
     options = choose.choice(
