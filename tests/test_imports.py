@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import networkx
@@ -70,6 +71,7 @@ def layer_of(module: str) -> str:
     return parts[1] if len(parts) > 1 else "__init__"
 
 
+@lru_cache(None)
 def imports_of(path: Path) -> set[str]:
     """Modules of ours that a file imports, inside functions too."""
     found = set()
@@ -121,6 +123,7 @@ def rooms_of_all() -> Iterator[Path]:
     yield from (path.parent for path in ROOT.rglob("__init__.py"))
 
 
+@lru_cache(None)
 def imported_at_run_time(path: Path) -> set[str]:
     """Modules of ours that a file imports, inside functions too, but not for its annotations alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ from sframe_spark.engine.spark.exchanges import flow_of, partitions_for
 from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
 from sframe_spark.storage.manifests import stored_segments
 
-SHAPE, CORES = Shape(2 * 10**8, 5, 20_000), 1_600
+SHAPE, CORES = Shape(10**8, 5, 10_000), 800
 RANGES = [program.name for program in PROGRAMS if program.way in (Way.RANGES, Way.PARTS)]
 QUERIES = [program.name for program in PROGRAMS if program.way is Way.QUERY]
 # Those that stand for the others, each of which takes a second or two.
@@ -35,7 +35,7 @@ MOST_BYTES_OF_SEGMENT = 1_000
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A frame of twenty thousand segments without rows, and one that is searched."""
+    """A frame of ten thousand segments without rows, and one that is searched."""
     directory = tmp_path_factory.mktemp("scale")
     write_fake(directory / "rows", SHAPE)
     write_fake(directory / "quotes", SHAPE.quotes, SHAPE.rows // SHAPE.quotes.rows)
@@ -94,14 +94,14 @@ def test_the_model_tells_the_partitions_of_exchanges_that_the_engine_chooses(fra
     # As for a frame that is a hundred times as long on a cluster with the setting that Spark starts with.
     with mock.patch.object(model, "EXCHANGE_PARTITIONS", 2):
         modelled = cost(BY_NAME[name], SHAPE, 4)
-    assert partitions_for(flow, 2, 4) == modelled.partitions in (64, 128)
+    assert partitions_for(flow, 2, 4) == modelled.partitions in (32, 64)
     # Keys and values of eight bytes, and no more columns than are read.
     assert flow.most <= modelled.exchanged
 
 
 def test_what_a_task_is_told_follows_its_rows_and_not_the_frame(tmp_path: Path) -> None:
     told = []
-    for segments in (1_000, 10_000):
+    for segments in (500, 5_000):
         # As many segments for a task in each.
         shape = Shape(segments * 100_000, 10, segments)
         scratch = tmp_path / str(segments)

@@ -13,6 +13,8 @@ import fsspec
 import pytest
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
+from moto.backends import get_backend
+from moto.core import DEFAULT_ACCOUNT_ID
 from moto.server import ThreadedMotoServer
 
 from sframe_spark import config
@@ -89,7 +91,8 @@ def bucket(server: str) -> Iterator[Bucket]:
     """A new bucket, with its credentials in the configuration."""
     options = {"key": KEY, "secret": SECRET, "endpoint_url": server}
     found = Bucket(f"s3://b{uuid.uuid4().hex[:16]}", options)
-    found.files.mkdir(found.uri.removeprefix("s3://"))
+    # The server is in this process, and asked without a request: hundreds of tests have a bucket.
+    get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"].create_bucket(found.uri.removeprefix("s3://"), "us-east-1")
     config.storage_options = {"s3://": options}
     yield found
 

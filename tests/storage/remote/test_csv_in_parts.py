@@ -25,7 +25,7 @@ from sframe_spark.plugin import node_of
 from sframe_spark.storage.files import streams
 from sframe_spark.storage.files.temporary import scratch_store
 from tests.api.files.csv.test_csv_blocks import OPTIONS, TEXTS
-from tests.examples import examples
+from tests.examples import examples, square
 from tests.storage.remote.conftest import Bucket, Requests, Store
 from tests.storage.remote.test_files_of_others import files_in, put
 
@@ -108,8 +108,7 @@ WRITTEN: dict[str, tuple[dict[str, str | bytes], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", WRITTEN)
-@pytest.mark.parametrize("size", [60, 411])
+@pytest.mark.parametrize(("kind", "size"), square(2, WRITTEN, [60, 411]))
 def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind: str, size: int) -> None:
     written, options = WRITTEN[kind]
     for name, content in written.items():

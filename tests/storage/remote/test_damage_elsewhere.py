@@ -21,12 +21,21 @@ from tests.storage.damage import frame_of_every_type, save_in_segments
 from tests.storage.remote.conftest import Bucket
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A frame of three files, of two row groups each, of which tests have copies."""
+    here = tmp_path_factory.mktemp("damage")
+    save_in_segments(here)
+    load_sframe(str(here / "frame")).save("memory://damage-original/frame")
+    yield "/damage-original"
+    fsspec.filesystem("memory").rm("/damage-original", recursive=True)
+
+
 @pytest.fixture
-def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A frame of three files, of two row groups each."""
-    save_in_segments(tmp_path)
+def place(original: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A copy of it that may be damaged."""
     name = f"damage-{abs(hash(request.node.name))}"
-    load_sframe(str(tmp_path / "frame")).save(f"memory://{name}/frame")
+    fsspec.filesystem("memory").copy(original, f"/{name}", recursive=True)
     yield f"memory://{name}/frame"
     fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
 
