@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 
 import sframe_spark
 import sframe_spark.errors
+from tests.parsed import parsed, parsed_once
+
+__all__ = ["parsed_once"]
 
 ROOT = Path(sframe_spark.__file__).parent
 
@@ -75,7 +79,7 @@ def layer_of(module: str) -> str:
 def imports_of(path: Path) -> set[str]:
     """Modules of ours that a file imports, inside functions too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
             found.update([node.module] if node.module != "sframe_spark" else [f"sframe_spark.{a.name}" for a in node.names])
         elif isinstance(node, ast.Import):
@@ -126,12 +130,11 @@ def rooms_of_all() -> Iterator[Path]:
 @lru_cache(None)
 def imported_at_run_time(path: Path) -> set[str]:
     """Modules of ours that a file imports, inside functions too, but not for its annotations alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    found = set()
-    for node in ast.walk(tree):
+    found, nodes = set(), deque[ast.AST]([parsed(path)])
+    while nodes:
+        node = nodes.popleft()
+        for_annotations = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        nodes.extend(node.orelse if for_annotations else ast.iter_child_nodes(node))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
             found.update({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
         elif isinstance(node, ast.Import):
@@ -158,7 +161,7 @@ def test_every_exception_class_is_in_errors() -> None:
     for path in sorted(ROOT.rglob("*.py")):
         if path.relative_to(ROOT).parts[0] == "errors":
             continue
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 bases = {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases}
                 elsewhere += [f"{path.relative_to(ROOT)}: {node.name}"] if bases & (exceptions | kinds) else []
@@ -185,7 +188,7 @@ REFUSES = {"engine/spark/files_read.py"}
 def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:
     users = set()
     for path in ROOT.rglob("*.py"):
-        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        nodes = ast.walk(parsed(path))
         if any(isinstance(node, ast.Attribute) and node.attr in JVM_INTERNALS for node in nodes):
             users.add(path.relative_to(ROOT).as_posix())
     assert users == DIAGNOSTICS | GIVES | LETS_GO | REFUSES
@@ -193,7 +196,7 @@ def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:
 
 def defined_names(path: Path) -> Iterator[tuple[str, bool]]:
     """Names that a module gives to classes (True) and to types that it composes (False); those of its own begin with an underscore."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ClassDef):
             yield node.name, True
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -6,6 +6,9 @@ import ast
 from pathlib import Path
 
 import sframe_spark
+from tests.parsed import parsed, parsed_once
+
+__all__ = ["parsed_once"]
 
 ROOT = Path(sframe_spark.__file__).parent
 
@@ -81,9 +84,7 @@ def uses(tree: ast.AST) -> set[str]:
 
 
 def test_nothing_turns_data_into_code() -> None:
-    found = {
-        (path.relative_to(ROOT).as_posix(), name) for path in sorted(ROOT.rglob("*.py")) for name in uses(ast.parse(path.read_text(encoding="utf-8")))
-    }
+    found = {(path.relative_to(ROOT).as_posix(), name) for path in sorted(ROOT.rglob("*.py")) for name in uses(parsed(path))}
     assert found - ALLOWED.keys() == set(), "find another way, or say in ALLOWED why no data of others gets there"
     assert ALLOWED.keys() - found == set(), "no longer needed"
 
@@ -92,7 +93,7 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
     """In modules that may use pickle, the functions that load."""
     found = set()
     for path in sorted(ROOT.rglob("*.py")):
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for function in ast.walk(parsed(path)):
             if not isinstance(function, ast.FunctionDef):
                 continue
             calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
