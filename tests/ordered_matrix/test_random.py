@@ -1,4 +1,4 @@
-"""Random rows through every operation over ordered rows, on the driver, against brute force: 150 cases in the normal run, more in a long one.
+"""Random rows through every operation over ordered rows, on the driver, against brute force: 54 cases in the normal run, more in a long one.
 
 ``SFRAME_SPARK_EXAMPLES=48 pytest tests/ordered_matrix/test_random.py`` tries 7,200.
 """

@@ -190,7 +190,7 @@ class Looks:
 
 @pytest.mark.spark
 def test_whatever_is_looked_at_through_whatever_handle_is_of_one_evaluation(frames: Frames, tmp_path: Path) -> None:
-    for seed in range(examples(4)):
+    for seed in range(examples(4, every=1)):
         looks = Looks(frames, seed)
         for _ in range(12):
             looks.drawn.choice([looks.derive, looks.derive, looks.drop, lambda looks=looks: looks.look(tmp_path)])()

@@ -29,6 +29,7 @@ from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import INT
+from tests.examples import square
 
 
 class Table(Shared):
@@ -108,9 +109,7 @@ READS: dict[str, Callable[[SFrame], SArray | SFrame]] = {
 }
 
 
-@pytest.mark.parametrize("name", READS)
-@pytest.mark.parametrize("segments", [1, 3, 50])
-@pytest.mark.parametrize("batch_rows", [1, 4, 1000])
+@pytest.mark.parametrize(("name", "segments", "batch_rows"), square(3, READS, [1, 3, 50], [1, 4, 1000]))
 def test_tasks_read_no_rows_of_which_they_were_not_told(tmp_path: Path, name: str, segments: int, batch_rows: int) -> None:
     node = optimize(READS[name](SFrame(_node=stored(tmp_path / "rows", 100, segments), _names=["a"]))._node)
     rows, plan = node.length.known_rows, FlatPlan.of(node)

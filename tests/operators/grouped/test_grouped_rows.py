@@ -110,7 +110,7 @@ def test_explained_as_it_runs() -> None:
 @pytest.mark.parametrize("kind", part(sorted(KEYS), 2))
 def test_spark_makes_the_same_groups(kind: str, spark: Any) -> None:
     choose = random.Random(11)
-    for _ in range(examples(2)):
+    for _ in range(examples(2, every=1)):
         sf = frame(choose, kind, choose.randrange(1, 30))
         in_memory = groups(sf)
         with config.using(small_rows=0, single_task_rows=0):

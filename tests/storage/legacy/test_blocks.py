@@ -85,7 +85,7 @@ def random_value(choose: random.Random, kind: int, depth: int = 2) -> Any:
 
 
 @pytest.mark.parametrize("kind", [INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, MOMENT])
-@pytest.mark.parametrize("seed", range(examples(4)))
+@pytest.mark.parametrize("seed", range(examples(4, every=1)))
 def test_what_was_written_is_read(kind: int, seed: int) -> None:
     choose = random.Random(seed)
     for count in (1, 2, 63, 64, 65, 300):
