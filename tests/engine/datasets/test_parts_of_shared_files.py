@@ -326,20 +326,28 @@ def test_links_are_followed_and_other_rights_are_no_change(tmp_path: Path, monke
     assert tasks.number > 10
 
 
-@pytest.mark.parametrize("memory", [None, 0, 3_000_000])
-def test_rows_that_threads_make_stay_in_memory_while_there_is_room(tmp_path: Path, memory: int | None) -> None:
-    """Some of them, where there is room for some, are written in the end; a late text makes all of them anew."""
+@pytest.fixture(scope="module")
+def long_files(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, tuple[list[Any], list[Any]]]:
+    """Files of many rows, with the types and rows that one reader finds."""
+    place = tmp_path_factory.mktemp("long")
     values = [(number, random.Random(number).random(), "x" * 50) for number in range(50_000)]
     rows = "a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in values)
     objects = "".join(json.dumps(dict(zip("abc", row, strict=True))) + "\n" for row in values)
-    write(tmp_path, {"a.csv": rows, "b.csv": rows + "late,2,3\n", "a.json": objects, "b.json": objects + '{"a":"late","d":[1]}\n'})
-    for name in ("a.csv", "b.csv", "a.json", "b.json"):
-        expected = read(tmp_path / name)
+    files: dict[str, str | bytes] = {"a.csv": rows, "b.csv": rows + "late,2,3\n", "a.json": objects, "b.json": objects + '{"a":"late","d":[1]}\n'}
+    write(place, files)
+    frames = {place / name: read(place / name) for name in files}
+    return {file: (frame.column_types(), list(frame)) for file, frame in frames.items()}
+
+
+@pytest.mark.parametrize("memory", [None, 0, 3_000_000])
+def test_rows_that_threads_make_stay_in_memory_while_there_is_room(long_files: dict[Path, tuple[list[Any], list[Any]]], memory: int | None) -> None:
+    """Some of them, where there is room for some, are written in the end; a late text makes all of them anew."""
+    for file, (types, expected) in long_files.items():
         with by_threads(400_000, 100_000, memory=memory) as threads:
-            frame = read(tmp_path / name)
+            frame = read(file)
         assert threads.number >= 9
         assert isinstance(node_of(frame).operator, MemorySource) == (memory is None)
-        assert frame.column_types() == expected.column_types() and list(frame) == list(expected)
+        assert frame.column_types() == types and list(frame) == expected
 
 
 @pytest.mark.parametrize("name", ["b.csv", "b.json"])
