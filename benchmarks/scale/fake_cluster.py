@@ -119,6 +119,8 @@ class FakeCluster:
                 f"{engine}.runs.section_runs.few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.planning.placement.is_work_done_here": lambda: False,
                 f"{engine}.planning.placement.is_started": lambda: True,
+                # The rows stand for so many that Spark exchanges them.
+                f"{engine}.planning.gathered.MOST_PIECES": 0,
                 f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.page_checks.SOUND_COLUMNS": SoundColumns(),

@@ -49,9 +49,11 @@ def test_ints_beyond_64_bits_are_floats() -> None:
     assert list(SArray([[1, "a", 2**70]])) == [[1, "a", 2.0**70]]
 
 
-def test_a_key_that_no_dict_has_is_none_however_large_it_is() -> None:
-    unpacked = SArray([{1: 2}]).unpack(limit=[1, 10**400])
+def test_a_key_that_no_dict_has_is_none_and_one_that_none_can_have_is_told() -> None:
+    unpacked = SArray([{1: 2}]).unpack(limit=[1, 10**30])
     assert [list(column) for column in map(unpacked.__getitem__, unpacked.column_names())] == [[2], [None]]
+    with pytest.raises(BeyondRangeError):
+        SArray([{1: 2}]).unpack(limit=[1, 10**400])
 
 
 @pytest.mark.parametrize("beside", [2**63, 2**64, 10**30, -(10**30), 1e300, 2.0**63, float("inf"), float("nan"), 0.5])

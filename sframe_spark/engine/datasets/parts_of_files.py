@@ -80,7 +80,7 @@ def read_in_parts(
     if _bytes_in(whole) <= (few_here if is_here else FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
         return None
     if is_here:
-        return found if not _are_short(whole) and by_threads(max(found, key=_bytes_of)) else None
+        return found if not _are_short(whole) and by_threads(max(found, key=lambda file: -1 if file.state is None else file.state.size)) else None
     reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
     if reason:
         LOG.warning("%s: %d bytes are read by this process alone: %s", visible(files[0].origin), _bytes_in(whole), visible(reason))
@@ -106,11 +106,7 @@ def _are_few_bytes(files: Sequence[FileRange]) -> bool:
 
 def _bytes_in(files: Sequence[FileRange]) -> int:
     """Return how many bytes files have, as far as that is known."""
-    return sum(map(_bytes_of, files))
-
-
-def _bytes_of(file: FileRange | DataFile) -> int:
-    return 0 if file.state is None else file.state.size
+    return sum(file.state.size for file in files if file.state is not None)
 
 
 def _bytes_of_part(files: Sequence[FileRange]) -> int:
