@@ -33,7 +33,7 @@ from sframe_spark.session.owner import Holder, own_directory_beside, remove_own
 from sframe_spark.session.session import get_packages
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
+from sframe_spark.storage.files.paths import as_named, join, spark_path
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.visible import visible
 
@@ -210,10 +210,10 @@ def _exchange(place: str, above: str, advice: str) -> None:
 
 def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
     """Let Spark itself read and write: its file systems are others than those of Python."""
-    reader = get_session().read.options(**AS_NAMED).schema("token string")
+    reader = get_session().read.schema("token string")
     try:
         with interrupts_deferred():
-            writer = reader.parquet(spark_path(file)).write
+            writer = reader.parquet(as_named(spark_path(file))).write
         run_spark(partial(writer.parquet, spark_path(copied)), "asking Spark what it sees")
     except Exception as error:
         if not isinstance(error, (ExecutionError, StorageError)) and not is_of_spark(error):

@@ -11,7 +11,7 @@ from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.operators.sources.segment_tasks import ranges_of_segments, read_by_tasks, spark_uri
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
+from sframe_spark.storage.files.paths import as_named, join, spark_path
 from sframe_spark.storage.parquet.footers import footer_of_entry
 from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, as_it_is, places_of_sums
 
@@ -97,8 +97,8 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     for check in page_checks(source):
         # Spark takes what footers and page headers say for true.
         check.run_if_due()
-    paths = [join(directory, entry.file) for _, entry in chosen]
-    df = context.spark.read.options(**AS_NAMED, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
+    paths = [as_named(join(directory, entry.file)) for _, entry in chosen]
+    df = context.spark.read.options(**CHECKED, **EXACT).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
     if first_offset < source.start:

@@ -15,11 +15,12 @@ from pyarrow import ArrowException
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.owner import owner_in
+from sframe_spark.storage.files.paths import of_named
 
 # How Spark names a file that it cannot find or read.
 # Ours end in .parquet and may have spaces in them; what Spark says next follows after one.
 _UNREADABLE = re.compile(
-    r"(?:Path does not exist: |(?P<uri>Encountered error while reading file )|FileNotFoundException: File )(?P<file>[^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
+    r"(?:(?P<given>Path does not exist: )|(?P<uri>Encountered error while reading file )|FileNotFoundException: File )(?P<file>[^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
 )
 # What a message is about is told by its first condition, or by a traceback; words after those may quote data.
 _ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
@@ -172,8 +173,8 @@ def damage_told_by(text: str) -> str | None:
     match = _UNREADABLE.search(text)
     if match is None or not _is_about_files(text[: match.start()]):
         return None
-    # What cannot be read Spark names by its URI, in which a space is %20; in the other messages it stands as it is.
-    file = (unquote(match["file"]) if match["uri"] else match["file"]).removeprefix("file:")
+    # What cannot be read Spark names by its URI, in which a space is %20; what it does not find, as it was given; otherwise it stands as it is.
+    file = (unquote(match["file"]) if match["uri"] else of_named(match["file"]) if match["given"] else match["file"]).removeprefix("file:")
     file = "/" + file.lstrip("/") if file.startswith("/") else file
     if os.path.exists(file) and _NOT_FOUND.search(text[: match.end()]):
         return _unseen(file, text)

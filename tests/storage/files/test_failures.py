@@ -10,6 +10,7 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.files.failures import READING, damage_told_by, telling, tells_of_full_disk
+from sframe_spark.storage.files.paths import as_named
 
 
 @pytest.mark.parametrize(
@@ -70,15 +71,15 @@ def test_full_disks_of_workers_are_told() -> None:
 
 
 def about(message: str, file: str) -> str:
-    """A message of Spark about a file, which names it as it is or by its URI."""
-    return message.replace("{}", file).replace("{uri}", "file://" + file.replace("%", "%25").replace(" ", "%20"))
+    """A message of Spark about a file, which names it as it is, as it was given or by its URI."""
+    return message.replace("{}", file).replace("{given}", as_named(file)).replace("{uri}", "file://" + file.replace("%", "%25").replace(" ", "%20"))
 
 
-@pytest.mark.parametrize("place", ["/no/run 1", "/no/run 1. b", "/no/ends. in dots.", "/no/plain", "/no/run*1", "/no/{x} [50%]", "/no/größe 日本"])
+@pytest.mark.parametrize("place", ["/no/run 1", "/no/run 1. b", "/no/ends. in dots.", "/no/plain", "/no/run*1", "/no/{x} [50%]", "/no/größe 日本", "/no/a\\b"])
 @pytest.mark.parametrize(
     "message",
     [
-        "[PATH_NOT_FOUND] Path does not exist: file:{}. SQLSTATE: 42K03",
+        "[PATH_NOT_FOUND] Path does not exist: file:{given}. SQLSTATE: 42K03",
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {uri}.  SQLSTATE: KD001",
         "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file {uri}. File does not exist. It is possible that SQLSTATE: KD001",
         "java.io.FileNotFoundException: File file:{} does not exist\n\tat x",
