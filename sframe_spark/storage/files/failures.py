@@ -20,7 +20,8 @@ from sframe_spark.storage.files.paths import of_named
 # How Spark names a file that it cannot find or read.
 # Ours end in .parquet and may have spaces in them; what Spark says next follows after one.
 _UNREADABLE = re.compile(
-    r"(?:(?P<given>Path does not exist: )|(?P<uri>Encountered error while reading file )|FileNotFoundException: File )(?P<file>[^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
+    r"(?:(?P<given>Path does not exist: )|(?P<uri>Encountered error while reading file )|FileNotFoundException: File )"
+    r"(?P<file>[^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
 )
 # What a message is about is told by its first condition, or by a traceback; words after those may quote data.
 _ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")

@@ -75,7 +75,9 @@ def about(message: str, file: str) -> str:
     return message.replace("{}", file).replace("{given}", as_named(file)).replace("{uri}", "file://" + file.replace("%", "%25").replace(" ", "%20"))
 
 
-@pytest.mark.parametrize("place", ["/no/run 1", "/no/run 1. b", "/no/ends. in dots.", "/no/plain", "/no/run*1", "/no/{x} [50%]", "/no/größe 日本", "/no/a\\b"])
+@pytest.mark.parametrize(
+    "place", ["/no/run 1", "/no/run 1. b", "/no/ends. in dots.", "/no/plain", "/no/run*1", "/no/{x} [50%]", "/no/größe 日本", "/no/a\\b"]
+)
 @pytest.mark.parametrize(
     "message",
     [
