@@ -49,8 +49,8 @@ class SplitRows:
     def of(cls, task: int, chunk: Chunk, position: int, ranges: KeyRanges) -> SplitRows:
         """Rows of a task, split by the ranges of a column."""
         places = ranges.places(chunk.columns[position])
-        # Short numbers are put in order by their digits.
-        order = np.argsort(places.astype(np.uint16), kind="stable")
+        # Short numbers are put in order by their digits; there may be more ranges than the shortest tell apart.
+        order = np.argsort(places.astype(np.min_scalar_type(ranges.count)), kind="stable")
         edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=ranges.count))])
         return cls(task, chunk.rows_at(order), edges)
 

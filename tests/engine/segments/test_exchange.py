@@ -94,3 +94,15 @@ def test_runs_are_those_of_one_task_and_no_longer_than_an_array() -> None:
     pieces = [SplitRows(task, Chunk.of([pa.array(range(size))]), np.array([0, size])) for task, size in ((0, 4), (1, 9), (0, 4), (0, 4), (1, 1))]
     found = [[(split.task, split.rows.rows) for split in run] for run in runs_of(pieces, 64)]
     assert found == [[(0, 4), (0, 4)], [(1, 9)], [(0, 4)], [(1, 1)]]
+
+
+@pytest.mark.parametrize("count", [1, 2, 255, 256, 257, 65_535, 65_536, 65_537, 70_000])
+def test_rows_of_each_of_any_number_of_ranges_are_next_to_each_other(count: int) -> None:
+    ranges = KeyRanges(INT, True, pa.array(range(1, count), pa.int64()))
+    keys = np.arange(2 * count)[::-1] * 7919 % count
+    split = SplitRows.of(0, Chunk.of([pa.array(keys), pa.array(range(2 * count))]), 0, ranges)
+    assert split.rows.columns[0].equals(pa.array(np.sort(keys)))
+    for number in {0, count // 2, count - 1}:
+        rows = split.of_range(number)
+        # Those of a range stay in their order.
+        assert set(rows.columns[0].to_pylist()) == {number} and rows.columns[1].to_pylist() == np.flatnonzero(keys == number).tolist()
