@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import uuid
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
 import attrs
 import numpy as np
@@ -83,9 +84,7 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, di
             given.pieces.extend(written_runs(held, schema, file, next(runs)))
         held.clear()
 
-    with contextlib.ExitStack() as stack:
-        with telling("write temporary rows to", path):
-            file = stack.enter_context(open(path, "xb"))
+    with new_file(path) as file:
         for chunk in chunks_of(task):
             held.append(SplitRows.of(number, chunk, position, ranges))
             given.rows[:] += np.diff(held[-1].edges)
@@ -94,6 +93,18 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, di
                 write()
         write()
     return given
+
+
+@contextlib.contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """A new file that rows are written to; its last bytes are written when it is closed, and a disk that has no room for them is told as before."""
+    with telling("write temporary rows to", path):
+        file = open(path, "xb")  # noqa: SIM115 - closed below, whatever happens meanwhile
+    try:
+        yield file
+    finally:
+        with telling("write temporary rows to", path):
+            file.close()
 
 
 def ranges_given(given: Sequence[GivenRows]) -> list[RangeRows]:
