@@ -257,6 +257,8 @@ class Runs:
             if not is_shared_with(workers, handle.directory):
                 self.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
                 return NotAsPlanned(node)
+            # The sample is not sent all keys of a large table in memory, but reads them where the tasks do.
+            node = node.with_inputs([with_stored_tables(node.inputs[0])])
             ranges = key_ranges_of(node, max(ranges_of_tasks(weight), workers.at_a_time()), workers)
             given = self._given(node, ranges, workers, handle.directory)
             self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)

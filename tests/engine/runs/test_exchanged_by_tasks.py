@@ -13,6 +13,7 @@ import attrs
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
+from sframe_spark.engine.datasets import stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered, placement
 from sframe_spark.engine.planning.sections import Mode
@@ -121,6 +122,28 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
     with config.using(**changed):
         modes = {section.mode for section in foresee(PROGRAMS["by texts"](frame)._node).sections}
     assert Mode.EXCHANGED_BY_TASKS not in modes
+
+
+def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_tables, "ROWS_PER_GROUP", 100)
+    # Spark would run on this machine.
+    monkeypatch.setattr(stored_tables, "get_session", lambda: None)
+    monkeypatch.setattr(stored_tables, "reads_our_files", lambda session: True)
+    sent, run = list[bytes](), SentToThreads.run
+
+    def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:
+        parcels, shared = packed(works)
+        sent.append(pickle.dumps([[parcel.content for parcel in parcels], shared]))
+        return run(self, works, *others)
+
+    monkeypatch.setattr(SentToThreads, "run", recorded)
+    keys = [f"key {row * 7 % ROWS}" for row in range(ROWS)]
+    made = SFrame({"k": keys, "t": range(ROWS)}).sort("k")
+    assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED_BY_TASKS
+    materialize(made._node, NOTHING_SMALL)
+    # The sample, what tasks write, and what is made of each range; some keys are ends of ranges.
+    assert len(sent) == 3 and not any(b"key 1234" in each and b"key 2345" in each for each in sent)
+    assert list(made["k"]) == sorted(keys)
 
 
 CHANGES: dict[str, Callable[[bytes], bytes]] = {
