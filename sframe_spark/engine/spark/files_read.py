@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.operators.sources.segment_scan import OURS
 from sframe_spark.session import is_remote
-from sframe_spark.storage.files.paths import AS_NAMED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ def _told_by_server(df: DataFrame) -> list[str]:
     from pyspark.errors import PySparkException
 
     # What frames of ours became is read by options of ours.
-    if next(iter(AS_NAMED)) in str(df._plan.to_proto(df.sparkSession.client)):
+    if next(iter(OURS)) in str(df._plan.to_proto(df.sparkSession.client)):
         return []
     # Spark optimizes the query to tell, and whatever is wrong with it is told where its rows are looked at.
     with contextlib.suppress(PySparkException):
@@ -49,7 +49,7 @@ def _is_of_files(gateway: Any, relation: Any) -> bool:
 
 
 def _is_ours(relation: Any) -> bool:
-    return all(bool(relation.options().contains(option)) for option in AS_NAMED)
+    return all(bool(relation.options().contains(option)) for option in OURS)
 
 
 def _each(found: Any) -> Iterator[Any]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sframe_spark.operators.sources.source import SegmentSource
     from sframe_spark.storage.manifests.manifest import SegmentEntry
 
+# Tells queries over frames of ours from those over their files: Spark has no option of this name.
+OURS = {"sframe_spark.rows": "of a frame"}
 # Pages are compared with the check sums that they carry.
 CHECKED = {"parquet.page.verify-checksum.enabled": "true"}
 # What Spark would otherwise take from the session in which a query runs, which may be the user's.
@@ -98,7 +100,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
         # Spark takes what footers and page headers say for true.
         check.run_if_due()
     paths = [as_named(join(directory, entry.file)) for _, entry in chosen]
-    df = context.spark.read.options(**CHECKED, **EXACT).schema(ddl).parquet(*paths)
+    df = context.spark.read.options(**OURS, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
     if first_offset < source.start:
