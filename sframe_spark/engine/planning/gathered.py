@@ -60,7 +60,10 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
         return False
     weight = weight_of(below, UNKNOWN_BYTES)
-    return weight is not None and ranges_of_tasks(weight) * -(-weight.rows // config.segment_rows) <= MOST_PIECES
+    if weight is None:
+        return False
+    tasks = max(-(-weight.rows // config.segment_rows), config.default_segments or 0)
+    return ranges_of_tasks(weight) * tasks <= MOST_PIECES
 
 
 def ranges_of_tasks(weight: Weight) -> int:

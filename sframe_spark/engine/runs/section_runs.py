@@ -15,7 +15,7 @@ from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunks,
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
-from sframe_spark.engine.planning.gathered import MOST_BYTES_OF_TASKS_RANGE, bytes_gathered, ranges_of_tasks
+from sframe_spark.engine.planning.gathered import MOST_BYTES_OF_TASKS_RANGE, MOST_PIECES, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.planning.late_rows import NumberedRows, numbered_rows
 from sframe_spark.engine.planning.matches import joined_rows
 from sframe_spark.engine.planning.physical import takes_few_of_join
@@ -40,7 +40,7 @@ from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate, from_stream, taken
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session import get_session, is_remote
 from sframe_spark.session.workers import reads_our_files
@@ -259,8 +259,14 @@ class Runs:
                 return NotAsPlanned(node)
             # The sample is not sent all keys of a large table in memory, but reads them where the tasks do.
             node = node.with_inputs([with_stored_tables(node.inputs[0])])
-            ranges = key_ranges_of(node, max(ranges_of_tasks(weight), workers.at_a_time()), workers)
-            given = self._given(node, ranges, workers, handle.directory)
+            tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
+            # Nobody knew how many tasks there would be. A range for each core is no more than quicker.
+            most = MOST_PIECES // len(tasks)
+            if least > most:
+                self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
+                return NotAsPlanned(node)
+            ranges = key_ranges_of(node, max(least, min(most, workers.at_a_time())), workers)
+            given = given_by(tasks, node.operator, ranges, workers, handle.directory)
             self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)
             temporary_store().taken.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
@@ -273,13 +279,6 @@ class Runs:
             return self._written(node, workers, [partial(write, found[part.start : part.stop]) for part in parts])
         finally:
             handle.discard()
-
-    def _given(self, node: PlannerNode, ranges: KeyRanges, workers: RangeWorkers, directory: str) -> list[GivenRows]:
-        """What tasks have written of the rows below a kernel."""
-        assert node.operator.split_by is not None
-        tasks = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers)
-        works = [partial(give_rows, task, number, node.operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
-        return workers.run(works, f"exchanging for {node.operator_type}", tasks)
 
     def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
         works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * threads_here())
@@ -338,6 +337,13 @@ class Runs:
         if self.options.directory is not None:
             return self.keep(rows, node)
         return PlannerNode(MemorySource.of(rows, node.schema))
+
+
+def given_by(tasks: Sequence[RangeTask], operator: Operator, ranges: KeyRanges, workers: RangeWorkers, directory: str) -> list[GivenRows]:
+    """What tasks have written of the rows below a kernel."""
+    assert operator.split_by is not None
+    works = [partial(give_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
+    return workers.run(works, f"exchanging for {operator.name}", tasks)
 
 
 def is_shared_with(workers: RangeWorkers, directory: str) -> bool:

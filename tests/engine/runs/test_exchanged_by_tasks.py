@@ -112,9 +112,13 @@ def test_what_a_query_reads_stays_in_the_query(frame: SFrame) -> None:
     assert [section.mode for section in foresee(made._node).sections] == [Mode.QUERY]
 
 
-@pytest.mark.parametrize("why", ["all to Spark", "too many pieces", "elsewhere", "here"])
+@pytest.mark.parametrize("why", ["all to Spark", "too many pieces", "too many segments", "elsewhere", "here"])
 def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed: dict[str, Any] = {"all to Spark": {"small_rows": 0}, "elsewhere": {"temporary_directory": "s3://bucket/temporary"}}.get(why, {})
+    changed: dict[str, Any] = {
+        "all to Spark": {"small_rows": 0},
+        "too many segments": {"default_segments": 100_000},
+        "elsewhere": {"temporary_directory": "s3://bucket/temporary"},
+    }.get(why, {})
     if why == "too many pieces":
         monkeypatch.setattr(gathered, "MOST_PIECES", 20)
     if why == "here":
@@ -185,15 +189,31 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
     assert files_left() == []
 
 
-@pytest.mark.parametrize("why", ["not shared", "no room"])
+def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SentToThreads, "at_a_time", lambda self: 500)
+    monkeypatch.setattr(section_runs, "MOST_PIECES", 300)
+    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_given
+
+    def counted(given: Any) -> Any:
+        pieces.append(len(given) * len(given[0].rows))
+        return found(given)
+
+    monkeypatch.setattr(section_runs, "ranges_given", counted)
+    materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
+    assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
+
+
+@pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
 def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(section_runs.Runs, "as_query", lambda self, node: asked.append(node) or StopIteration)
     if why == "no room":
         monkeypatch.setattr(section_runs, "MOST_BYTES_OF_TASKS_RANGE", 100)
+    elif why == "too many tasks":
+        monkeypatch.setattr(section_runs, "MOST_PIECES", 100)
     else:
         monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: False)
     made = made_of("by texts", frame)
     with pytest.raises(AttributeError):
-        materialize(made._node, NOTHING_SMALL)
+        materialize(made._node, MaterializeOptions(in_memory=0, segments=50))
     assert len(asked) == 1 and files_left() == []
