@@ -72,9 +72,7 @@ class Alternative(enum.Enum):
     KEPT = "rows stay in memory as long as there is room, and go to disk if they find none"
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
-    EXCHANGE_OF_TASKS = (
-        "a Spark query, if Spark does not see the directory of temporary data, there are too many tasks, or those of a single range take more than one may"
-    )
+    EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see temporary data, tasks are too many, or rows of a single range take more than one may"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
 
