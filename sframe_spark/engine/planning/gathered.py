@@ -57,7 +57,7 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     below = root.inputs[0]
     if not is_done_elsewhere() or is_elsewhere(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
-    if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
+    if not is_section(below):
         return False
     weight = weight_of(below, UNKNOWN_BYTES)
     if weight is None:
@@ -94,6 +94,11 @@ def ranges_for(weight: Weight) -> float:
     return 1 + max(needed, min(MOST_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * threads_here())
 
 
+def is_section(below: PlannerNode) -> bool:
+    """True for a plan of which kernels make the rows range by range."""
+    return all(not node.inputs or node.operator.has_kernel for node in postorder([below])) and placement_of(below).segment
+
+
 def weight_gathered(root: PlannerNode) -> Weight | None:
     """The weight of all rows below a kernel that takes them, where threads of this process make them."""
     operator = root.operator
@@ -102,6 +107,6 @@ def weight_gathered(root: PlannerNode) -> Weight | None:
     below = root.inputs[0]
     if not (suits_threads(below) or is_sooner_here(below)) or not makes_plainly(root):
         return None
-    if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
+    if not is_section(below):
         return None
     return weight_of(below)

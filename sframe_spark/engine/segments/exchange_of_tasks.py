@@ -77,7 +77,7 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, di
     path = join(directory, f"exchange-{number:06d}-{uuid.uuid4().hex}")
     given = GivenRows([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
     held: list[SplitRows] = []
-    schema, runs = task.plan.facts[-1].schema, itertools.count()
+    schema, runs, size = task.plan.facts[-1].schema, itertools.count(), 0
 
     def write() -> None:
         with telling("write temporary rows to", path):
@@ -89,8 +89,10 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, di
             held.append(SplitRows.of(number, chunk, position, ranges))
             given.rows[:] += np.diff(held[-1].edges)
             given.sizes[:] += held[-1].sizes()
-            if sum(split.rows.size for split in held) > BYTES_OF_RUN:
+            size += held[-1].rows.size
+            if size > BYTES_OF_RUN:
                 write()
+                size = 0
         write()
     return given
 
