@@ -113,6 +113,17 @@ def require_items(value: Any) -> None:
         raise SchemaError(f"{value!r:.60} has no dimension: give the value that it holds, its item()")
 
 
+def int_equal_to(number: int | float) -> int | None:
+    """The int of 64 bits that equals a number, if there is one.
+
+    Examples
+    --------
+    >>> int_equal_to(2.0), int_equal_to(2.5), int_equal_to(2.0**63), int_equal_to(float("nan"))
+    (2, None, None, None)
+    """
+    return int(number) if SMALLEST_INT <= number <= LARGEST_INT and number == int(number) else None
+
+
 def plain_number(value: Any) -> int | float:
     """Make an int or float of a value of a number family (integers beyond 64 bits become floats).
 

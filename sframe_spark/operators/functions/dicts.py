@@ -18,7 +18,7 @@ from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, STR, ColumnT
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
 from sframe_spark.values.flat.stored import any_items, flat_items, stored_by_keys, texts_of_items
-from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of
+from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
 from sframe_spark.values.text import canonical_value
 from sframe_spark.visible import brief
 
@@ -151,7 +151,7 @@ def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
             raise _unlike(1 if has_ints else "a", key)
     if not has_ints:
         return list(wanted)
-    return [int(key) if SMALLEST_INT <= key <= LARGEST_INT and key == int(key) else None for key in wanted]
+    return list(map(int_equal_to, wanted))
 
 
 def _key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:

@@ -21,7 +21,7 @@ from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, 
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
 from sframe_spark.values.flat.stored import flat_items
-from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, plain, plain_list, plain_number
+from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
 from sframe_spark.values.temporal import to_microseconds
 from sframe_spark.values.text import canonical_value
 
@@ -86,7 +86,7 @@ def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 def _find_numbers(values: pa.Array, wanted: list[Any]) -> pa.Array:
     if pa.types.is_int64(values.type):
         # No int of 64 bits is one of the others, nor do they make floats of those beside them.
-        exact = [int(number) for number in wanted if SMALLEST_INT <= number <= LARGEST_INT and number == int(number)]
+        exact = [number for number in map(int_equal_to, wanted) if number is not None]
         return pc.is_in(values, pa.array(exact, pa.int64()))
     floats = [math.nan if number != number else float(number) for number in wanted]
     # Arrow looks floats up by their bits.
