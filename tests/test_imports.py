@@ -25,7 +25,7 @@ LAYERS = (
     ("visible",),
     ("errors",),
     ("locations",),
-    ("config", "option_values", "types"),
+    ("config", "option_values", "storage_options", "types"),
     ("values",),
     ("session",),
     ("storage",),

@@ -42,7 +42,7 @@ FORBIDDEN_IMPORTS = {"table_of", "from_stream"}
 ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
-    ("locations.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
+    ("storage_options.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
     ("engine/spark/parcels.py", "pickle"): "works that the driver of the same program sends to its tasks",
     ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",

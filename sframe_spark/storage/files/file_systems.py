@@ -13,9 +13,10 @@ from typing import Any
 
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import StorageOptions, is_private, without_secrets
+from sframe_spark.locations import is_private, without_secrets
 from sframe_spark.session.owner import PREFIX
 from sframe_spark.storage.files.failures import why_gone
+from sframe_spark.storage_options import StorageOptions
 from sframe_spark.visible import visible
 
 INSTALL = "pip install 'sframe_spark[remote]'"

@@ -16,10 +16,10 @@ from sframe_spark import SArray, SFrame, config, history, load_sframe, vacuum
 from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.locations import StorageOptions
 from sframe_spark.storage.files import file_systems
 from sframe_spark.storage.files.file_systems import file_system, telling
 from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage_options import StorageOptions
 from tests.storage.remote.conftest import KEY, SECRET, Bucket
 
 

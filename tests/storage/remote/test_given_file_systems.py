@@ -20,9 +20,9 @@ from pyarrow import fs as arrow
 from sframe_spark import SArray, SFrame, aggregate, config, history, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.locations import StorageOptions
 from sframe_spark.operators.sources import segment_tasks
 from sframe_spark.storage.files.file_systems import file_system
+from sframe_spark.storage_options import StorageOptions
 from tests.storage.remote.conftest import KEY, SECRET, Bucket
 
 Maker = Callable[[Bucket, Path], tuple[str, Any]]
