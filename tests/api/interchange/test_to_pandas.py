@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import DateTimeRangeError
-from tests.docs.interchange import OURS, at
+from tests.docs.interchange_columns import OURS, at
 
 NOON = datetime.datetime(2024, 2, 28, 12, 0, 0, 1)
 MORE: dict[str, list[Any]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import datetime as dt
-import os
 import random
 import threading
 import time
@@ -298,54 +297,6 @@ def test_a_function_that_looks_at_its_own_column_is_told_so() -> None:
     holder.append(b)
     with pytest.raises(RuntimeError, match="looks at its own results"):
         list(b)
-
-
-class WrittenCalls:
-    """A random function that leaves the values it is called with in a file, from whatever process."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = str(path)
-
-    def __call__(self, value: int) -> float:
-        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(file, value.to_bytes(8, "little"))
-        os.close(file)
-        return random.random()
-
-    @property
-    def counts(self) -> Counter[int]:
-        found = Path(self.path).read_bytes()
-        return Counter(int.from_bytes(found[place : place + 8], "little") for place in range(0, len(found), 8))
-
-
-SPARK_DOORS = ("list", "head", "one row", "above", "sum", "filter", "save", "sort")
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("dtype", [float, None])
-def test_in_spark_tasks(spark: Any, tmp_path: Path, dtype: Any) -> None:
-    calls = WrittenCalls(tmp_path / "calls")
-    with config.using(small_rows=0):
-        b = SArray(range(ROWS)).apply(calls, dtype=dtype)
-        found = at_once({name: lambda door=DOORS[name][0]: door(b, tmp_path) for name in SPARK_DOORS})
-        values = list(b)
-        assert found == {name: DOORS[name][1](values) for name in SPARK_DOORS}
-        assert sorted(row[0] for row in framed(b).to_spark().select("x").collect()) == sorted(values)
-    assert set(calls.counts.values()) == {1} and len(calls.counts) == ROWS
-
-
-@pytest.mark.spark
-def test_a_frame_that_nobody_else_can_reach_is_one_pass_in_spark(spark: Any, tmp_path: Path) -> None:
-    calls = WrittenCalls(tmp_path / "calls")
-    with config.using(small_rows=0):
-        sf = framed(SArray(range(ROWS)).apply(calls, dtype=float))
-        sf = sf[sf["a"] >= ROWS - 10]
-        assert len(sf) == 10
-        kept = SArray(range(ROWS)).apply(calls, dtype=float)
-        whole = framed(kept)
-        whole.materialize()
-        assert list(kept) == list(whole["x"])
-    assert calls.counts == {value: 2 if value >= ROWS - 10 else 1 for value in range(ROWS)}
 
 
 def test_date_times_of_functions_keep_their_offsets() -> None:
