@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from sframe_spark.storage.parquet.thrift import field_start, skipped
+from sframe_spark.storage.parquet.thrift import field_start, skipped, written_list_start, written_number
 
 # Numbers of fields of a footer.
 _ROWS, _GROUPS = 3, 4
@@ -22,8 +22,6 @@ LARGEST_NUMBER = 1 << 34
 # What a field starts with that follows the last one, or the one before that, and is a number or holds something.
 _NEXT_I32, _NEXT_I64, _AFTER_NEXT_I64, _NEXT_LIST, _NEXT_STRUCT = b"\x15", b"\x16", b"\x26", b"\x19", b"\x1c"
 _END, _STRUCTS, _NUMBERS, _BINARIES = b"\x00", 12, 5, 8
-# Lists of more items say how many in a number of its own.
-_FEW_ITEMS = 14
 # Numbers that Parquet has for how columns are stored, and compressed, of those that writers of ours use.
 PHYSICAL_TYPES = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6}
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6, "LZ4": 7}
@@ -51,7 +49,7 @@ class SharedFooter:
 
     def start(self, rows: int) -> bytes:
         """What a footer of so many rows in one row group starts with."""
-        return self.before + _NEXT_I64 + _length(rows << 1) + _NEXT_LIST + _list_of(1, _STRUCTS)
+        return self.before + _NEXT_I64 + written_number(rows << 1) + _NEXT_LIST + written_list_start(1, _STRUCTS)
 
     @classmethod
     def of(cls, footer: bytes) -> SharedFooter | None:
@@ -101,7 +99,7 @@ class Template:
     @classmethod
     def of(cls, leaves: Sequence[tuple[str, str]], read: Collection[int]) -> Template:
         """What is said of leaves of columns, given the path and the physical type of each, of which those at some places are read."""
-        content, places = bytearray(_NEXT_LIST + _list_of(len(leaves), _STRUCTS)), list[int]()
+        content, places = bytearray(_NEXT_LIST + written_list_start(len(leaves), _STRUCTS)), list[int]()
 
         def add_number(start: bytes) -> None:
             content.extend(start)
@@ -168,13 +166,13 @@ def joined_footer(shared: SharedFooter, template: Template, values: npt.NDArray[
         The numbers in it, for each row group: a row of them, of which the last one is its number of rows.
     """
     rows = numbers(values[:, -1].sum(keepdims=True)).tobytes()
-    return shared.before + _NEXT_I64 + rows + _NEXT_LIST + _list_of(len(values), _STRUCTS) + template.filled(values) + shared.after
+    return shared.before + _NEXT_I64 + rows + _NEXT_LIST + written_list_start(len(values), _STRUCTS) + template.filled(values) + shared.after
 
 
 def _start_of_chunk(path: bytes, physical_type: int) -> bytes:
     """What is said of a chunk before the numbers; that it has one encoding, as pages say theirs, and no statistics."""
-    encodings = _NEXT_LIST + _list_of(1, _NUMBERS) + _END
-    paths = _NEXT_LIST + _list_of(1, _BINARIES) + _length(len(path)) + path
+    encodings = _NEXT_LIST + written_list_start(1, _NUMBERS) + _END
+    paths = _NEXT_LIST + written_list_start(1, _BINARIES) + written_number(len(path)) + path
     # Physical types are small numbers, of which the lowest bit is the sign.
     return _AFTER_NEXT_I64 + _END + _NEXT_STRUCT + _NEXT_I32 + bytes([physical_type << 1]) + encodings + paths
 
@@ -192,17 +190,3 @@ def numbers(values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     found: npt.NDArray[np.uint8] = (left >> (np.arange(_NUMBER_BYTES, dtype=np.uint64) * np.uint64(7))).astype(np.uint8) | np.uint8(128)
     found[..., -1] &= 127
     return found
-
-
-def _length(value: int) -> bytes:
-    """A number without a sign, in as few bytes as it takes."""
-    found = bytearray()
-    while value >= 128:
-        found.append(value & 127 | 128)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
-
-
-def _list_of(count: int, kind: int) -> bytes:
-    return bytes([count << 4 | kind]) if count <= _FEW_ITEMS else bytes([0xF0 | kind]) + _length(count)

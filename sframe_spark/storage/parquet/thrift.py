@@ -1,4 +1,4 @@
-"""Walking through what Thrift's compact protocol wrote: Parquet's page headers and footers."""
+"""Thrift's compact protocol, in which Parquet's page headers and footers are: walking through what is written, and how numbers and lists are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from sframe_spark.errors import BrokenThrift
 # What a field holds, by the lower half of the byte before it.
 BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
 MOST_NESTED = 8
+# Lists of more items say how many in a number of its own.
+_FEW_ITEMS = 14
 
 
 def number(content: bytes, at: int) -> tuple[int, int]:
@@ -30,11 +32,32 @@ def signed(content: bytes, at: int) -> tuple[int, int]:
 def list_start(content: bytes, at: int) -> tuple[int, int, int]:
     """Return how many items a list has, what they are, and where the first one starts."""
     head = content[at]
-    count, at = (head >> 4, at + 1) if head >> 4 < 15 else number(content, at + 1)
+    count, at = (head >> 4, at + 1) if head >> 4 <= _FEW_ITEMS else number(content, at + 1)
     # Each item takes a byte at least.
     if count > len(content) - at:
         raise BrokenThrift("a list has no end")
     return count, head & 15, at
+
+
+def written_number(value: int) -> bytes:
+    """Return a number without a sign, in as few bytes as it takes.
+
+    Examples
+    --------
+    >>> written_number(300), number(written_number(300), 0)
+    (b'\\xac\\x02', (300, 2))
+    """
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def written_list_start(count: int, kind: int) -> bytes:
+    """Return what comes before the items of a list."""
+    return bytes([count << 4 | kind]) if count <= _FEW_ITEMS else bytes([0xF0 | kind]) + written_number(count)
 
 
 def field_start(content: bytes, at: int, field: int) -> tuple[int, int, int]:

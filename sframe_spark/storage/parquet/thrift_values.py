@@ -18,6 +18,8 @@ from sframe_spark.storage.parquet.thrift import (
     list_start,
     number,
     signed,
+    written_list_start,
+    written_number,
 )
 
 
@@ -110,19 +112,9 @@ def _written(kind: int, content: Any) -> bytes:
         return write_struct(content)
     if kind in LISTS:
         item, values = content
-        head = bytes([len(values) << 4 | item]) if len(values) < 15 else bytes([0xF0 | item]) + _number(len(values))
-        return head + b"".join(bytes([value]) if item in BOOLEANS else _written(item, value) for value in values)
-    return (_number(len(content)) + content) if kind == BINARY else bytes(content)
+        return written_list_start(len(values), item) + b"".join(bytes([value]) if item in BOOLEANS else _written(item, value) for value in values)
+    return (written_number(len(content)) + content) if kind == BINARY else bytes(content)
 
 
 def _signed(value: int) -> bytes:
-    return _number(value << 1 if value >= 0 else (-value << 1) - 1)
-
-
-def _number(value: int) -> bytes:
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+    return written_number(value << 1 if value >= 0 else (-value << 1) - 1)
