@@ -19,6 +19,7 @@ from sframe_spark.explain.known_order import origin_of_order
 from sframe_spark.operators.relational.assumed_order import assume_order
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.order.relation import requirement
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.visible import visible
 
@@ -128,10 +129,7 @@ class Orders(Relational):
         True: found in the rows in memory, or proved before they were computed
         """
         by = self._order(key_column_names, ascending)
-        require_unchanged_files(self._node)
-        find_claimed_orders(self._node, [position for position, _ in by[:1]])
-        with GRAPH_LOCK:
-            plan = optimize(self._node)
+        plan = self._with_claimed_orders(by)
         if is_in_order(plan, by):
             return OrderAnswer(True, origin_of_order(plan, by))
         witness = properties_of(plan).order.witness(requirement(by))
@@ -209,11 +207,15 @@ class Orders(Relational):
                 return made_frame(assume_order(self._node, by), self._names)
             return made_frame(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 
-    def _check_order(self, by: list[tuple[int, bool]]) -> None:
+    def _with_claimed_orders(self, by: list[tuple[int, bool]]) -> PlannerNode:
+        """The plan, which knows of an order that files of others seem to be in once their rows were compared."""
         require_unchanged_files(self._node)
         find_claimed_orders(self._node, [position for position, _ in by[:1]])
         with GRAPH_LOCK:
-            plan = optimize(self._node)
+            return optimize(self._node)
+
+    def _check_order(self, by: list[tuple[int, bool]]) -> None:
+        plan = self._with_claimed_orders(by)
         if is_in_order(plan, by):
             return
         materialize(self._node)

@@ -79,22 +79,27 @@ class SparkTasks:
             return run_tasks(works, description, bytes_of(tasks) if tasks else None)
 
 
-@attrs.frozen
-class Threads:
-    """Threads of this process: nothing is started, sent or pickled, and Arrow's kernels run side by side."""
+class WorkersOfThisMachine:
+    """What threads and processes of this machine have in common: files that this process reads and writes are theirs."""
 
-    are_elsewhere: ClassVar[bool] = False
     are_here: ClassVar[bool] = True
 
     def at_a_time(self) -> int:
-        """The cores that this process may use, up to a number beyond which Python itself is what is waited for."""
+        """One for each core that this process may use, up to a number beyond which Python itself is what is waited for."""
         return threads_here()
 
     def require_readable(self, node: PlannerNode) -> None:
-        """Nothing: a plan can be read where it was made."""
+        """Nothing: a plan can be read on the machine that it was made on."""
 
     def require_writable(self, directory: str) -> None:
-        """Nothing: the one who writes is the one who reads."""
+        """Nothing: who reads what is written is on the same machine."""
+
+
+@attrs.frozen
+class Threads(WorkersOfThisMachine):
+    """Threads of this process: nothing is started, sent or pickled, and Arrow's kernels run side by side."""
+
+    are_elsewhere: ClassVar[bool] = False
 
     def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of threads; after Ctrl-C all of them have ended."""
@@ -103,21 +108,10 @@ class Threads:
 
 
 @attrs.frozen
-class Processes:
+class Processes(WorkersOfThisMachine):
     """Python processes of ours on this machine: for users' functions, and what Python decodes, before a Spark has started."""
 
     are_elsewhere: ClassVar[bool] = True
-    are_here: ClassVar[bool] = True
-
-    def at_a_time(self) -> int:
-        """One for each core that this process may use, up to a number."""
-        return threads_here()
-
-    def require_readable(self, node: PlannerNode) -> None:
-        """Nothing: they see the files of this process."""
-
-    def require_writable(self, directory: str) -> None:
-        """Nothing: they write where this process does."""
 
     def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of processes; after Ctrl-C those that were at work have ended.

@@ -34,6 +34,11 @@ def shift(moments: Argument, seconds: Argument, column_type: ColumnType, sign: i
         instants = pc.add_checked(microseconds_of(moments, column_type), pc.multiply(moved, sign)).cast(DATETIME.physical)
     except pa.ArrowInvalid:
         raise ExecutionError(BEYOND_BITS) from None
+    return with_offsets_of(moments, instants, column_type)
+
+
+def with_offsets_of(moments: pa.Array, instants: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Date-times at other instants that stay in the offsets from UTC that they had, where they have any."""
     if not column_type.is_zoned:
         return instants
     offsets = pc.struct_field(moments, "offset")

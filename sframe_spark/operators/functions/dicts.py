@@ -87,8 +87,7 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
     wanted, need_all = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
     if column_type.is_encoded:
-        texts, cells = {canonical_value(key) for key in wanted}, decode(values, types[0])
-        require_like_keys(cells, wanted)
+        cells, texts = _cells_and_texts(values, types[0], wanted)
         found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
         return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in found], pa.int64())
     keys, impossible = _key_set(column_type, wanted)
@@ -102,6 +101,13 @@ def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, Column
     found = any_items(values, DICT_KIND) if column_type.is_encoded else None
     # Keys have no class where there are none.
     return (values, column_type) if found is None or found.keys is None or not len(found.keys) else found.by_keys()
+
+
+def _cells_and_texts(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[list[Any], set[str]]:
+    """Dicts as Python has them, each of which may have the wanted keys, and the texts that these keys are compared by."""
+    texts, cells = {canonical_value(key) for key in wanted}, decode(values, column_type)
+    require_like_keys(cells, wanted)
+    return cells, texts
 
 
 def require_like_keys(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any]) -> None:
@@ -204,8 +210,7 @@ def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType
     wanted, exclude = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
     if column_type.is_encoded:
-        texts, cells = {canonical_value(key) for key in wanted}, decode(values, types[0])
-        require_like_keys(cells, wanted)
+        cells, texts = _cells_and_texts(values, types[0], wanted)
         return _trimmed_cells(cells, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
     chosen = pc.is_in(values.keys, _key_set(column_type, wanted)[0])
     trimmed = _trimmed(values, pc.invert(chosen) if exclude else chosen, column_type)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.datetimes import microseconds_column, moment_column, raised
+from sframe_spark.operators.functions.datetimes import microseconds_column, moment_column, raised, with_offsets_of
 from sframe_spark.operators.functions.support import (
     INCREASING,
     STRICTLY_INCREASING,
@@ -21,7 +21,7 @@ from sframe_spark.operators.functions.support import (
     is_finite,
     unsupported,
 )
-from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_PHYSICAL, ColumnType
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ColumnType
 from sframe_spark.values.cast import microseconds_of, wall_microseconds
 from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE
 
@@ -57,11 +57,7 @@ def _moved(moments: pa.Array, duration: pa.Scalar, column_type: ColumnType) -> p
     limits = pc.min_max(wall_microseconds(microseconds, moments, column_type))
     if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
         raise ExecutionError(BEYOND_YEARS)
-    instants = microseconds.cast(DATETIME.physical)
-    if not column_type.is_zoned:
-        return instants
-    offsets = pc.struct_field(moments, "offset")
-    return pa.StructArray.from_arrays([instants, offsets], fields=list(ZONED_PHYSICAL), mask=pc.is_null(instants))
+    return with_offsets_of(moments, microseconds.cast(DATETIME.physical), column_type)
 
 
 def _added(numbers: pa.Array, duration: pa.Scalar, message: str) -> pa.Array:

@@ -200,7 +200,24 @@ class FirstScan(NumpyScan):
         return pointed(values[-1], pool)
 
 
-class PlaceOfExtremeScan(Scan):
+class BetterRowScan(Scan):
+    """The row that is better than others, whose value is pointed at: components are two numbers, whether there is a value, and the place of it."""
+
+    def improves(self, first: Components, second: Components) -> np.ndarray:
+        """True where the second of two values is better than the first."""
+        raise PlanInvariantError(f"{type(self).__name__} does not compare")
+
+    def combine(self, first: Components, second: Components) -> Components:
+        """The better of both; the earlier where they are equal."""
+        chosen = second[2] & (~first[2] | self.improves(first, second))
+        return tuple(np.where(chosen, b, a) for a, b in zip(first, second, strict=True))
+
+    def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
+        """The value pointed at, if any row had a value to compare."""
+        return pointed(np.where(values[2], values[-1], NOWHERE), pool)
+
+
+class PlaceOfExtremeScan(BetterRowScan):
     """The second argument in the first row where the first is extreme; NaN only counts where there is nothing else."""
 
     pooled: int | None = 1
@@ -220,18 +237,12 @@ class PlaceOfExtremeScan(Scan):
         nothing = np.zeros(count, dtype=bool)
         return (np.zeros(count, dtype=self.dtype), nothing, nothing.copy(), np.full(count, NOWHERE, dtype=np.int64))
 
-    def combine(self, first: Components, second: Components) -> Components:
-        """The better of both; the earlier where they are equal."""
-        improves = (first[1] & ~second[1]) | (~first[1] & ~second[1] & self.better(second[0], first[0]))
-        chosen = second[2] & (~first[2] | improves)
-        return tuple(np.where(chosen, b, a) for a, b in zip(first, second, strict=True))
-
-    def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """The value pointed at, if any row had a value to compare."""
-        return pointed(np.where(values[2], values[-1], NOWHERE), pool)
+    def improves(self, first: Components, second: Components) -> np.ndarray:
+        """True for any number after NaN, and for a better number."""
+        return np.asarray((first[1] & ~second[1]) | (~first[1] & ~second[1] & self.better(second[0], first[0])))
 
 
-class ZonedExtremeScan(Scan):
+class ZonedExtremeScan(BetterRowScan):
     """First or last date-time with its offset: of one instant the one without an offset comes first, then the smaller offset."""
 
     pooled: int | None = 0
@@ -249,15 +260,9 @@ class ZonedExtremeScan(Scan):
         zeros = np.zeros(count, dtype=np.int64)
         return (zeros, zeros.copy(), np.zeros(count, dtype=bool), np.full(count, NOWHERE, dtype=np.int64))
 
-    def combine(self, first: Components, second: Components) -> Components:
-        """The better of both."""
-        improves = self.better(second[0], first[0]) | ((second[0] == first[0]) & self.better(second[1], first[1]))
-        chosen = second[2] & (~first[2] | improves)
-        return tuple(np.where(chosen, b, a) for a, b in zip(first, second, strict=True))
-
-    def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """The value pointed at, if there is one."""
-        return pointed(np.where(values[2], values[-1], NOWHERE), pool)
+    def improves(self, first: Components, second: Components) -> np.ndarray:
+        """True for a better instant, and of one instant for a better offset."""
+        return np.asarray(self.better(second[0], first[0]) | ((second[0] == first[0]) & self.better(second[1], first[1])))
 
 
 def valid(column: pa.Array) -> np.ndarray:
