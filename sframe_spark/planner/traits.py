@@ -82,6 +82,8 @@ class Traits:
         Spark computes it inside of a query as cheaply as it reads rows.
     is_in_memory
         A source whose rows are in the driver's memory, or made of nothing.
+    decodes
+        A source whose rows Python decodes anew for whoever reads them: who wants them kept has them written in our form.
     counts_matches
         How many rows there are is told by ``count_matches`` from its first input and look-ups in the second, and any of them is made alone by
         ``matches_between``.
@@ -100,6 +102,7 @@ class Traits:
     makes_one_row: ClassVar[bool] = False
     spark_inlines: ClassVar[bool] = False
     is_in_memory: ClassVar[bool] = False
+    decodes: ClassVar[bool] = False
     counts_matches: ClassVar[bool] = False
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sframe_spark.operators.sources.segment_parts import lacks_key
-from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 
@@ -36,7 +35,7 @@ def _worked_on(node: PlannerNode) -> Iterator[ColumnType]:
 def _decoded(source: PlannerNode) -> list[ColumnType]:
     """What reading makes in Python: all of an archive of the reference, and in files of others what has no form of Arrow's here."""
     operator = source.operator
-    if isinstance(operator, Source) and operator.decodes:
+    if operator.decodes:
         return list(source.schema)
     return [kind for kind in source.schema if kind.is_encoded] if lacks_key(operator) else []
 

@@ -175,7 +175,7 @@ class Executor:
         runs, workers = self.runs(), workers_of(over_ranges(source))
         if isinstance(source.operator, MemorySource):
             return runs.keep(source.operator.held, source)
-        if source_of(source).decodes and not is_small(source) and not is_started():
+        if source.operator.decodes and not is_small(source) and not is_started():
             return runs.by_source(source)
         return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.by_ranges(source, placement, workers)
 

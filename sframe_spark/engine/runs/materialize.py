@@ -27,7 +27,7 @@ from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.engine.segments.kept_rows import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.grouped.groupby import count_all
-from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
+from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
@@ -80,7 +80,7 @@ def is_decoded_anew(node: PlannerNode) -> bool:
     """True for a source whose rows whoever reads them decodes anew, or columns of one."""
     while node.operator.arranges_columns and len(node.inputs) == 1:
         node = node.inputs[0]
-    return isinstance(node.operator, Source) and node.operator.decodes
+    return node.operator.decodes
 
 
 def materialize(node: PlannerNode, options: MaterializeOptions | None = None, plan: PlannerNode | None = None) -> PlannerNode:

@@ -51,8 +51,6 @@ class Source(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     is_source: ClassVar[bool] = True
-    # Rows are decoded anew for whoever reads them: who wants them kept has them written in our form.
-    decodes: ClassVar[bool] = False
 
     @property
     def query_work(self) -> QueryWork | None:
