@@ -176,10 +176,10 @@ class SectionPlanner:
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
         """The rows of a node, over placed inputs, as those of a section that takes all rows below it; None where a query makes them."""
         mode = mode_of(current, placement)
-        if not mode.takes_all_rows and mode is not Mode.EXCHANGED_BY_TASKS:
+        if not mode.gathers_here and mode is not Mode.EXCHANGED_BY_TASKS:
             return None
         self._origins[id(current)] = StandsFor(node)
-        if mode.takes_all_rows:
+        if mode.gathers_here:
             self._has_gathered = True
             return self._first(current, placement, "threads of this process put all its rows in order")
         self._has_exchanged = True

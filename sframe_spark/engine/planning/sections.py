@@ -51,8 +51,8 @@ class Mode(enum.Enum):
         return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
-    def takes_all_rows(self) -> bool:
-        """True where threads make all rows of the input of a kernel first."""
+    def gathers_here(self) -> bool:
+        """True where threads of this process make all rows of a kernel's input first."""
         return self in (Mode.GATHERED, Mode.EXCHANGED)
 
     @property
