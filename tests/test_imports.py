@@ -14,7 +14,7 @@ import pytest
 
 import sframe_spark
 import sframe_spark.errors
-from tests.parsed import parsed, parsed_once
+from tests.parsed import naming, parsed, parsed_once, statements, statements_in
 
 __all__ = ["parsed_once"]
 
@@ -79,7 +79,7 @@ def layer_of(module: str) -> str:
 def imports_of(path: Path) -> set[str]:
     """Modules of ours that a file imports, inside functions too."""
     found = set()
-    for node in ast.walk(parsed(path)):
+    for node in statements(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
             found.update([node.module] if node.module != "sframe_spark" else [f"sframe_spark.{a.name}" for a in node.names])
         elif isinstance(node, ast.Import):
@@ -134,7 +134,7 @@ def imported_at_run_time(path: Path) -> set[str]:
     while nodes:
         node = nodes.popleft()
         for_annotations = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        nodes.extend(node.orelse if for_annotations else ast.iter_child_nodes(node))
+        nodes.extend(node.orelse if for_annotations else statements_in(node))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
             found.update({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
         elif isinstance(node, ast.Import):
@@ -187,7 +187,7 @@ REFUSES = {"engine/spark/files_read.py"}
 
 def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:
     users = set()
-    for path in ROOT.rglob("*.py"):
+    for path in naming(ROOT, JVM_INTERNALS):
         nodes = ast.walk(parsed(path))
         if any(isinstance(node, ast.Attribute) and node.attr in JVM_INTERNALS for node in nodes):
             users.add(path.relative_to(ROOT).as_posix())

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import sframe_spark
-from tests.parsed import parsed, parsed_once
+from tests.parsed import naming, parsed, parsed_once, statements
 
 __all__ = ["parsed_once"]
 
@@ -38,6 +38,7 @@ FORBIDDEN_ATTRIBUTES = {
 FORBIDDEN_KEYWORDS = {"allow_pickle", "shell", "Loader"}
 # Functions of ours that do so.
 FORBIDDEN_IMPORTS = {"table_of", "from_stream"}
+FORBIDDEN = FORBIDDEN_MODULES | FORBIDDEN_CALLS | FORBIDDEN_ATTRIBUTES | FORBIDDEN_KEYWORDS | FORBIDDEN_IMPORTS
 
 ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
@@ -81,11 +82,11 @@ def uses(tree: ast.AST) -> set[str]:
             found.add(node.attr)
         elif isinstance(node, ast.keyword) and node.arg in FORBIDDEN_KEYWORDS:
             found.add(node.arg)
-    return found & (FORBIDDEN_MODULES | FORBIDDEN_CALLS | FORBIDDEN_ATTRIBUTES | FORBIDDEN_KEYWORDS | FORBIDDEN_IMPORTS)
+    return found & FORBIDDEN
 
 
 def test_nothing_turns_data_into_code() -> None:
-    found = {(path.relative_to(ROOT).as_posix(), name) for path in sorted(ROOT.rglob("*.py")) for name in uses(parsed(path))}
+    found = {(path.relative_to(ROOT).as_posix(), name) for path in naming(ROOT, FORBIDDEN) for name in uses(parsed(path))}
     assert found - ALLOWED.keys() == set(), "find another way, or say in ALLOWED why no data of others gets there"
     assert ALLOWED.keys() - found == set(), "no longer needed"
 
@@ -93,8 +94,8 @@ def test_nothing_turns_data_into_code() -> None:
 def test_functions_that_unpickle_are_the_known_ones() -> None:
     """In modules that may use pickle, the functions that load."""
     found = set()
-    for path in sorted(ROOT.rglob("*.py")):
-        for function in ast.walk(parsed(path)):
+    for path in naming(ROOT, PICKLES):
+        for function in statements(parsed(path)):
             if not isinstance(function, ast.FunctionDef):
                 continue
             calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))

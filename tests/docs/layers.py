@@ -9,6 +9,7 @@ from pathlib import Path
 import networkx
 
 import sframe_spark
+from tests.parsed import statements
 
 ROOT = Path(sframe_spark.__file__).parent
 
@@ -22,7 +23,7 @@ def layer_of(module: str) -> str:
 def imported(path: Path) -> set[str]:
     """Layers that a file imports from."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sframe_spark":
             found.add(layer_of(node.module or ""))
     return found - {""}
