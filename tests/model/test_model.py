@@ -39,7 +39,7 @@ def check(seed: int, on_spark: bool = False) -> None:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_programs_on_the_driver(group: int) -> None:
-    for seed in range(group, examples(ON_DRIVER, every=1), GROUPS):
+    for seed in range(group, examples(ON_DRIVER), GROUPS):
         check(seed)
 
 

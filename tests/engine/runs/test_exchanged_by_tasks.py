@@ -29,6 +29,7 @@ from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.testing.oracle.values import rows_equal
 from tests.engine.runs.test_exchanged import PROGRAMS, ROWS, expected_of, frame, rows_of
+from tests.examples import square
 
 __all__ = ["frame"]
 NOTHING_SMALL = MaterializeOptions(in_memory=0)
@@ -88,8 +89,7 @@ def made_of(name: str, frame: SFrame) -> SFrame:
     return made
 
 
-@pytest.mark.parametrize("segments", [None, 1, 7])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "segments"), square(3, PROGRAMS, [None, 1, 7]))
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | None) -> None:
     expected, made = expected_of(name, frame), made_of(name, frame)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
