@@ -158,25 +158,34 @@ def test_what_texts_become_in_memory_is_as_much_as_said(tmp_path: Path) -> None:
     run = (
         PEAK
         + """
-import sys
+import os, sys
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.length import MEMORY_FOR_LENGTH
-text = open(sys.argv[1]).read()
-used = peak()
-try:
-    Manifest.from_json(text, "/m")
-except Exception as error:
-    print(repr(error)[:100])
-taken = peak() - used
-assert taken < MEMORY_FOR_LENGTH * len(text), (taken, len(text))
+
+def read(path):
+    text = open(path).read()
+    used = peak()
+    try:
+        Manifest.from_json(text, "/m")
+    except Exception as error:
+        print(repr(error)[:100])
+    taken = peak() - used
+    assert taken < MEMORY_FOR_LENGTH * len(text), (taken, len(text))
+
+# A process for each, which has nothing of the others.
+for path in sys.argv[1:]:
+    if not (child := os.fork()):
+        read(path)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, path
 """
     )
     items: list[Any] = [[], 0.5, "b", {"": 0}, {}]
-    for content in ({"types": [item] * 300_000} for item in items):
-        (tmp_path / "text").write_text(sealed(content))
-        command = [sys.executable, "-c", run, str(tmp_path / "text")]
-        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
-        assert found.returncode == 0, found.stderr
+    places = [tmp_path / str(number) for number in range(len(items))]
+    for place, item in zip(places, items, strict=True):
+        place.write_text(sealed({"types": [item] * 300_000}))
+    found = subprocess.run([sys.executable, "-c", run, *map(str, places)], capture_output=True, text=True, check=False, timeout=100)
+    assert found.returncode == 0, found.stderr
 
 
 def test_no_more_of_a_segment_is_copied_than_its_footer(frame: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,4 +79,5 @@ def run(kind: str, first: int, count: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-    json.dump(run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])), sys.stdout)
+    asked = zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3], strict=True)
+    json.dump({kind: run(kind, int(first), int(count)) for kind, first, count in asked}, sys.stdout)

@@ -16,6 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.server import ThreadedMotoServer
+from werkzeug.serving import WSGIRequestHandler
 
 from sframe_spark import config
 from sframe_spark.engine.datasets import parts_of_files
@@ -78,10 +79,13 @@ def server() -> Iterator[str]:
     log.setLevel(logging.INFO)
     log.propagate = False
     found = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    found.start()
-    host, port = found.get_host_and_port()
-    yield f"http://{host}:{port}"
-    found.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        # Connections are kept, as stores keep them: a new one, and a thread, for each request takes a fifth of the time.
+        patch.setattr(WSGIRequestHandler, "protocol_version", "HTTP/1.1")
+        found.start()
+        host, port = found.get_host_and_port()
+        yield f"http://{host}:{port}"
+        found.stop()
     log.setLevel(before[0])
     log.propagate = before[1]
 

@@ -195,7 +195,7 @@ def test_threads_that_save_one_place(place: str) -> None:
     assert set(load_sframe(place)["by"]) == {load_sframe(place)["by"][0]}
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(50, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.campaign)])
 def test_processes_that_save_one_place(bucket: Bucket, times: int) -> None:
     place = bucket.uri + "/frame"
     SFrame({"by": ["first"] * ROWS, "save": [0] * ROWS, "row": list(range(ROWS))}).save(place)

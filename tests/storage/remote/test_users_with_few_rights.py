@@ -6,6 +6,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import boto3
@@ -43,20 +44,31 @@ ON_SAVED = ("save", "save a column", "load", "load a column", "history", "vacuum
 As = Callable[..., contextlib.AbstractContextManager[None]]
 
 
-@pytest.fixture
-def as_user(bucket: Bucket, server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[As]:
-    """Lets a block run as one who may do only some things."""
+@pytest.fixture(scope="module")
+def key_of(server: str) -> Callable[[tuple[str, ...]], dict[str, str]]:
+    """Gives the key of one who may do only some things: each is made once, and so is a client of theirs."""
     users = boto3.client("iam", endpoint_url=server, region_name="us-east-1", aws_access_key_id=KEY, aws_secret_access_key=SECRET)
-    monkeypatch.setattr(save, "_proved", save._proved.__wrapped__)
 
-    @contextlib.contextmanager
-    def acting(*actions: str) -> Iterator[None]:
+    @lru_cache(None)
+    def key(actions: tuple[str, ...]) -> dict[str, str]:
         name = uuid.uuid4().hex
         users.create_user(UserName=name)
         allowed = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}]}
         users.put_user_policy(UserName=name, PolicyName="few", PolicyDocument=json.dumps(allowed))
-        key = users.create_access_key(UserName=name)["AccessKey"]
-        options = {**bucket.options, "key": key["AccessKeyId"], "secret": key["SecretAccessKey"], "config_kwargs": {"retries": {"max_attempts": 0}}}
+        made = users.create_access_key(UserName=name)["AccessKey"]
+        return {"key": made["AccessKeyId"], "secret": made["SecretAccessKey"]}
+
+    return key
+
+
+@pytest.fixture
+def as_user(bucket: Bucket, key_of: Callable[[tuple[str, ...]], dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[As]:
+    """Lets a block run as one who may do only some things."""
+    monkeypatch.setattr(save, "_proved", save._proved.__wrapped__)
+
+    @contextlib.contextmanager
+    def acting(*actions: str) -> Iterator[None]:
+        options = {**bucket.options, **key_of(actions), "config_kwargs": {"retries": {"max_attempts": 0}}}
         with monkeypatch.context() as patch, config.using(storage_options={"s3://": options}):
             patch.setattr(responses.settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
             yield
