@@ -20,15 +20,24 @@ from sframe_spark.data_structures.serialization import enable_sframe_serializati
 from sframe_spark.errors import StorageError
 
 LOADING = """
-import pickle, sys
+import os, pickle, sys
 from sframe_spark.data_structures.serialization import enable_sframe_serialization
-if len(sys.argv) > 2:
-    enable_sframe_serialization(sys.argv[2])
-try:
-    found = pickle.load(open(sys.argv[1], "rb"))
-    print(list(found["rows"]), list(found["column"]), type(found["rows"]).__name__)
-except Exception as error:
-    print(type(error).__mro__[2].__name__, error)
+
+def load(directory):
+    if directory:
+        enable_sframe_serialization(directory)
+    try:
+        found = pickle.load(open(sys.argv[1], "rb"))
+        print(list(found["rows"]), list(found["column"]), type(found["rows"]).__name__)
+    except Exception as error:
+        print(type(error).__mro__[2].__name__, error)
+
+for directory in sys.argv[2:]:
+    if not (child := os.fork()):
+        load(directory)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, directory
 """
 
 
@@ -44,8 +53,10 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "rows"
 
 
-def in_another_process(*arguments: object) -> str:
-    return subprocess.run([sys.executable, "-c", LOADING, *map(str, arguments)], capture_output=True, text=True, check=True).stdout.strip()
+def in_other_processes(place: Path, *directories: object) -> list[str]:
+    """What is loaded of a pickle in a process for each directory that is named there; an empty text: none is."""
+    command = [sys.executable, "-c", LOADING, str(place), *map(str, directories)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def test_without_a_directory_nothing_is_pickled() -> None:
@@ -104,11 +115,11 @@ def test_a_column_without_a_class_has_none_afterwards(place: Path) -> None:
 def test_another_process_has_to_name_the_directory(place: Path, tmp_path: Path) -> None:
     (tmp_path / "pickle").write_bytes(pickle.dumps({"rows": SFrame({"a": [1, 2]}), "column": SArray(["x"])}))
     told = "[{'a': 1}, {'a': 2}] ['x'] SFrame"
-    assert in_another_process(tmp_path / "pickle", place) == told
+    assert in_other_processes(tmp_path / "pickle", place) == [told]
     shutil.move(place, tmp_path / "moved")
-    assert in_another_process(tmp_path / "pickle", tmp_path / "moved") == told
-    assert in_another_process(tmp_path / "pickle").startswith("TypeError frames and columns are pickled, and unpickled, with a directory")
-    missing = in_another_process(tmp_path / "pickle", tmp_path / "empty")
+    moved, nowhere, missing = in_other_processes(tmp_path / "pickle", tmp_path / "moved", "", tmp_path / "empty")
+    assert moved == told
+    assert nowhere.startswith("TypeError frames and columns are pickled, and unpickled, with a directory")
     assert missing.startswith("OSError the rows of a pickle are not there:") and "is not found" in missing
 
 

@@ -57,9 +57,26 @@ def options() -> Iterator[dict[str, Any]]:
 def root(options: dict[str, Any]) -> str:
     """A place for temporary data in a new bucket."""
     config.storage_options = {"s3://": options}
+    return new_root(options)
+
+
+def new_root(options: dict[str, Any]) -> str:
     bucket = f"t{uuid.uuid4().hex[:16]}"
     fsspec.filesystem("s3", **options).mkdir(bucket)
     return f"s3://{bucket}/tmp"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ending_late(options: dict[str, Any]) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A place for temporary data, and a process that has some there and ends while other tests run.
+
+    After its while no connection is left, and names of hosts are looked up anew, which takes threads.
+    """
+    place = new_root(options)
+    command = [sys.executable, "-c", STARTS + "import time; time.sleep(13)", json.dumps(options), place, SEGMENT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        yield place, process
+        process.kill()
 
 
 def names(place: str) -> list[str]:
@@ -160,10 +177,7 @@ def test_whatever_is_read_has_its_rows_there(root: str, reader: str, tmp_path: P
         temporary_store().close()
 
 
-# After a while no connection is left, and names of hosts are looked up anew, which takes threads.
-@pytest.mark.parametrize(
-    "ends", ["", "import time; time.sleep(13)", "raise SystemExit(3)", "raise ValueError", "import threading; threading.Thread(target=print).start()"]
-)
+@pytest.mark.parametrize("ends", ["", "raise SystemExit(3)", "raise ValueError", "import threading; threading.Thread(target=print).start()"])
 def test_everything_goes_with_the_process(root: str, options: dict[str, Any], ends: str) -> None:
     done = subprocess.run([sys.executable, "-c", STARTS + ends, json.dumps(options), root, SEGMENT], capture_output=True, text=True, check=False)
     assert done.stdout.startswith(root) and names(root) == [], done.stderr
@@ -270,3 +284,10 @@ def put_refused(uri: str, refused: Callable[[], None]) -> None:
 
     with telling("write", uri):
         refused()
+
+
+def test_everything_goes_with_a_process_that_ends_late(options: dict[str, Any], ending_late: tuple[str, subprocess.Popen[str]]) -> None:
+    config.storage_options = {"s3://": options}
+    place, process = ending_late
+    told, wrong = process.communicate(timeout=100)
+    assert told.startswith(place) and names(place) == [], wrong
