@@ -80,7 +80,12 @@ def test_laws_fire_in_programs() -> None:
     for seed in range(80):
         waiting -= fired(seed, list(ALL_STEPS))
     for equation in sorted(waiting):
-        assert any(equation in fired(seed, operators_named(equation)) for seed in range(400)), f"{equation} fires in no program"
+        for seed in range(400):
+            if equation not in waiting:
+                break
+            # What else fires there needs no programs of its own.
+            waiting -= fired(seed, operators_named(equation))
+        assert equation not in waiting, f"{equation} fires in no program"
 
 
 def fired(seed: int, kinds: Sequence[str]) -> set[str]:
