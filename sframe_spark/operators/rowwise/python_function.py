@@ -17,6 +17,7 @@ from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.user_functions.bound_function import now, original, still_right
 from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.operators.user_functions.made_results import LONG_TEXT, ROWS_PER_LOOK, MadeResults, Steps, keeping, weight
+from sframe_spark.operators.user_functions.plain_code import steps_of_call
 from sframe_spark.operators.user_functions.user_errors import error_like, shown, user_error
 from sframe_spark.operators.user_functions.worker import load_function, pack_function
 from sframe_spark.planner.chunk import Chunk
@@ -193,6 +194,11 @@ class PythonFunction:
                 size += len(result)
                 if size > most_bytes:
                     break
+
+    def steps_of_call(self) -> int | None:
+        """How long a call takes, in steps of the interpreter, or so; None unless the function is known to do nothing but compute."""
+        function = now(self.function)
+        return steps_of_call(function.__wrapped__ if type(function) is Truth else function)
 
     def calling(self) -> contextlib.AbstractContextManager[None]:
         """A block in which this application calls the function."""
