@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +30,8 @@ def filtered_applied_sorted(most: float) -> SFrame:
     """The rows below a value, with a column that a function makes, by that column."""
     rows = frame()
     some = rows[rows["v"] < most]
-    some["w"] = some["v"].apply(lambda value: -value)
+    # Nobody knows what this one does: it is no function that only computes.
+    some["w"] = some["v"].apply(lambda value: -value if os.getpid() else None)
     return some.sort("w")
 
 
@@ -40,6 +42,8 @@ SHAPES: dict[str, Callable[[], SFrame]] = {
     "a sort of a filter": lambda: frame()[frame()["v"] > 5].sort("v"),
     "groups": lambda: frame().groupby("k", {"s": aggregate.SUM("v")}).sort("s"),
     "groups of what a function gives": lambda: filtered_applied_sorted(200.0).groupby("k", {"s": aggregate.SUM("w")}),
+    "what a function gives that only computes": lambda: SFrame({"w": frame()["v"].apply(lambda value: -value)}).sort("w"),
+    "groups of what such a one gives": lambda: SFrame({"w": frame()["v"].apply(lambda v: v % 3)}).groupby("w", {"n": aggregate.COUNT()}),
     "first rows of a filter": lambda: frame()[frame()["v"] > 5].head(3),
     "a running value of a sort": lambda: frame().sort("v").running({"n": aggregate.COUNT()}),
     "a join": lambda: frame().join(frame(), on="k").sort("v"),

@@ -28,6 +28,7 @@ from sframe_spark.engine.planning.placement import (
     suits_threads,
     why_blocked,
 )
+from sframe_spark.engine.planning.quick_calls import calls_quickly
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.planning.shortcuts import may_look_at_first_rows
 from sframe_spark.engine.planning.sooner_here import are_parts_sooner_here, is_sooner_here
@@ -222,7 +223,7 @@ class SectionPlanner:
         if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            if is_for_threads(node) and (suits_threads(below) or are_parts_sooner_here(node.with_inputs([below]))):
+            if is_for_threads(node) and (suits_threads(below) or calls_quickly(below) or are_parts_sooner_here(node.with_inputs([below]))):
                 return Mode.PARTS_HERE
             return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
@@ -281,7 +282,7 @@ def needs_spark(section: Section) -> bool:
 
 def over_ranges(root: PlannerNode) -> Mode:
     """Who works on ranges of the rows of a section."""
-    if suits_threads(root) or is_sooner_here(root):
+    if suits_threads(root) or is_sooner_here(root) or calls_quickly(root):
         return Mode.THREADS
     return Mode.PROCESSES if suits_processes() else Mode.TASKS
 

@@ -30,8 +30,6 @@ MOST_BRANCHES_IN_SPARK = 64
 MOST_ROWS_AT_HAND = 16_777_216
 # What is in memory already needs little more, unless columns are computed.
 BUDGETS_AT_HAND = 4
-# Of the interpreter's steps: of so many times ``config.small_rows`` a process is through with none yet, as it is starting.
-STEPS_FOR_SMALL_ROW = 250
 # Rows that pass through the driver on their way to disk, in the time in which Spark starts.
 BUDGETS_STREAMED = 8
 
@@ -240,23 +238,13 @@ def suits_processes() -> bool:
 
 
 def is_for_threads(node: PlannerNode) -> bool:
-    """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads.
-
-    But for those that do nothing but compute: they are through with few rows before a process that calls them has started.
-    """
-    return is_ours(type(node.operator)) and calls_quickly(node) and not calls_plugins(node.operator)
+    """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
+    return runs_our_code(node) and not functions_of(node)
 
 
-def calls_quickly(node: PlannerNode) -> bool:
-    """True where all calls of users' functions, if there are any, only compute, and together take less time than a process to start."""
-    functions = functions_of(node)
-    if not functions:
-        return True
-    rows = node.length.at_most
-    if rows is None or not node.operator.row_wise or any(function.memo is not None and function.memo.keeps for function in functions):
-        return False
-    steps = [function.steps_of_call() for function in functions]
-    return None not in steps and rows * sum(filter(None, steps)) <= STEPS_FOR_SMALL_ROW * config.small_rows
+def runs_our_code(node: PlannerNode) -> bool:
+    """True for an operator that is no plug-in's and calls none, whatever functions of users' it was given."""
+    return is_ours(type(node.operator)) and not calls_plugins(node.operator)
 
 
 def is_at_hand(root: PlannerNode) -> bool:

@@ -22,6 +22,8 @@ ROUNDS_OF_LOOP = 16
 # Functions that use functions that use functions: beyond this depth nobody knows what they do.
 _DEEPEST = 4
 _LARGEST_POWER = 64
+# What a call looks through takes its time, too.
+_LONGEST_CONSTANT = 1_000
 
 
 def _words(text: str) -> frozenset[str]:
@@ -40,8 +42,8 @@ _BUILT_IN = (*(getattr(builtins, name) for name in sorted(_NAMES_BUILT_IN)), *_E
 _READING = _words(
     """
     capitalize casefold count endswith find format index isalnum isalpha isascii isdecimal isdigit islower isnumeric isspace istitle isupper join
-    lower lstrip partition removeprefix removesuffix replace rfind rindex rpartition rsplit rstrip split splitlines startswith strip swapcase title upper
-    zfill get items keys values is_integer bit_length
+    lower lstrip partition removeprefix removesuffix replace rfind rindex rpartition rsplit rstrip split splitlines startswith strip swapcase title
+    upper zfill get items keys values is_integer bit_length
     year month day hour minute second microsecond date time weekday isoweekday toordinal timestamp total_seconds isoformat days seconds
     acos asin atan atan2 ceil copysign cos cosh degrees e exp expm1 fabs floor fmod hypot inf isclose isfinite isinf isnan log log10 log1p log2 modf
     nan pi radians sin sinh sqrt tan tanh tau trunc
@@ -122,7 +124,7 @@ def _only_computes(step: dis.Instruction, before: dis.Instruction | None, loops:
         return step.argval in _READING
     if step.opname == "BINARY_OP":
         return not step.argrepr.startswith(("<<", "**")) or (step.argrepr == "**" and _is_small(before))
-    if step.opname.startswith("JUMP_BACKWARD"):
+    if "JUMP_BACKWARD" in step.opname:
         return step.argval in loops
     return step.opname in _COMPUTING or step.opname in _LOOKING_UP
 
@@ -183,5 +185,7 @@ def is_plain_name(value: Any) -> bool:
 
 
 def _is_constant(value: Any) -> bool:
-    """Say whether something is a plain value that nobody changes."""
-    return type(value) in UNCHANGING or (type(value) in (tuple, frozenset) and all(map(_is_constant, value)))
+    """Say whether something is a plain value that nobody changes, and a short one."""
+    if type(value) in (tuple, frozenset):
+        return len(value) <= _LONGEST_CONSTANT and all(map(_is_constant, value))
+    return type(value) in UNCHANGING and (type(value) not in (str, bytes) or len(value) <= _LONGEST_CONSTANT)

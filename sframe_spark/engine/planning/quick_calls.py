@@ -1,0 +1,32 @@
+"""Functions that only compute: threads of this process are through with few calls of them before a process that makes these has started."""
+
+from __future__ import annotations
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import weight_of
+from sframe_spark.engine.planning.passed_on import moves_only
+from sframe_spark.engine.planning.placement import is_done_elsewhere, runs_our_code
+from sframe_spark.engine.planning.sooner_here import is_near
+from sframe_spark.operators.user_calls import functions_of
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+
+# Of the interpreter's steps: of so many for each of ``config.small_rows``, half a second by default, a new process has made none yet.
+STEPS_FOR_SMALL_ROW = 250
+
+
+def calls_quickly(root: PlannerNode) -> bool:
+    """True for a plan that calls users' functions row by row, of which all only compute, and are through with its rows soon."""
+    nodes = list(postorder([root]))
+    calling = [node for node in nodes if functions_of(node)]
+    if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
+        return False
+    if not all(map(runs_our_code, nodes)) or not all(map(moves_only, nodes)) or (is_done_elsewhere() and not all(map(is_near, nodes))):
+        return False
+    weight = weight_of(root)
+    functions = [function for node in calling for function in functions_of(node)]
+    # What is remembered is written down by one thread at a time.
+    if weight is None or weight.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
+        return False
+    steps = [function.steps_of_call() for function in functions]
+    return None not in steps and weight.rows * sum(filter(None, steps)) <= STEPS_FOR_SMALL_ROW * config.small_rows
