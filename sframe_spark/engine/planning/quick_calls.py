@@ -12,7 +12,7 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 
 # Of the interpreter's steps: of so many for each of ``config.small_rows``, half a second by default, a new process has made none yet.
-STEPS_FOR_SMALL_ROW = 250
+STEPS_FOR_SMALL_ROW = 100
 
 
 def calls_quickly(root: PlannerNode) -> bool:

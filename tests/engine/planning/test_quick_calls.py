@@ -27,7 +27,7 @@ HERE, IN_PROCESSES = "threads over ranges of rows", "Python processes over range
 @pytest.fixture(autouse=True)
 def over_ranges(tmp_path: Path) -> Iterator[None]:
     """Few rows count as many, and no Spark is started."""
-    with config.using(small_rows=1_000, segment_rows=1_500, batch_rows=170, progress="off", temporary_directory=str(tmp_path / "temporary")):
+    with config.using(small_rows=2_500, segment_rows=1_500, batch_rows=170, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert not is_started()
 
