@@ -32,6 +32,7 @@ from sframe_spark.order.rename import rename_facts
 _COMPARED_KEYS = 32
 
 
+@functools.lru_cache(maxsize=512)
 def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
     """Facts with the same meaning, in normal form; and what is known of two rows, where finding that out needs no second look.
 
