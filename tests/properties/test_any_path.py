@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.planning import gathered, physical, placement
+from sframe_spark.engine.planning import gathered, physical, placement, quick_calls
+from sframe_spark.engine.planning.quick_calls import calls_quickly
 from sframe_spark.engine.planning.sooner_here import is_sooner_here
 from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import AnyPathRunner, check_program
@@ -26,6 +27,9 @@ def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathered, "LEAST_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
+    # Threads call functions that only compute, or leave them to others.
+    monkeypatch.setattr(physical, "calls_quickly", lambda root: choose.random() < 0.5 and calls_quickly(root))
+    monkeypatch.setattr(quick_calls, "STEPS_FOR_SMALL_ROW", 10_000)
 
 
 @pytest.fixture
