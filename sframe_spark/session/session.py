@@ -256,6 +256,8 @@ def leave_out(archive: str) -> None:
 
 def active_session() -> SparkSession | None:
     """Return the session that is active in this process and works, or None; never starts one."""
+    # All of it before its parts: a thread that asks for a part while another one loads all is given parts that are not complete.
+    import pyspark  # noqa: F401
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 

@@ -111,9 +111,9 @@ def dumped(value: Any) -> bytes:
 
 def _dumped(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
     # By value where workers cannot import: Spark's own pickler of functions.
-    from pyspark.cloudpickle import Pickler
+    from pyspark import cloudpickle
 
-    class WorkPickler(Pickler):
+    class WorkPickler(cloudpickle.Pickler):
         def persistent_id(self, value: Any) -> int | None:
             return number_of(value)
 
