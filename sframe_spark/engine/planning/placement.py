@@ -239,7 +239,7 @@ def suits_processes() -> bool:
 
 def is_for_threads(node: PlannerNode) -> bool:
     """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
-    return runs_our_code(node) and not functions_of(node)
+    return not functions_of(node) and runs_our_code(node)
 
 
 def runs_our_code(node: PlannerNode) -> bool:

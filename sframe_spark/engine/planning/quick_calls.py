@@ -21,12 +21,13 @@ def calls_quickly(root: PlannerNode) -> bool:
     calling = [node for node in nodes if functions_of(node)]
     if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
         return False
-    if not all(map(runs_our_code, nodes)) or not all(map(moves_only, nodes)) or (is_done_elsewhere() and not all(map(is_near, nodes))):
-        return False
     weight = weight_of(root)
     functions = [function for node in calling for function in functions_of(node)]
     # What is remembered is written down by one thread at a time.
     if weight is None or weight.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
         return False
     steps = [function.steps_of_call() for function in functions]
-    return None not in steps and weight.rows * sum(filter(None, steps)) <= STEPS_FOR_SMALL_ROW * config.small_rows
+    if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_FOR_SMALL_ROW * config.small_rows:
+        return False
+    # Who looks for plug-ins in a program of many steps takes longest.
+    return all(map(moves_only, nodes)) and (not is_done_elsewhere() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
