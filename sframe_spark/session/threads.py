@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import partial
-from typing import TypeVar
+from itertools import chain, islice
+from queue import SimpleQueue
+from typing import NoReturn, TypeVar
 
 from sframe_spark.errors import CancelledError
 from sframe_spark.session.cancel import call_cancellable
@@ -17,6 +20,9 @@ from sframe_spark.session.starting import POLL_SECONDS
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# Where a thread leaves what it made, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave it taken.
+Left = SimpleQueue[tuple[list[Result], BaseException | None]]
 
 # After Ctrl-C, for what does not end: a disk that does not answer.
 MOST_SECONDS_TO_END = 5.0
@@ -140,3 +146,86 @@ def _wait(works: list[Future[Result]], ending: _Ending) -> None:
     # Most have ended when they are waited for.
     while (running := [work for work in works if not work.done()]) and not ending.is_late():
         wait(running, POLL_SECONDS)
+
+
+def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Generator[Result]:
+    """Yield the results of some work on each item, in order, while threads work on the next ones; an error comes where its result would.
+
+    Whoever asks for results takes the items, and has at most two more than threads work on. A single one is worked on by nobody else.
+
+    Parameters
+    ----------
+    work
+        What is done; where results are not asked for any more, whatever it has begun is of no use to anybody.
+    items
+        What is worked on.
+    threads
+        How many at a time.
+
+    Examples
+    --------
+    >>> list(in_threads_ahead(abs, iter([1, -2, 3]), 2))
+    [1, 2, 3]
+    """
+    calls = _calls(work, items)
+    todo = list(islice(calls, 2 if threads > 1 else 0))
+    if len(todo) < 2:
+        yield from (call() for call in chain(todo, calls))
+        return
+    coming: deque[Left[Result]] = deque()
+    with interrupts_deferred():
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="sframe_spark ahead")
+    rest = chain(todo, calls)
+    try:
+        while True:
+            # One after the other: the first is worked on while the next one is read.
+            coming.extend(_submitted(pool, call) for call in islice(rest, threads + 2 - len(coming)))
+            if not coming:
+                return
+            yield _taken(coming.popleft())
+    finally:
+        # An interrupt amid it would leave a lock taken, and the end of Python waits for it.
+        with interrupts_deferred():
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _calls(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Callable[[], Result]]:
+    """Yield what makes each result; where items fail, what tells the error."""
+    try:
+        for item in items:
+            yield partial(work, item)
+    except Exception as error:
+        yield partial(_raise, error)
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
+
+
+def _submitted(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Left[Result]:
+    left: Left[Result] = SimpleQueue()
+
+    def leave() -> None:
+        try:
+            left.put(([call()], None))
+        except BaseException as error:
+            left.put(([], error))
+
+    try:
+        with interrupts_deferred():
+            pool.submit(copy_context().run, leave)
+    except RuntimeError:
+        # Python ends, and waits for this thread: it starts no other.
+        leave()
+    return left
+
+
+def _taken(left: Left[Result]) -> Result:
+    results, error = left.get()
+    if error is None:
+        return results[0]
+    try:
+        raise error
+    finally:
+        # It refers to this frame.
+        del error
