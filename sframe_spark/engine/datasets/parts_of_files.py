@@ -149,7 +149,15 @@ def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
 
 def _threads(files: Sequence[FileRange]) -> int:
     """Return how many threads read at a time: elsewhere more than there are cores, as each waits for a store as long as it works."""
-    most_in_memory = max(1, work_memory() // BYTES_OF_THREAD)
     if _are_here(files):
-        return min(Threads().at_a_time(), most_in_memory)
-    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), most_in_memory)
+        return threads_that_read()
+    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), _threads_in_memory())
+
+
+def threads_that_read() -> int:
+    """Return how many threads read files of this machine at a time."""
+    return min(Threads().at_a_time(), _threads_in_memory())
+
+
+def _threads_in_memory() -> int:
+    return max(1, work_memory() // BYTES_OF_THREAD)

@@ -18,7 +18,7 @@ from sframe_spark.api.files.csv.options import CsvOptions
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Ints of more digits, and floats that may have been written as such ints, are looked at as text.
-MOST_PLAIN = pa.scalar(10**18)
+MOST_PLAIN = 10**18
 SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
 
 
@@ -37,19 +37,19 @@ class NumberColumns:
     types: tuple[pa.DataType | None, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def are_sure_in(self, block: bytes, width: int, delimiter: str) -> bool:
-        """Whether Arrow makes of each field of such a column what its text would become, or refuses it.
+    def are_sure_in(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
+        """Whether Arrow makes of each field of such a column, up to an end, what its text would become, or refuses it.
 
         It takes hexadecimal numbers for ints, and numbers that mean a missing value for such where white space is around them.
         """
         if not any(self.types) or width == 1:
             return False
         spaces = [space.encode() for space in SPACE.replace(delimiter, "")]
-        numbers = [text.encode() for text in self.missing if any(map(str.isdigit, text))]
+        numbers = [missing.encode() for missing in self.missing if any(map(str.isdigit, missing))]
         unsure = [(letter, b"0" + letter) for letter in (b"x", b"X")]
-        unsure += [(space, text) for space in spaces for number in numbers for text in (space + number, number + space)]
+        unsure += [(space, found) for space in spaces for number in numbers for found in (space + number, number + space)]
         # One character is looked for much faster than several.
-        return not any(character in block and text in block for character, text in unsure)
+        return not any(text.find(character, 0, end) >= 0 and text.find(found, 0, end) >= 0 for character, found in unsure)
 
 
 NO_NUMBERS = NumberColumns()
@@ -160,34 +160,36 @@ def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) 
 
 def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
     """For each character, whether it is one of some letters."""
-    table = np.zeros(256, bool)
-    table[letters] = True
-    return table[characters]
+    found = characters == letters[0]
+    for letter in letters[1:]:
+        found |= characters == letter
+    return found
 
 
 def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, escape: bytes) -> bool:
     """True when a quote is amid a field, a field in quotes is very long, or white space is beside a quote at either end of a field."""
-    size = len(characters)
-    number = int(np.searchsorted(quotes.opening, size))
+    number = int(np.searchsorted(quotes.opening, len(characters)))
     if not number:
         return False
     opening, closing = quotes.opening[:number], quotes.closing[:number]
-    starts = _starts_field(characters, ends, opening)
-    stops = _starts_field(characters[::-1], ends, size - 1 - closing)
     doubled = opening[1:] == closing[:-1] + 1
-    if not (starts | np.concatenate([[False], doubled])).all() or not (stops | np.concatenate([doubled, [False]])).all():
+    if doubled.any():
+        opening, closing = opening[np.concatenate([[True], ~doubled])], closing[np.concatenate([~doubled, [True]])]
+    starts, stops = (_are_among(ends, characters.take(places, mode="clip")) for places in (opening - 1, closing + 1))
+    # Beside the first character and the last one nothing is: a line starts and ends there.
+    starts[0] |= opening[0] == 0
+    stops[-1] |= closing[-1] == len(characters) - 1
+    if not starts.all() or not stops.all():
         return True
-    first, last = np.flatnonzero(np.concatenate([[True], ~doubled])), np.flatnonzero(np.concatenate([~doubled, [True]]))
-    if (closing[last] - opening[first] >= csv_fields.LONGEST_RECORD_BYTES - 1).any():
+    if len(characters) >= csv_fields.LONGEST_RECORD_BYTES and (closing - opening >= csv_fields.LONGEST_RECORD_BYTES - 1).any():
         return True
-    return _has_space_at_ends(characters, opening[starts], closing[stops], escape)
+    return _has_space_at_ends(characters, opening, closing, escape)
 
 
 def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, escape: bytes) -> bool:
-    """True when white space, written as it is or escaped, is on either side of a quote that opens or closes a field: Arrow is told to trim it."""
-    # Before the first character and behind the last one there is a quote, not white space.
-    beside = (characters.take(places, mode="clip") for places in (opening - 1, opening + 1, closing - 1, closing + 1))
-    if any(_are_among(SPACE_BYTES, found).any() for found in beside):
+    """True when white space, written as it is or escaped, is within the quotes that open or close a field: Arrow is told to trim it."""
+    # Behind an opening quote and before a closing one there is a quote, at least.
+    if any(_are_among(SPACE_BYTES, characters.take(places)).any() for places in (opening + 1, closing - 1)):
         return True
     if not escape:
         return False
@@ -216,9 +218,9 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
 
 
 def read_by_arrow(
-    block: bytes, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
+    text: bytes, end: int, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
 ) -> tuple[tuple[pa.Array, ...], list[str]]:
-    """The wanted columns of a text without escapes that Arrow reads as we do, and the lines that have another number of fields.
+    """The wanted columns of a text without escapes, up to an end, that Arrow reads as we do, and the lines that have another number of fields.
 
     Columns are text, but for those to be read as numbers where all fields of all of these are such, and their form says no more than that.
 
@@ -227,23 +229,23 @@ def read_by_arrow(
     pa.ArrowInvalid
         If the bytes are no text.
     """
-    if block.startswith(BYTE_ORDER_MARK):
+    if text.startswith(BYTE_ORDER_MARK):
         # Arrow leaves one out wherever its text comes from.
-        block = BYTE_ORDER_MARK + block
-    _require_text(block)
-    if numbers.are_sure_in(block, width, options.delimiter):
+        text, end = BYTE_ORDER_MARK + text, len(BYTE_ORDER_MARK) + end
+    _require_text(text, end)
+    if numbers.are_sure_in(text, end, width, options.delimiter):
         with contextlib.suppress(pa.ArrowInvalid):
-            table, bad = _table(block, width, wanted, options, numbers)
+            table, bad = _table(text, end, width, wanted, options, numbers)
             if all(map(_is_plain, table.columns)):
                 return tuple(map(_trimmed, table.columns)), bad
-    table, bad = _table(block, width, wanted, options, NO_NUMBERS)
+    table, bad = _table(text, end, width, wanted, options, NO_NUMBERS)
     columns = tuple(map(_trimmed, table.columns))
     if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
         columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
     return columns, bad
 
 
-def _require_text(block: bytes) -> None:
+def _require_text(text: bytes, end: int) -> None:
     """Refuse bytes that are no text: Arrow looks at those of the wanted columns only, and loses a line that is no row for them.
 
     Raises
@@ -251,11 +253,11 @@ def _require_text(block: bytes) -> None:
     pa.ArrowInvalid
         If there are some.
     """
-    offsets = pa.py_buffer(np.array([0, len(block)], np.int64))
-    pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(block)]).validate(full=True)
+    offsets = pa.py_buffer(np.array([0, end], np.int64))
+    pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(text)]).validate(full=True)
 
 
-def _table(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
+def _table(text: bytes, end: int, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
     """The wanted columns, and the lines that have another number of fields."""
     bad: list[str] = []
     blank = SPACE.replace(options.delimiter, "")
@@ -265,13 +267,14 @@ def _table(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions,
             bad.append(row.text)
         return "skip"
 
-    quoted = bool(options.quote_char) and options.quote_char.encode() in block
+    quoted = bool(options.quote_char) and text.find(options.quote_char.encode(), 0, end) >= 0
     names = [str(place) for place in range(width)]
     kept = [names[place] for place in wanted]
     known = {name: kind for name, kind in zip(kept, numbers.types, strict=False) if kind is not None}
     table = pcsv.read_csv(
-        pa.BufferReader(block),
-        pcsv.ReadOptions(column_names=names, block_size=len(block) + 1),
+        pa.BufferReader(pa.py_buffer(text).slice(0, end)),
+        # Who has several blocks has threads for them: several for one take half as much again of the processors.
+        pcsv.ReadOptions(column_names=names, block_size=end + 1, use_threads=False),
         pcsv.ParseOptions(
             delimiter=options.delimiter, quote_char=options.quote_char if quoted else False, newlines_in_values=quoted, invalid_row_handler=keep
         ),
@@ -291,9 +294,12 @@ def _is_plain(column: pa.ChunkedArray) -> bool:
     """False for numbers whose text would tell more than that they are some: that an int is a long one, or a float no finite one."""
     if pa.types.is_string(column.type):
         return True
-    return pc.all(pc.less(pc.abs_checked(column), MOST_PLAIN.cast(column.type, safe=False)), min_count=0).as_py() is not False
+    if pa.types.is_integer(column.type):
+        extremes = pc.min_max(column).as_py()
+        return all(value is None or abs(value) < MOST_PLAIN for value in extremes.values())
+    return pc.all(pc.less(pc.abs(column), float(MOST_PLAIN)), min_count=0).as_py() is not False
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.Array:
     """A column in one array, texts without white space around them."""
-    return (pc.utf8_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()
+    return (pc.ascii_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()

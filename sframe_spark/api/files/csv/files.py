@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.files.csv.arrow import NO_NUMBERS, NumberColumns
-from sframe_spark.api.files.csv.lines import CsvText, LeftOut, TextBlock, opened_text
+from sframe_spark.api.files.csv.blocks import LeftOut, TextBlock, ValueBlock
+from sframe_spark.api.files.csv.lines import CsvText, SureLines, opened_text
 from sframe_spark.api.files.csv.options import CsvOptions, CsvValues, chosen_columns
 from sframe_spark.api.files.csv.types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import first_places, unique_names
@@ -63,9 +64,11 @@ class CsvFiles:
     numbers
         The number of each file, once a column of directories was asked for.
     known
-        Columns that are numbers as far as was read.
+        Columns that are numbers as far as is known.
     first_bytes
         How many bytes of the first file are read before its first rows are passed on.
+    later_bytes
+        How many are read at a time behind these, and of the other files; None: as many as is usual.
     """
 
     files: Sequence[DataFile]
@@ -85,6 +88,7 @@ class CsvFiles:
     numbers: dict[str, int] = attrs.Factory(dict)
     known: NumberColumns = NO_NUMBERS
     first_bytes: int | None = None
+    later_bytes: int | None = None
 
     @watched.default
     def _watched(self) -> WatchedFiles:
@@ -152,8 +156,8 @@ class CsvFiles:
         numbered = [f"X{i + 1}" for i in range(len(fields))]
         return unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
 
-    def blocks(self) -> Iterator[TextBlock]:
-        """The rows of all files as text, a block at a time, at most as many as wanted."""
+    def blocks(self) -> Generator[SureLines | TextBlock]:
+        """The lines of all files, a block at a time, up to the last row that is wanted."""
         left = self.options.nrows
         self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
         for file in self.files:
@@ -161,7 +165,7 @@ class CsvFiles:
                 if left is None:
                     yield block
                     continue
-                found, counted = self._first_of(block, left)
+                found, counted = self._first_of(block.read(NO_NUMBERS), left)
                 yield found
                 left -= counted
                 if not left:
@@ -174,11 +178,12 @@ class CsvFiles:
         rows = block.rows if most > len(good) else int(good[most - 1]) + 1 if most else 0
         return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(most, len(good))
 
-    def _blocks_of(self, file: DataFile) -> Iterator[TextBlock]:
+    def _blocks_of(self, file: DataFile) -> Iterator[SureLines | TextBlock]:
         self.watched.require_unchanged(file.path)
-        with opened_text(file.path, self.options, file.state, self.first_bytes if file is self.files[0] else None) as text:
+        first_bytes = self.first_bytes if file is self.files[0] else None
+        with opened_text(file.path, self.options, file.state, first_bytes, self.later_bytes) as text:
             self.begin(text)
-            yield from self.rows_of(text)
+            yield from self.blocks_from(text)
         self.watched.require_unchanged(file.path)
 
     def begin(self, text: CsvText) -> None:
@@ -195,15 +200,11 @@ class CsvFiles:
             self.begin(text)
             return text.is_sure(len(self.names))
 
-    def rows_of(self, text: CsvText) -> Iterator[TextBlock]:
-        """The rows of a file from a line on, lines that are none left out."""
-        text.numbers = self.known
+    def blocks_from(self, text: CsvText) -> Iterator[SureLines | TextBlock]:
+        """The lines of a file from one on, a block at a time."""
         for block in text.blocks(len(self.names), self.wanted):
             raise_if_cancelled()
-            self.left_out(text.path, block.bad_lines, f"has another number of fields than {len(self.names)}")
             yield block
-            # Whoever took the block may know by now which columns are numbers.
-            text.numbers = self.known
 
     def know(self, types: Sequence[ColumnType]) -> None:
         """Let columns of numbers be read as such, where no field may have to be told as it stands in the file, or stands for another one."""
@@ -262,41 +263,55 @@ class CsvFiles:
 
     def learn(self, forms: list[CsvForm | None], block: TextBlock) -> None:
         """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
-        for place, column in enumerate(block.columns):
+        for place, column in enumerate(() if block.is_learned else block.columns):
             if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
                 forms[place] = wider(forms[place], narrowest(column, self.values))
 
-    def require_known(self, forms: Sequence[CsvForm | None]) -> None:
-        """Make sure that columns that were read as numbers are such.
+    def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[SureLines | TextBlock]) -> list[TextBlock]:
+        """The blocks up to the first that has rows, and let forms be those of its fields; the numbers among them are known from then on."""
+        found: list[TextBlock] = []
+        for block in blocks:
+            text = block.read(NO_NUMBERS)
+            self.learn(forms, text)
+            found.append(attrs.evolve(text, is_learned=True))
+            if found[-1].rows:
+                break
+        self.know(self.types_of(forms))
+        return found
+
+    def read(self, block: SureLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
+        """A block as values of some types, where its fields and those of some forms have these; any thread may do it, and nobody is told."""
+        text, own = block.read(self.known), list(forms)
+        self.learn(own, text)
+        left_out = [(text.bad_lines, f"has another number of fields than {len(self.names)}")]
+        if self.types_of(own) != types:
+            return ValueBlock(text.path, own, None, left_out)
+        values, misfit = self._values_of(text, types)
+        return ValueBlock(text.path, own, values, [*left_out, (misfit, "holds a value of another type")])
+
+    def fitting(self, blocks: Iterator[ValueBlock], forms: list[CsvForm | None]) -> Iterator[list[pa.Array]]:
+        """The values of blocks, as long as all have the types that they were read with; of each what is left out is told.
 
         Raises
         ------
         MisfitError
-            If some field since tells another type: what the others looked like is not known any more.
-        """
-        types = self.types_of(forms)
-        if any(number is not None and kind.physical != number for kind, number in zip(types, self.known.types, strict=False)):
-            raise MisfitError
-
-    def learn_rest(self, forms: list[CsvForm | None], blocks: Iterator[TextBlock]) -> None:
-        """Learn of all other blocks, of which one was found not to fit: all fields are looked at as text."""
-        self.known = NO_NUMBERS
-        for block in blocks:
-            self.learn(forms, block)
-
-    def fitting(self, blocks: Iterator[TextBlock], forms: list[CsvForm | None], types: Sequence[ColumnType]) -> Iterator[TextBlock]:
-        """The blocks, as long as the types of the columns stay what they are.
-
-        Raises
-        ------
-        MisfitError
-            If they do not.
+            If they have not.
         """
         for block in blocks:
-            self.learn(forms, block)
-            if self.types_of(forms) != types:
+            for lines, reason in block.left_out:
+                self.left_out(block.path, lines, reason)
+            forms[:] = map(wider, forms, block.forms)
+            if block.values is None:
                 raise MisfitError
-            yield block
+            yield block.values
+
+    def learn_rest(self, forms: list[CsvForm | None], blocks: Iterator[ValueBlock]) -> None:
+        """Learn of all other blocks, of which one was found not to fit."""
+        self.know(self.types_of(forms))
+        for block in blocks:
+            forms[:] = map(wider, forms, block.forms)
+            # What is a number in all that was read is read as one in what comes.
+            self.know(self.types_of(forms))
 
     def types_of(self, forms: Sequence[CsvForm | None]) -> list[ColumnType]:
         """The types of the columns of the files: those asked for, else those of their forms; a column without any value is one of text."""
@@ -307,16 +322,15 @@ class CsvFiles:
         """The types of the columns that directories name."""
         return [column.type for column in self.partitions]
 
-    def values_of(self, block: TextBlock, types: Sequence[ColumnType]) -> list[pa.Array]:
-        """The rows of a block as values, with those of directories; rows with a value that is not of the type asked for are left out."""
+    def _values_of(self, block: TextBlock, types: Sequence[ColumnType]) -> tuple[list[pa.Array], list[str]]:
+        """The rows of a block as values, with those of directories, and lines that are left out: with a value that is not of the type asked for."""
         cells = [
             converted(column, kind, self.values, asked is not None) if pa.types.is_string(column.type) else Converted(column)
             for column, kind, asked in zip(block.columns, types, self.hinted, strict=True)
         ]
         arrays, bad = [cell.values for cell in cells], failed_rows(cells)
         if bad is None:
-            return [*arrays, *self.of_directories(block.path, block.rows)]
+            return [*arrays, *self.of_directories(block.path, block.rows)], []
         lines = zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)
-        self.left_out(block.path, [self.options.delimiter.join(line) for line in lines], "holds a value of another type")
         arrays = [array.filter(pc.invert(bad)) for array in arrays]
-        return [*arrays, *self.of_directories(block.path, len(arrays[0]))]
+        return [*arrays, *self.of_directories(block.path, len(arrays[0]))], list(map(self.options.delimiter.join, lines))

@@ -1,8 +1,8 @@
 """CSV files as blocks of rows, so that a file larger than memory can be read; where a block ends makes no difference to any row.
 
-A line ends where `fields.py` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same,
-and is read line by line where it is not sure of the first. What a line means depends on nothing before it, so who reads from the start of one
-on reads what all others do; who begins anywhere guesses where a line starts, and somebody else has to know (`works.py`).
+A line ends where `fields.py` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same, which any
+thread may do, and is read line by line where it is not sure of the first. What a line means depends on nothing before it, so who reads from the
+start of one on reads what all others do; who begins anywhere guesses where a line starts, and somebody else has to know (`works.py`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import codecs
 import contextlib
 import itertools
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.files.csv.arrow import BYTE_ORDER_MARK, NO_NUMBERS, NumberColumns, read_by_arrow, sure_end, without_escapes
+from sframe_spark.api.files.csv.arrow import BYTE_ORDER_MARK, NumberColumns, read_by_arrow, sure_end, without_escapes
+from sframe_spark.api.files.csv.blocks import TextBlock
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.api.files.csv.fields import read_line
 from sframe_spark.api.files.csv.options import CsvOptions
@@ -27,12 +29,26 @@ from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.magic import TEXT, kind_of
 from sframe_spark.storage.files.streams import BEHIND_BYTES, FileRange, open_bytes
 
-BLOCK_BYTES = 8 * 1024 * 1024
+# What is read at a time: of shorter files less, so that all cores have some, but not so little that Arrow takes half as long to begin with it.
+BLOCK_BYTES, LEAST_BLOCK_BYTES, BLOCKS_OF_CORE = 8 << 20, 512 << 10, 3
+# So many bytes are read again rather than copied.
+MOST_AGAIN = 64 << 10
 # What is read first tells which columns are numbers: until then all are read as text, which takes four times as long. Of a short file it is less:
 # where it tells too little, little is read once more.
-FIRST_BYTES, LEAST_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 16
+FIRST_BYTES, LEAST_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
 # Ends of lines that are looked at for one behind which the next line has as many fields as it should.
 GUESSES = 50
+
+
+def bytes_at_a_time(size: int, threads: int) -> int:
+    """Return how many bytes of a file of that size one of some threads reads at a time.
+
+    Examples
+    --------
+    >>> bytes_at_a_time(1_000, 2), bytes_at_a_time(32 << 20, 2), bytes_at_a_time(1 << 30, 2)
+    (524288, 5592405, 8388608)
+    """
+    return min(BLOCK_BYTES, max(LEAST_BLOCK_BYTES, size // (BLOCKS_OF_CORE * threads)))
 
 
 def bytes_first(size: int) -> int:
@@ -40,48 +56,56 @@ def bytes_first(size: int) -> int:
 
     Examples
     --------
-    >>> bytes_first(1_000), bytes_first(1 << 20), bytes_first(1 << 30)
-    (32768, 65536, 262144)
+    >>> bytes_first(1_000), bytes_first(8 << 20), bytes_first(1 << 30)
+    (32768, 131072, 262144)
     """
     return min(FIRST_BYTES, max(LEAST_FIRST_BYTES, size // FIRST_OF_BYTES))
 
 
 @attrs.frozen(eq=False)
-class TextBlock:
-    """Rows as columns of text, or of numbers, and the lines that are no rows.
+class SureLines:
+    """Lines of a file that Arrow reads as we do: where they end is known, so any thread may read them.
 
     Parameters
     ----------
     path
         The file.
-    columns
-        One array per column: of text, or of numbers where these were known to be some.
-    bad_lines
-        Lines with another number of fields.
-    rows
-        Number of rows.
+    text, end
+        The lines, each with its end, and where they end.
+    options
+        Their dialect.
+    width
+        Number of columns.
+    wanted
+        Places of those that are read.
+    by_line
+        Reads the same line by line.
     """
 
     path: str
-    columns: tuple[pa.Array, ...]
-    bad_lines: Sequence[str]
-    rows: int
+    text: bytes
+    end: int
+    options: CsvOptions
+    width: int
+    wanted: Sequence[int]
+    by_line: Callable[[], TextBlock]
 
-
-@attrs.define(eq=False)
-class LeftOut:
-    """Lines of a file that are no rows.
-
-    Parameters
-    ----------
-    number
-        How many there are.
-    lines
-        The first ones: as many as are kept.
-    """
-
-    number: int = 0
-    lines: list[str] = attrs.Factory(list)
+    def read(self, numbers: NumberColumns) -> TextBlock:
+        """Their rows; ``numbers``: columns to be read as such where nothing speaks against it."""
+        escape = self.options.escape_char.encode()
+        text, end, has_escapes = self.text, self.end, bool(escape) and self.text.find(escape, 0, self.end) >= 0
+        if has_escapes:
+            text = without_escapes(text[:end], self.options)
+            end = len(text)
+        try:
+            columns, bad = read_by_arrow(text, end, self.width, self.wanted, self.options, numbers)
+        except pa.ArrowInvalid:
+            # Bytes that are no text: reading them line by line says which.
+            return self.by_line()
+        if bad and has_escapes:
+            # A line that is left out is told as it stands in the file.
+            return self.by_line()
+        return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
 
 
 @attrs.define(eq=False)
@@ -97,19 +121,19 @@ class CsvText:
     stream
         Where its bytes come from.
     block_bytes
-        How many are read at a time; behind the first block ``BLOCK_BYTES`` at least.
+        How many are read at a time.
     pending
         Bytes that were read and not used yet.
     is_last
         Whether the file ends with these.
-    numbers
-        Columns to be read as numbers where nothing speaks against it.
     state
         A file that is read elsewhere, as it was found.
     position
         Where in the text of the file these bytes begin.
     stop
         Lines that start there or behind it are not read; None: all are.
+    later_bytes
+        How many are read at a time behind the first block, where that is more.
     tells_place
         Whether an error tells where bytes are that are no text, for which the file is read from its start.
     """
@@ -120,19 +144,25 @@ class CsvText:
     block_bytes: int
     pending: bytes = b""
     is_last: bool = False
-    numbers: NumberColumns = NO_NUMBERS
     state: FileState | None = None
     position: int = 0
     stop: int | None = None
+    later_bytes: int = 0
     tells_place: bool = True
 
     def fill(self) -> None:
         """Read some more bytes."""
-        if not self.is_last:
-            with telling("read", self.path):
-                data = self.stream.read(self._bytes_to_read())
-            self.pending += data
-            self.is_last = not data
+        if self.is_last:
+            return
+        size, again = self._bytes_to_read(), len(self.pending)
+        with telling("read", self.path):
+            if again and isinstance(self.stream, pa.OSFile) and again <= MOST_AGAIN:
+                # The start of a line: to read it again is quicker than to put it before what follows, in memory that is new each time.
+                self.stream.seek(-again, os.SEEK_CUR)
+                self.pending = self.stream.read(again + size)
+            else:
+                self.pending += self.stream.read(size)
+        self.is_last = len(self.pending) <= again
 
     def _bytes_to_read(self) -> int:
         # A line that goes on: each time as much as is there already, as all of that is looked at again.
@@ -252,43 +282,38 @@ class CsvText:
         self.fill()
         return sure_end(self.pending, width, self.options, self.is_last) > 0
 
-    def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[TextBlock]:
-        """The rows from here on: the wanted ones of ``width`` columns."""
+    def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[SureLines | TextBlock]:
+        """The rows from here on: the wanted ones of ``width`` columns; what any thread may read of them at any time is not read yet."""
         while (self.pending or not self.is_last) and self._bytes_before_stop():
             size = len(self.pending)
             is_filled = size < self.block_bytes and (self.stop is None or self.position + size <= self.stop)
             if is_filled:
                 self.fill()
-            block = self._by_arrow(width, wanted) or self._by_line(width, wanted)
-            if block.rows or block.bad_lines:
+            block = self._sure_lines(width, wanted) or self._by_line(width, wanted)
+            if isinstance(block, SureLines) or block.rows or block.bad_lines:
                 yield block
-                self.block_bytes = max(self.block_bytes, BLOCK_BYTES)
+                self.block_bytes = max(self.block_bytes, self.later_bytes)
             if not is_filled and len(self.pending) == size:
                 # A line that is longer than what is read at a time.
                 self.fill()
+                self.block_bytes = max(self.block_bytes, min(2 * self.block_bytes, BLOCK_BYTES))
 
     def _bytes_before_stop(self) -> int:
         """How many of the bytes may be the start of a line that is read; at least one where none was read yet."""
         left = max(len(self.pending), 1)
         return left if self.stop is None else max(0, min(left, self.stop - self.position))
 
-    def _by_arrow(self, width: int, wanted: Sequence[int]) -> TextBlock | None:
+    def _sure_lines(self, width: int, wanted: Sequence[int]) -> SureLines | None:
         text = self.pending[: self._bytes_before_stop()]
         end = sure_end(text, width, self.options, self.is_last and len(text) == len(self.pending))
         if not end:
             return None
-        block = self.pending[:end]
-        plain = without_escapes(block, self.options)
-        try:
-            columns, bad = read_by_arrow(plain, width, wanted, self.options, self.numbers)
-        except pa.ArrowInvalid:
-            # Bytes that are no text: reading them line by line says which.
-            return None
-        if bad and plain != block:
-            # A line that is left out is told as it stands in the file.
-            return None
         self._drop(end)
-        return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
+        return SureLines(self.path, text, end, self.options, width, wanted, lambda: self._alone(text[:end])._by_line(width, wanted))
+
+    def _alone(self, lines: bytes) -> CsvText:
+        """Complete lines, about which what follows says nothing."""
+        return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, tells_place=self.tells_place)
 
     def _by_line(self, width: int, wanted: Sequence[int]) -> TextBlock:
         rows: list[list[str]] = []
@@ -331,10 +356,13 @@ class CsvText:
 
 
 @contextlib.contextmanager
-def opened_text(path: str, options: CsvOptions, state: FileState | None = None, block_bytes: int | None = None) -> Iterator[CsvText]:
-    """A file to be read from its start; ``state``: what was found, where it is read elsewhere."""
+def opened_text(
+    path: str, options: CsvOptions, state: FileState | None = None, first_bytes: int | None = None, later_bytes: int | None = None
+) -> Iterator[CsvText]:
+    """A file to be read from its start, so many bytes at a time; ``state``: what was found, where it is read elsewhere."""
+    later = later_bytes or BLOCK_BYTES
     with opened_file(path, options.encoding, state) as stream:
-        yield CsvText(path, options, stream, min(block_bytes or BLOCK_BYTES, BLOCK_BYTES), state=state)
+        yield CsvText(path, options, stream, min(first_bytes or later, later), state=state, later_bytes=later)
 
 
 @contextlib.contextmanager

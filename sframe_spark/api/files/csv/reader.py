@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.api.files.csv.arrow import NO_NUMBERS
+from sframe_spark.api.files.csv.blocks import TextBlock, ValueBlock
 from sframe_spark.api.files.csv.files import CsvFiles
-from sframe_spark.api.files.csv.lines import TextBlock, bytes_first
+from sframe_spark.api.files.csv.lines import SureLines, bytes_at_a_time, bytes_first
 from sframe_spark.api.files.csv.options import CsvRequest, hinted_types
 from sframe_spark.api.files.csv.split import split_rows
 from sframe_spark.api.files.csv.types import CsvForm
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import keep_runs
+from sframe_spark.engine.datasets.parts_of_files import threads_that_read
 from sframe_spark.engine.options import IN_MEMORY_ROWS
 from sframe_spark.errors import MisfitError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.threads import in_threads_ahead
 from sframe_spark.storage.files.places import resolve
 from sframe_spark.storage.rows.partitions import partition_columns
-from sframe_spark.types import ColumnType
 from sframe_spark.visible import visible
 
 LOG = logging.getLogger("sframe_spark")
@@ -32,8 +37,8 @@ LOG = logging.getLogger("sframe_spark")
 def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     """Rows of CSV files as a source; each column gets the narrowest type that all its values have.
 
-    Few rows stay in memory; otherwise blocks of the file go to segments one after the other, so that a file may be
-    larger than memory. Large files are read in parts, by threads or tasks. Lines that are no rows are left out and logged.
+    Rows stay in memory while there is room; otherwise blocks of the file go to segments one after the other, so that a file
+    may be larger than memory, or parts of it, which threads or tasks read. Lines that are no rows are left out and logged.
 
     Parameters
     ----------
@@ -94,7 +99,7 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
 
 @attrs.define(eq=False)
 class _Reader:
-    """Reads the files: into memory if there are few rows, else into segments.
+    """Reads the files from the first line to the last, blocks of them by threads: into memory if there is room, else into segments.
 
     Parameters
     ----------
@@ -109,74 +114,51 @@ class _Reader:
 
     def read(self) -> PlannerNode:
         """A source of all rows."""
-        files = self.files
-        try:
-            forms, first, rest = self._first_rows(knows_numbers=True)
-        except MisfitError:
-            forms, first, rest = self._first_rows(knows_numbers=False)
+        forms, size = self.files.no_forms(), self.files.size_of_first()
+        self.files.first_bytes = bytes_first(size)
+        # Elsewhere a request for little takes as long as one for much.
+        self.files.later_bytes = None if is_elsewhere(self.files.files[0].path) else bytes_at_a_time(size, threads_that_read())
         for block in self._more_rows():
-            files.learn(forms, block)
-        types = files.types_of(forms)
-        if rest is None:
-            chunks = [files.values_of(block, types) for block in first]
-            whole = [*types, *files.types_of_directories]
-            columns = [pa.chunked_array([chunk[i] for chunk in chunks], kind.physical).combine_chunks() for i, kind in enumerate(whole)]
-            return memory_source(columns, whole, len(columns[0]) if columns else 0)
-        files.know(types)
-        try:
-            return self._to_segments(_chained(first, files.fitting(rest, forms, types)), types)
-        except MisfitError:
-            # Rare: read on to learn the types, and once more to write.
-            files.learn_rest(forms, rest)
-            types = files.types_of(forms)
-            files.know(types)
-            return self._to_segments(files.blocks(), types)
+            self.files.learn(forms, block.read(NO_NUMBERS))
+        with closing(self.files.blocks()) as blocks:
+            first = self.files.first_rows(forms, blocks)
+            with closing(self._values_of(chain(first, blocks), forms)) as values:
+                try:
+                    return self._source(self.files.fitting(values, forms), forms)
+                except MisfitError:
+                    # Rare: read on to learn the types, and once more with these.
+                    self.files.learn_rest(forms, values)
+        with closing(self.files.blocks()) as blocks, closing(self._values_of(blocks, forms)) as values:
+            return self._source(self.files.fitting(values, forms), forms)
 
-    def _more_rows(self) -> Iterator[TextBlock]:
+    def _more_rows(self) -> Iterator[SureLines | TextBlock]:
         """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
         options = self.files.options
         if options.nrows is not None and options.nrows < self.rows_to_infer:
             more = attrs.evolve(options, nrows=self.rows_to_infer)
             yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
-    def _first_rows(self, knows_numbers: bool) -> tuple[list[CsvForm | None], list[TextBlock], Iterator[TextBlock] | None]:
-        """The forms of the first rows, blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more.
+    def _values_of(self, blocks: Iterator[SureLines | TextBlock], forms: Sequence[CsvForm | None]) -> Generator[ValueBlock]:
+        """The rows of blocks as values of the types of some forms, as they are now."""
+        known, types = list(forms), self.files.types_of(forms)
+        return in_threads_ahead(lambda block: self.files.read(block, known, types), blocks, threads_that_read())
 
-        Parameters
-        ----------
-        knows_numbers
-            Whether what are numbers in the first block, a short one then, is read as such in the others.
-
-        Raises
-        ------
-        MisfitError
-            If a column that was read as numbers holds others than those, or none.
-        """
-        files = self.files
-        files.first_bytes = bytes_first(files.size_of_first()) if knows_numbers else None
-        files.known = NO_NUMBERS
-        forms, blocks = files.no_forms(), files.blocks()
-        first: list[TextBlock] = []
+    def _source(self, runs: Iterator[list[pa.Array]], forms: Sequence[CsvForm | None]) -> PlannerNode:
+        """A source of rows: few are one array for each column."""
+        types = (*self.files.types_of(forms), *self.files.types_of_directories)
+        first: list[list[pa.Array]] = []
         rows = size = 0
-        for block in blocks:
-            first.append(block)
-            files.learn(forms, block)
-            files.require_known(forms)
-            if knows_numbers and len(first) == 1:
-                files.know(files.types_of(forms))
-            rows, size = rows + block.rows, size + sum(column.nbytes for column in block.columns)
+        for run in runs:
+            first.append(run)
+            rows, size = rows + (len(run[0]) if run else 0), size + sum(column.nbytes for column in run)
             if rows > IN_MEMORY_ROWS or size > config.memory_budget:
-                return forms, first, blocks
-        return forms, first, None
-
-    def _to_segments(self, blocks: Iterator[TextBlock], types: list[ColumnType]) -> PlannerNode:
-        """A source of the rows of blocks."""
-        runs = (self.files.values_of(block, types) for block in blocks)
-        return keep_runs(runs, (*types, *self.files.types_of_directories))
+                return keep_runs(_chained(first, runs), types)
+        columns = [pa.chunked_array([run[place] for run in first], kind.physical).combine_chunks() for place, kind in enumerate(types)]
+        return memory_source(columns, types, rows)
 
 
-def _chained(first: list[TextBlock], rest: Iterator[TextBlock]) -> Iterator[TextBlock]:
-    """The blocks read already, each let go as it is passed on, then the others."""
+def _chained(first: list[list[pa.Array]], rest: Iterator[list[pa.Array]]) -> Iterator[list[pa.Array]]:
+    """The rows read already, each let go as it is passed on, then the others."""
     while first:
         yield first.pop(0)
     yield from rest

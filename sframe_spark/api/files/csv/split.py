@@ -1,4 +1,4 @@
-"""Large CSV files elsewhere, or that a cluster shares, read in parts at once: rows are those that one reader finds who goes from line to line.
+"""Large CSV files elsewhere, that a cluster shares, or whose rows are written, read in parts at once: rows are those that one reader finds.
 
 Each part says where its first line starts, and where the next line after its last one does. A part that began elsewhere than the one before it
 ends is read again from there: it began amid a field in quotes that has ends of lines in it.
@@ -22,10 +22,14 @@ from sframe_spark.engine.datasets.rows_of_parts import source_of_parts
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.memory import room_left
+from sframe_spark.session.workers import is_spark_wanted
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 
-# The first block is read once more, in which the types were found.
+# So little is not worth to be written by several threads.
 FEW_BYTES_HERE = 128 << 20
+# Rows of text take so many times its bytes in memory, or less.
+BYTES_OF_CHARACTER = 2
 # What tells the types of files here; where the rest tells others, it is read twice.
 TYPES_BYTES = 1 << 20
 _RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
@@ -44,17 +48,14 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, FEW_BYTES_HERE, files.watched.seen, lambda _: files.are_sure())
+    placed = read_in_parts(files.files, has_lines, _few_bytes_here(), files.watched.seen, lambda _: files.are_sure())
     if placed is None:
         return None
     files.files = placed
     # As text, which takes four times as long; elsewhere a request for more takes as long as one for little.
     files.first_bytes = None if is_elsewhere(placed[0].path) else TYPES_BYTES
     forms = files.no_forms()
-    for block in files.blocks():
-        files.learn(forms, block)
-        if block.rows:
-            break
+    files.first_rows(forms, files.blocks())
     whole = whole_files(files.files)
     parts = parts_of(whole, has_lines)
     while True:
@@ -63,6 +64,14 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
         except _OtherFormsError as found:
             # Rare: once more, with the types that are known now.
             parts, forms = found.parts, found.forms
+
+
+def _few_bytes_here() -> int:
+    """How many bytes of this machine one reader takes from the first line to the last, whose blocks threads read: rows that stay in memory.
+
+    Others are written, which several threads do for a part each.
+    """
+    return FEW_BYTES_HERE if is_spark_wanted() else max(FEW_BYTES_HERE, room_left() // BYTES_OF_CHARACTER)
 
 
 def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> PlannerNode:

@@ -195,9 +195,8 @@ def parse_datetime(text: str) -> datetime.datetime | None:
 
 
 def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
-    if not words:
-        return text
-    return pc.if_else(pc.is_in(text, value_set=pa.array(words, pa.string())), pa.scalar(None, pa.string()), text)
+    found = pc.is_in(text, value_set=pa.array(words, pa.string())) if words else None
+    return text if found is None or not found.true_count else pc.if_else(found, pa.scalar(None, pa.string()), text)
 
 
 def _matches(text: pa.Array, pattern: str) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
+from sframe_spark.api.files.csv.blocks import LeftOut, TextBlock
 from sframe_spark.api.files.csv.files import CsvFiles
-from sframe_spark.api.files.csv.lines import LeftOut, TextBlock, opened_between
+from sframe_spark.api.files.csv.lines import SureLines, opened_between
 from sframe_spark.api.files.csv.types import CsvForm
 from sframe_spark.engine.datasets.rows_of_parts import RowsOfPart, kept_or_written
 from sframe_spark.engine.segments.room import Room
@@ -83,8 +84,8 @@ class _Reading:
     start: int = 0
     end: int = 0
 
-    def blocks(self) -> Iterator[TextBlock]:
-        """Their rows."""
+    def blocks(self) -> Iterator[SureLines | TextBlock]:
+        """Their lines."""
         for place in self.places:
             with opened_between(place, self.files.options, self.tells_place) as text:
                 if not place.start:
@@ -92,7 +93,7 @@ class _Reading:
                 elif not place.is_line:
                     text.find_line(place.start, len(self.files.names))
                 self.start = text.position
-                yield from self.files.rows_of(text)
+                yield from self.files.blocks_from(text)
                 self.end = text.position
 
 
@@ -156,12 +157,13 @@ class CsvWork:
         return _Reading(files, self.places, tells_place)
 
     def _written(self, reading: _Reading) -> CsvPart:
-        files, forms, blocks = reading.files, list(self.plan.forms), reading.blocks()
+        files, forms = reading.files, list(self.plan.forms)
         types = files.types_of(forms)
         files.know(types)
-        runs = (files.values_of(block, types) for block in files.fitting(blocks, forms, types))
+        blocks = (files.read(block, forms, types) for block in reading.blocks())
         rows = None
         try:
+            runs = files.fitting(blocks, forms)
             rows = kept_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
         except MisfitError:
             # The types of the others are found, too: all is read once more then.

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from sframe_spark import SFrame
 from sframe_spark.api.files.csv import fields as csv_fields
 from sframe_spark.api.files.csv import lines as csv_lines
-from sframe_spark.api.files.csv.lines import CsvText
+from sframe_spark.api.files.csv.arrow import NO_NUMBERS
+from sframe_spark.api.files.csv.blocks import TextBlock
+from sframe_spark.api.files.csv.lines import CsvText, SureLines
 from sframe_spark.api.files.csv.options import CsvOptions
 from sframe_spark.errors import InvalidArgumentError
 from tests.api.files.csv.csv_by_hand import rows_by_hand
@@ -52,17 +54,24 @@ OPTIONS = st.builds(
 
 
 def read(text: str, options: CsvOptions, size: int, width: int) -> tuple[list[str], list[tuple[str, ...]], list[str]]:
-    """The header, the rows of some columns, and the other lines, in blocks of some bytes."""
+    """The header, the rows of some columns, and the other lines, in blocks of some bytes; what Arrow reads of them is what is read by line."""
     file = CsvText("file.csv", options, io.BytesIO(text.encode()), size)
     file.start()
     header = file.header()
     rows: list[tuple[str, ...]] = []
     bad: list[str] = []
-    for block in file.blocks(width, range(width)):
-        rows += zip(*(column.to_pylist() for column in block.columns), strict=True)
-        bad += block.bad_lines
-        assert block.rows == len(block.columns[0])
+    for lines in file.blocks(width, range(width)):
+        block = lines.read(NO_NUMBERS)
+        found, left_out = rows_of(block)
+        assert block.rows == len(found)
+        if isinstance(lines, SureLines):
+            assert rows_of(lines.by_line()) == (found, left_out)
+        rows, bad = rows + found, bad + left_out
     return header if options.header else [], rows, bad
+
+
+def rows_of(block: TextBlock) -> tuple[list[tuple[str, ...]], list[str]]:
+    return list(zip(*(column.to_pylist() for column in block.columns), strict=True)), list(block.bad_lines)
 
 
 @settings(max_examples=examples(250), deadline=None)
@@ -124,7 +133,7 @@ def test_what_arrow_reads(text: str, by_arrow: bool, monkeypatch: pytest.MonkeyP
     plain = csv_lines.read_line
     monkeypatch.setattr(csv_lines, "read_line", lambda *arguments: (calls.append("line"), plain(*arguments))[1])
     file = CsvText("file.csv", CsvOptions(), io.BytesIO(text.encode()), 1 << 20)
-    assert sum(block.rows for block in file.blocks(2, [0, 1])) == 1
+    assert sum(block.read(NO_NUMBERS).rows for block in file.blocks(2, [0, 1])) == 1
     assert bool(calls) is not by_arrow
 
 

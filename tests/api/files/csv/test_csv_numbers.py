@@ -122,7 +122,9 @@ def test_a_file_whose_first_rows_mislead_is_begun_once_more(tmp_path: Path, tabl
     frame = SFrame.read_csv(str(tmp_path / "x.csv"), verbose=False)
     assert frame.column_types() == [str, float, str] and [tuple(row.values()) for row in frame] == [(i, float(f), s) for i, f, s in lines]
     as_text = [types for types in tables if set(types) == {pa.string()}]
-    assert len(as_text) > 20 and len(tables) < 2 * len(as_text)
+    blocks = (tmp_path / "x.csv").stat().st_size // 500 + 1
+    # The first block, those with something new, and from the text on no column is one of numbers.
+    assert len(as_text) <= 6 and blocks < len(tables) <= 2 * blocks + len(as_text)
 
 
 @given(
