@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import LIST_KIND
 from sframe_spark.values.flat.floats import exact_floats
+from sframe_spark.values.flat.parts import by_codes
 from sframe_spark.values.flat.patterns import AFTER_FLOAT, BEFORE_FLOAT
 from sframe_spark.values.flat.stored import FlatItems, json_of_texts
 
@@ -93,18 +94,7 @@ def json_of(values: list[Any], levels: int, are_plain: bool) -> pa.Array | None:
 
 def _by_parts(values: list[Any], codes: np.ndarray, writers: dict[int, Callable[[list[Any]], pa.Array | None]]) -> pa.Array | None:
     """Values of different codes, each written with others of its own."""
-    texts, order = [], np.empty(len(values), np.int64)
-    done = 0
-    for code in np.unique(codes).tolist():
-        chosen = codes == code
-        part = list(compress(values, chosen.tolist()))
-        written = writers[code](part)
-        if written is None:
-            return None
-        texts.append(written)
-        order[chosen] = np.arange(done, done + len(part))
-        done += len(part)
-    return texts[0] if len(texts) == 1 else pa.concat_arrays(texts).take(pa.array(order))
+    return by_codes(codes, lambda code, chosen: writers[code]([*compress(values, chosen.tolist())]))
 
 
 def _scalars(values: list[Any]) -> pa.Array:

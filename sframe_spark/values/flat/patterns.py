@@ -24,6 +24,7 @@ _MOMENT = r'\{"\$datetime":-?[0-9]{1,18},"offset":(?:-?[0-9]{1,5}|null)\}'
 _SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_MOMENT}"
 # Lists of numbers alone, wherever they stand but in an array; the entries of dicts whose keys and values are numbers look the same.
 LIST_OF_NUMBERS = rf"(?:^|[^:])\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
+KEY = f"(?:{TEXT}|{WHOLE})"
 # How many lists and dicts may be inside each other for a pattern to be of use: each level makes it four times as long.
 MOST_LEVELS_HERE = 3
 
@@ -46,7 +47,7 @@ def nested(levels: int) -> str:
     if not levels:
         return f"(?:{_SCALAR})"
     item = nested(levels - 1)
-    return rf"(?:{_SCALAR}|\[(?:{item}(?:,{item})*)?\]|{dicts(f'(?:{TEXT}|{WHOLE})', item)})"
+    return rf"(?:{_SCALAR}|\[(?:{item}(?:,{item})*)?\]|{dicts(KEY, item)})"
 
 
 def all_match(texts: pa.Array, pattern: str) -> bool:

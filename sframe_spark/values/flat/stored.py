@@ -6,7 +6,7 @@ Items that hold others stay JSON, and so do all of several types; what is nested
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from sframe_spark.types import INT, LIST_KIND, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.flat.cuts import cut_dicts, cut_lists
 from sframe_spark.values.flat.floats import exact_floats
-from sframe_spark.values.flat.patterns import AFTER, BEFORE, ITEM, LISTS, MOST_LEVELS_HERE, TEXT, WHOLE, all_match, dicts, nested
+from sframe_spark.values.flat.patterns import AFTER, BEFORE, ITEM, KEY, LISTS, MOST_LEVELS_HERE, TEXT, WHOLE, all_match, dicts, nested
 from sframe_spark.values.flat.spans import COMMA, OPENING, bytes_of, counts_within, places_at
 from sframe_spark.values.flat.typed import typed_items, without_quotes
 
@@ -112,9 +112,15 @@ def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
 
 
 def is_known(texts: pa.Array, kind: str) -> bool:
-    """True for lists or dicts that :func:`any_items` finds the items of."""
+    """True for lists or dicts that are JSON as we write it, nested a little; a dict may have keys of both kinds.
+
+    Examples
+    --------
+    >>> [is_known(pa.array([text]), "dict") for text in ('{"$dict":[["a",1],[2,null]]}', '{"a":1}')]
+    [True, False]
+    """
     filled = _filled(texts, kind)
-    return any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind))
+    return any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind, (KEY,)))
 
 
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
@@ -133,27 +139,27 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
-def _forms(texts: pa.Array, kind: str) -> Iterator[tuple[str, bool]]:
-    yield from _flat_forms(kind)
+def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
+    yield from _flat_forms(kind, keys)
     if len(texts) >= FEW_ROWS:
-        yield from _nested_forms(kind)
+        yield from _nested_forms(kind, keys)
 
 
-def _flat_forms(kind: str) -> Iterator[tuple[str, bool]]:
+def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
     """Patterns of flat values, and whether the keys of dicts are numbers there."""
     if kind == LIST_KIND:
         yield LISTS, False
     else:
-        yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in (TEXT, WHOLE))
+        yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in keys)
 
 
-def _nested_forms(kind: str) -> Iterator[tuple[str, bool]]:
+def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
     for levels in range(MOST_LEVELS_HERE):
         item = nested(levels)
         if kind == LIST_KIND:
             yield rf"^\[(?:{item}(?:,{item})*)?\]$", False
         else:
-            yield from ((f"^{dicts(key, item)}$", key == WHOLE) for key in (TEXT, WHOLE))
+            yield from ((f"^{dicts(key, item)}$", key == WHOLE) for key in keys)
 
 
 def _items(texts: pa.Array, kind: str, forms: Iterator[tuple[str, bool]]) -> FlatItems | None:

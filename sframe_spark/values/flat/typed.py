@@ -15,10 +15,12 @@ from sframe_spark.values.flat.spans import BACKSLASH, BRACE, OPENING, QUOTE, byt
 NULL = ord("n")
 KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, FLOAT_KIND, DATETIME_KIND))]
 """Kinds of values: of missing ones none."""
-_INT, _STR, _LIST, _FIRST_TAG = 1, 3, 4, 5
-# How the tags of the last ones begin, after their sign.
-_TAGS = pa.array(["di", "ar", "fl", "da"])
-_BY_FIRST = np.array([{NULL: 0, QUOTE: _STR, OPENING: _LIST}.get(byte, _INT) for byte in range(256)])
+MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, MOMENTS = range(len(KINDS))
+"""Places of the kinds."""
+# The second letters of "dict", "array", "float" and "datetime" tell these tags, which are after a brace, a quote and their sign.
+_PLACE_OF_TAG = len('{"$d')
+_BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": MOMENTS}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
+_BY_FIRST = np.array([{NULL: MISSING, QUOTE: TEXTS, OPENING: LISTS}.get(byte, INTS) for byte in range(256)], np.int8)
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
@@ -90,13 +92,14 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
     >>> [sorted(KINDS[kind]) for kind in kinds_of(pa.array(["1", "2.5", "null", '{"$dict":[]}']))]
     [['int'], ['float'], [], ['dict']]
     """
-    first = first_bytes(texts)
+    data, bounds = bytes_of(texts)
+    first = data[bounds[:-1]]
     found = _BY_FIRST[first]
-    numbers, tagged = found == _INT, first == BRACE
+    numbers, tagged = found == INTS, first == BRACE
     numbers &= ~tagged
     found[numbers] += pc.match_substring_regex(texts.filter(pa.array(numbers)), "[.eE]").to_numpy(zero_copy_only=False)
     if tagged.any():
-        found[tagged] = pc.index_in(pc.utf8_slice_codeunits(texts.filter(pa.array(tagged)), 3, 5), _TAGS).to_numpy() + _FIRST_TAG
+        found[tagged] = _BY_TAG[data[bounds[:-1][tagged] + _PLACE_OF_TAG]]
     return found
 
 

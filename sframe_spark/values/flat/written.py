@@ -10,9 +10,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, STR, ColumnType
+from sframe_spark.values.flat.cuts import cut_arrays, cut_dicts, cut_lists
 from sframe_spark.values.flat.floats import brief_floats, compared_floats, json_floats, shown_floats, signed_floats
-from sframe_spark.values.flat.stored import flat_items, items_of, json_of_texts
-from sframe_spark.values.flat.typed import without_quotes
+from sframe_spark.values.flat.moments import instants_and_offsets, moments_written
+from sframe_spark.values.flat.parts import by_codes
+from sframe_spark.values.flat.spans import QUOTE, have_twice
+from sframe_spark.values.flat.stored import FlatItems, is_known, items_of, json_of_texts
+from sframe_spark.values.flat.typed import (
+    ARRAYS,
+    DICTS,
+    FLOATS,
+    INTS,
+    LISTS,
+    MISSING,
+    MOMENTS,
+    SPECIAL_FLOATS,
+    TEXTS,
+    as_floats,
+    first_bytes,
+    kinds_of,
+    without_quotes,
+)
+
+Brackets = tuple[str, str, str]
+Writer = Callable[[pa.Array], pa.Array | None]
+# Of 64 bits, with a sign.
+LONGEST_INT = 20
 
 
 @attrs.frozen
@@ -23,24 +46,30 @@ class TextForm:
     ----------
     floats, texts
         Write numbers and texts.
+    moments
+        Writes stored date-times; None where Python has none such.
     missing
         What a missing item is.
     array, list, dict
         What is before, between and after items.
+    array_within
+        The same of arrays within others.
     is_sorted
         Entries of dicts are in the order of their texts.
     quotes_keys
         Keys that are numbers are in quotes, too.
     floats_of_arrays
-        Writes numbers in arrays; None: as others.
+        Writes numbers in arrays that are cells; None: as others.
     """
 
     floats: Callable[[pa.Array], pa.Array]
     texts: Callable[[pa.Array], pa.Array]
+    moments: Writer
     missing: str
-    array: tuple[str, str, str]
-    list: tuple[str, str, str]
-    dict: tuple[str, str, str]
+    array: Brackets
+    array_within: Brackets
+    list: Brackets
+    dict: Brackets
     is_sorted: bool = False
     quotes_keys: bool = False
     floats_of_arrays: Callable[[pa.Array], pa.Array] | None = None
@@ -51,14 +80,65 @@ def in_quotes(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise('"', texts, '"', "")
 
 
-SHOWN = TextForm(shown_floats, in_quotes, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ", ", "}"))
-COMPARED = TextForm(compared_floats, json_of_texts, "null", ("<", ",", ">"), ("[", ",", "]"), ("{", ",", "}"), is_sorted=True)
-IN_CSV = TextForm(signed_floats, json_of_texts, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ",", "}"), floats_of_arrays=brief_floats)
-IN_JSON = TextForm(json_floats, json_of_texts, "null", ("[", ",", "]"), ("[", ",", "]"), ("{", ",", "}"), quotes_keys=True)
+def _instants(texts: pa.Array) -> pa.Array | None:
+    found = instants_and_offsets(texts)
+    return None if found is None else pc.binary_join_element_wise("@", found[0].cast(pa.string()), "")
+
+
+def _json_moments(texts: pa.Array) -> pa.Array | None:
+    found = moments_written(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
+    return None if found is None else in_quotes(found)
+
+
+_LIST, _DICT = ("[", ",", "]"), ("{", ",", "}")
+_SHOWN_MOMENT = "%Y%m%dT%H%M%S%F"
+SHOWN = TextForm(
+    shown_floats,
+    in_quotes,
+    lambda texts: moments_written(texts, _SHOWN_MOMENT, ""),
+    missing="",
+    array=("[", " ", "]"),
+    array_within=("[", " ", "]"),
+    list=_LIST,
+    dict=("{", ", ", "}"),
+)
+COMPARED = TextForm(
+    compared_floats,
+    json_of_texts,
+    _instants,
+    missing="null",
+    array=("<", ",", ">"),
+    array_within=("<", ",", ">"),
+    list=_LIST,
+    dict=_DICT,
+    is_sorted=True,
+)
+IN_CSV = TextForm(
+    signed_floats,
+    json_of_texts,
+    lambda texts: moments_written(texts, _SHOWN_MOMENT, "%z"),
+    missing="",
+    array=("[", " ", "]"),
+    array_within=_LIST,
+    list=_LIST,
+    dict=_DICT,
+    floats_of_arrays=brief_floats,
+)
+IN_JSON = TextForm(
+    json_floats,
+    json_of_texts,
+    _json_moments,
+    missing="null",
+    array=_LIST,
+    array_within=_LIST,
+    list=_LIST,
+    dict=_DICT,
+    quotes_keys=True,
+)
 
 
 def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Array | None:
-    """Each value as a text; None where values hold lists and dicts.
+    """Each value as a text; None where one of them takes a closer look.
 
     Examples
     --------
@@ -66,20 +146,26 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     >>> written(pa.array(['{"$dict":[["b",1.5],["a",null]]}']), ENCODED_DICT, SHOWN).to_pylist()
     ['{"b":1.5, "a":}']
     """
-    found = flat_items(values, column_type.kind) if column_type.is_encoded else items_of(values)
+    if not column_type.is_encoded:
+        return _natively_written(values, column_type.kind, form)
+    if not is_known(values, column_type.kind):
+        return None
+    found = _written(values.fill_null("null") if values.null_count else values, form)
+    return found if found is None or not values.null_count else pc.if_else(values.is_valid(), found, pa.scalar(None, pa.string()))
+
+
+def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array | None:
+    found = items_of(values)
     if found is None:
         return None
-    if column_type.kind == ARRAY_KIND and form.floats_of_arrays is not None:
+    if kind == ARRAY_KIND and form.floats_of_arrays is not None:
         form = attrs.evolve(form, floats=form.floats_of_arrays)
-    items = _items(found.items, form) if column_type.is_encoded else _native_items(found.items, form)
+    items = _native_items(found.items, form)
     if found.keys is not None:
         keys = _native_items(found.keys, form)
         keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(found.keys.type) else keys
-        items = pc.binary_join_element_wise(keys, ":", items, "")
-        items = _sorted_within(items, found.counts) if form.is_sorted else items
-    before, between, after = form.array if column_type.kind == ARRAY_KIND else form.dict if column_type.kind == DICT_KIND else form.list
-    joined = pc.binary_join(pa.ListArray.from_arrays(found.offsets, items), between)
-    return pc.binary_join_element_wise(before, joined, after, "")
+        items = _entries(found.counts, keys, items, form)
+    return _in_brackets(attrs.evolve(found, items=items), form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list)
 
 
 def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
@@ -88,17 +174,70 @@ def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
     return texts.fill_null(form.missing)
 
 
-def _items(items: pa.Array, form: TextForm) -> pa.Array:
-    """Items that are JSON: ints are as they are, and texts where their form is JSON or they have no escapes."""
-    absent = pc.equal(items, "null")
-    texts = pc.if_else(absent, form.missing, items)
-    has_escapes = pc.match_substring(items, "\\")
-    if form.texts is not json_of_texts and pc.any(has_escapes).as_py():
-        texts = pc.replace_with_mask(texts, has_escapes, form.texts(without_quotes(items.filter(has_escapes))))
-    floats = pc.and_not(pc.match_substring_regex(items, "^-?[0-9]+[.eE]"), absent)
-    if pc.any(floats).as_py():
-        texts = pc.replace_with_mask(texts, floats, form.floats(items.filter(floats).cast(pa.float64())))
-    return texts
+def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    """Values that are JSON as we write it, of any kind and level."""
+    if not len(texts):
+        return texts
+    kinds = kinds_of(texts)
+    return by_codes(kinds, lambda kind, chosen: _WRITERS[kind](texts if chosen.all() else texts.filter(pa.array(chosen)), form))
+
+
+def _missing(texts: pa.Array, form: TextForm) -> pa.Array:
+    return pa.array([form.missing]).take(pa.array(np.zeros(len(texts), np.int8)))
+
+
+def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    """They are as they are stored; a zero with a sign is none that we write."""
+    if pc.max(pc.binary_length(texts)).as_py() > LONGEST_INT:
+        return None
+    return pc.if_else(pc.equal(texts, "-0"), "0", texts)
+
+
+def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
+    numbers = as_floats(texts)
+    # Numbers of many digits are read by Python.
+    return form.floats(pa.array(map(float, texts.to_pylist()), pa.float64()) if numbers is None else numbers)
+
+
+def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
+    if form.texts is json_of_texts:
+        return texts
+    has_escapes = pc.match_substring(texts, "\\")
+    if not has_escapes.true_count:
+        return texts
+    return pc.replace_with_mask(texts, has_escapes, form.texts(without_quotes(texts.filter(has_escapes))))
+
+
+def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    counts, items = cut_lists(texts)
+    found = _written(items, form)
+    return None if found is None else _in_brackets(_present(counts, found), form.list)
+
+
+def _arrays(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    counts, items = cut_arrays(texts)
+    numbers = as_floats(items)
+    return None if numbers is None else _in_brackets(_present(counts, form.floats(numbers)), form.array_within)
+
+
+def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    counts, keys, items = cut_dicts(texts)
+    found, names = _written(items, form), _keys(counts, keys, form)
+    return None if found is None or names is None else _in_brackets(_present(counts, _entries(counts, names, found, form)), form.dict)
+
+
+def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None:
+    """Keys, which are texts or ints; None where two of a dict become one."""
+    are_texts = pa.array(first_bytes(keys) == QUOTE)
+    if not form.quotes_keys or are_texts.true_count == len(keys):
+        return _texts(keys, form)
+    found = pc.if_else(are_texts, keys, in_quotes(keys))
+    return None if are_texts.true_count and have_twice(counts, found.dictionary_encode().indices.to_numpy()) else found
+
+
+def _entries(counts: np.ndarray, keys: pa.Array, items: pa.Array, form: TextForm) -> pa.Array:
+    entries = pc.binary_join_element_wise(keys, ":", items, "")
+    return _sorted_within(entries, counts) if form.is_sorted else entries
 
 
 def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
@@ -111,3 +250,26 @@ def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
         return entries
     order = pc.sort_indices(pa.table({"row": rows, "entry": entries}), sort_keys=[("row", "ascending"), ("entry", "ascending")])
     return entries.take(order)
+
+
+def _present(counts: np.ndarray, items: pa.Array) -> FlatItems:
+    return FlatItems(counts, np.zeros(len(counts), bool), items)
+
+
+def _in_brackets(found: FlatItems, brackets: Brackets) -> pa.Array:
+    before, between, after = brackets
+    joined = pc.binary_join(pa.ListArray.from_arrays(found.offsets, found.items), between)
+    return pc.binary_join_element_wise(before, joined, after, "")
+
+
+_WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
+    MISSING: _missing,
+    INTS: _ints,
+    FLOATS: _floats,
+    SPECIAL_FLOATS: _floats,
+    TEXTS: _texts,
+    LISTS: _lists,
+    DICTS: _dicts,
+    ARRAYS: _arrays,
+    MOMENTS: lambda texts, form: form.moments(texts),
+}

@@ -18,17 +18,27 @@ from sframe_spark.operators.functions.items import _compute_element_slice, _comp
 from sframe_spark.operators.functions.slots import _compute_slot, _compute_slots
 from sframe_spark.operators.relational.explode import items_of
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.cast import cast_array
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_plain
-from sframe_spark.values.flat import stored, typed
+from sframe_spark.values.flat import stored, typed, written
 from sframe_spark.values.flat.columns import column_of
 from sframe_spark.values.plain import family_of, plain
 from sframe_spark.values.text import decode_value, encode_value
 from tests.examples import examples
-from tests.values.flat.test_flat import FLOATS, INTS, KEYS, TEXTS, same
+from tests.values.flat.test_flat import FLOATS, FORMS, INTS, KEYS, TEXTS, same
 
-MOMENTS = st.sampled_from([datetime.datetime(2020, 1, 2, 3, 4, 5, 6), datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)])
+EAST, WEST = (datetime.timezone(datetime.timedelta(minutes=minutes)) for minutes in (5 * 60 + 30, -9 * 60 - 5))
+MOMENTS = st.sampled_from(
+    [
+        datetime.datetime(2020, 1, 2, 3, 4, 5, 6),
+        datetime.datetime(1, 1, 1, tzinfo=datetime.UTC),
+        datetime.datetime(1, 1, 1, tzinfo=EAST),
+        datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=WEST),
+        datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    ]
+)
 ARRAYS = st.lists(FLOATS, max_size=3).map(lambda items: array.array("d", items))
 ESCAPED = st.sampled_from(['"', "\\", 'a\\"', "\\\\", "\x00\x1f\x7f", "\b\f\n\r\t", "],[", '","', "{[", "😀\\", "/"])
 SCALARS = st.one_of(st.none(), INTS, FLOATS, TEXTS, ESCAPED, ARRAYS, MOMENTS)
@@ -174,9 +184,61 @@ def test_python_values_are_those_of_each_text(cells: list[Any], damages: list[tu
     assert found == outcome(lambda: [None if text is None else decode_value(text) for text in texts])
 
 
+@given(st.one_of(*map(column, [*LISTS, TEXT_DICTS, INT_DICTS, *DICTS])), st.lists(st.tuples(st.integers(0, 60), st.sampled_from(PIECES)), max_size=1))
+@settings(max_examples=examples(150))
+def test_texts_of_nested_values_are_those_of_each(cells: list[Any], damages: list[tuple[int, str]]) -> None:
+    column_type = ENCODED_DICT if any(isinstance(cell, dict) for cell in cells) else ENCODED_LIST
+    texts = texts_of(cells).to_pylist()
+    for place, piece in damages:
+        texts = [text and text[:place] + piece + text[place:] for text in texts]
+    for form, alone in FORMS:
+        found = written.written(pa.array([None, *texts], pa.string()).slice(1), column_type, form)
+        if found is not None:
+            # Who damages a key may make it one that is there already.
+            whole = [text and decode_value(text) for text in texts]
+            assert [text for text in texts if text] != [encode_value(cell) for cell in whole if cell is not None] or found.to_pylist() == [
+                None if cell is None else alone(cell) for cell in whole
+            ]
+
+
+TWICE = {1: 2, "a": {"1": 0, 1: 0}}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [[["a", None], {"b": [1.5, float("nan")]}, []], None, [], ['say "a"', array.array("d", [-0.0]), array.array("d")]],
+        [[[[datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 1, tzinfo=EAST)], 2**63 - 1, -(2**63), 1e300, 123456.5]]],
+        [{"b": {"b": [None], "a": -0.0}, "a b": 1, 'a"': 2, "a": 3, "\n": datetime.datetime(2020, 1, 1, tzinfo=WEST)}, None, {}],
+        [{1: [[2, "a"]], 10: 0, "a": 1, -5: -(2**63)}, {"b": {"x": "é", 2: "\x00"}}],
+        [TWICE],
+    ],
+)
+def test_texts_of_what_is_nested_a_little_are_made_at_once(cells: list[Any]) -> None:
+    column_type = ENCODED_DICT if isinstance(cells[0], dict) else ENCODED_LIST
+    for form, alone in FORMS:
+        found = written.written(texts_of(cells), column_type, form)
+        if form is written.IN_JSON and TWICE in cells:
+            # Two keys become one, which is told by who goes value by value.
+            assert found is None
+        else:
+            assert found is not None and found.to_pylist() == [None if cell is None else alone(cell) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    "moment", ['{"$datetime":0,"offset":1440}', '{"$datetime":-62135596800000001,"offset":null}', '{"$datetime":-62135596800000000,"offset":-1}']
+)
+def test_dates_that_python_has_not_are_left_to_the_reader_of_each(moment: str) -> None:
+    for form, _ in FORMS:
+        assert written.written(pa.array([f"[[{moment}]]"]), ENCODED_LIST, form) is None
+
+
 def test_a_number_that_python_does_not_read_is_told() -> None:
+    endless = pa.array([f'[["a",{"1" * 5000}]]'])
     with pytest.raises(DamagedValueError):
-        decode(pa.array([f'[["a",{"1" * 5000}]]']), ENCODED_LIST)
+        decode(endless, ENCODED_LIST)
+    with pytest.raises(DamagedValueError):
+        cast_array(endless, ENCODED_LIST, STR)
 
 
 def by_hand(texts: pa.Array, change: Any) -> list[Any]:
