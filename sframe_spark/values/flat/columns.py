@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.flat.cuts import cut_arrays
-from sframe_spark.values.flat.patterns import ARRAY_ITEM, BEFORE, EMPTY_ARRAY, LIST_OF_NUMBERS, LISTS, all_match
+from sframe_spark.values.flat.patterns import ARRAY_ITEM, BEFORE, EMPTY_ARRAY, LISTS, all_match, has_lists_of_numbers
 from sframe_spark.values.flat.spans import OPENING
 from sframe_spark.values.flat.stored import FlatItems, flat_items
 from sframe_spark.values.flat.typed import NULL, as_floats, first_bytes, typed_items, without
+from sframe_spark.values.flat.written import shown
 
 
 def column_of(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
@@ -33,6 +34,11 @@ def column_of(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
 def _scalars(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
     found = typed_items(texts)
     return found[0] if found is not None and found[1] == wanted else None
+
+
+def _texts(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
+    found = _scalars(texts, wanted)
+    return shown(texts) if found is None else found
 
 
 def _floats(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
@@ -60,14 +66,13 @@ def _nested(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
         found = flat_items(values, wanted.kind)
         native = None if found is None else found.natively()
         return native[0] if native is not None and native[1] == wanted else None
-    # Lists of numbers within others become arrays where columns are made.
     is_same = wanted.kind == LIST_KIND and all_match(values, LISTS)
-    return values if is_same or not pc.any(pc.match_substring_regex(values, LIST_OF_NUMBERS)).as_py() else None
+    return values if is_same or not has_lists_of_numbers(values) else None
 
 
 _READERS: dict[str, Callable[[pa.Array, ColumnType], pa.Array | None]] = {
     INT_KIND: _scalars,
-    STR_KIND: _scalars,
+    STR_KIND: _texts,
     FLOAT_KIND: _floats,
     ARRAY_KIND: _arrays,
     LIST_KIND: _nested,

@@ -22,8 +22,8 @@ _ELEMENT = f"(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})"
 ARRAY_ITEM = rf'\{{"\$array":\[(?:{_ELEMENT}(?:,{_ELEMENT})*)?\]\}}'
 _MOMENT = r'\{"\$datetime":-?[0-9]{1,18},"offset":(?:-?[0-9]{1,5}|null)\}'
 _SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_MOMENT}"
-# Lists of numbers alone, wherever they stand but in an array; the entries of dicts whose keys and values are numbers look the same.
-LIST_OF_NUMBERS = rf"(?:^|[^:])\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
+# Lists of numbers alone within others, but for those of an array; the entries of dicts whose keys and values are numbers look the same.
+_LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
 KEY = f"(?:{TEXT}|{WHOLE})"
 # How many lists and dicts may be inside each other for a pattern to be of use: each level makes it four times as long.
 MOST_LEVELS_HERE = 3
@@ -54,6 +54,17 @@ def all_match(texts: pa.Array, pattern: str) -> bool:
     """True if no text, but for missing ones, fails to match."""
     # Most texts that do not match are told by the first ones.
     return all(pc.all(pc.match_substring_regex(part, pattern)).as_py() is not False for part in (texts[:16], texts))
+
+
+def has_lists_of_numbers(texts: pa.Array) -> bool:
+    """True where lists or dicts may hold a list of numbers, which becomes an array where columns are made.
+
+    Examples
+    --------
+    >>> [has_lists_of_numbers(pa.array([text])) for text in ("[1,2]", '[["a",1]]', '{"$dict":[["a",[1,2]]]}', '[{"$array":[1,2]}]')]
+    [False, False, True, False]
+    """
+    return pc.any(pc.match_substring_regex(texts, _LIST_OF_NUMBERS)).as_py() is True
 
 
 def is_flat(texts: pa.Array) -> bool:

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, STR, ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
 from sframe_spark.values.flat.cuts import cut_arrays, cut_dicts, cut_lists
 from sframe_spark.values.flat.floats import brief_floats, compared_floats, json_floats, shown_floats, signed_floats
 from sframe_spark.values.flat.moments import instants_and_offsets, moments_written
 from sframe_spark.values.flat.parts import by_codes
+from sframe_spark.values.flat.patterns import has_lists_of_numbers
 from sframe_spark.values.flat.spans import QUOTE, have_twice
 from sframe_spark.values.flat.stored import FlatItems, is_known, items_of, json_of_texts
 from sframe_spark.values.flat.typed import (
@@ -154,6 +155,25 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     return found if found is None or not values.null_count else pc.if_else(values.is_valid(), found, pa.scalar(None, pa.string()))
 
 
+def shown(texts: pa.Array) -> pa.Array | None:
+    """Values that are JSON each, none of which is missing, as construction with ``str`` makes texts of them; None where one takes a closer look.
+
+    Examples
+    --------
+    >>> shown(pa.array(['"a"', "1", "2.50", "null", '["a"]'])).to_pylist()
+    ['a', '1', '2.5', None, '["a"]']
+    """
+
+    def write(kind: int, chosen: np.ndarray) -> pa.Array | None:
+        part = texts.filter(pa.array(chosen))
+        if kind in _NESTED:
+            # Lists of numbers in these are arrays then, which are shown in another way.
+            return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], SHOWN)
+        return without_quotes(part) if kind == TEXTS else pa.nulls(len(part), pa.string()) if kind == MISSING else _WRITERS[kind](part, SHOWN)
+
+    return by_codes(kinds_of(texts), write) if len(texts) else texts
+
+
 def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array | None:
     found = items_of(values)
     if found is None:
@@ -262,6 +282,7 @@ def _in_brackets(found: FlatItems, brackets: Brackets) -> pa.Array:
     return pc.binary_join_element_wise(before, joined, after, "")
 
 
+_NESTED = {LISTS: ENCODED_LIST, DICTS: ENCODED_DICT}
 _WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
     MISSING: _missing,
     INTS: _ints,

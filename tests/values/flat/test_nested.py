@@ -147,6 +147,24 @@ def test_columns_of_one_kind_are_made_at_once(items: list[Any], wanted: ColumnTy
     assert found is not None and same(decode(found, wanted), items)
 
 
+@pytest.mark.parametrize(
+    "items",
+    [
+        [1, "a", 2.50, None, 'say "a"', True, -0.0, float("nan"), 1e300],
+        [array.array("d", [1, 2.5]), "x", [1, 2], ["a", [None, "b"]], {"a": {"b": 1}}, {}, []],
+        [datetime.datetime(2020, 1, 2), datetime.datetime(2020, 1, 2, tzinfo=EAST), 2**63 - 1, ["[1,2]"][:0]],
+    ],
+)
+def test_texts_of_items_of_several_types_are_made_at_once(items: list[Any]) -> None:
+    found = column_of(pa.array([encode_value(plain(item) if not isinstance(item, list) else item) for item in items], pa.string()), STR)
+    assert found is not None and found.to_pylist() == encode(items, STR).to_pylist()
+
+
+def test_lists_of_numbers_within_items_are_left_to_who_makes_arrays_of_them() -> None:
+    assert column_of(pa.array(["1", "[[1,2]]"]), STR) is None and column_of(pa.array(['{"$dict":[["a",[1,2]]]}']), STR) is None
+    assert column_of(pa.array(["[1,2]", '["a",["b"]]']), ENCODED_LIST) is not None and column_of(pa.array(["[[1,2]]"]), ENCODED_LIST) is None
+
+
 PIECES = ['"', "\\", "[", "]", "{", "}", ",", "null", "1", "1e999", "NaN", "true", "$dict", '{"$array":[', " ", "\n", "é", "007", "-"]
 
 
