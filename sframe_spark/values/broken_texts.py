@@ -48,20 +48,23 @@ def require_unicode_values(values: Iterable[Any]) -> None:
     --------
     >>> require_unicode_values([1, ("a", {"b": ["c"]})])
     """
-    if isinstance(values, (list, tuple)) and set(map(type, values)) == {str} and is_unicode("".join(values)):
-        # Halves of a character stay halves where two of them meet.
-        return
     # A list may hold itself.
-    waiting, seen = deque(values), set[int]()
+    waiting, seen = deque([values]), set[int]()
     while waiting:
         value = waiting.popleft()
-        if isinstance(value, (tuple, list, set, frozenset, dict)):
-            if id(value) not in seen:
+        if value is values or isinstance(value, (tuple, list, set, frozenset, dict)):
+            if id(value) not in seen and not _are_whole_texts(value):
                 seen.add(id(value))
                 waiting.extend(value)
                 waiting.extend(value.values() if isinstance(value, dict) else ())
         elif is_broken(value):
             raise InvalidArgumentError(words_for(value))
+
+
+def _are_whole_texts(values: Any) -> bool:
+    """True for texts that a column holds, all of which are looked at at once; False may be said of others, too."""
+    # Halves of a character stay halves where two of them meet.
+    return isinstance(values, (list, tuple)) and set(map(type, values)) == {str} and is_unicode("".join(values))
 
 
 def is_broken(value: Any) -> bool:

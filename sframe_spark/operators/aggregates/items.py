@@ -46,7 +46,7 @@ def _kinds_of_json(keys: pa.Array, items: pa.Array) -> Kinds:
     """By their first letters."""
     encoded = keys.dictionary_encode()
     kinds = kinds_of(items)
-    pairs = np.unique(encoded.indices.to_numpy() * len(KINDS) + kinds)
+    pairs = np.flatnonzero(np.bincount(encoded.indices.to_numpy() * len(KINDS) + kinds))
     names = encoded.dictionary.to_pylist()
     found: Kinds = dict.fromkeys(names, frozenset())
     for name, kind in zip(pairs // len(KINDS), pairs % len(KINDS), strict=True):

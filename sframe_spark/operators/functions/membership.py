@@ -35,10 +35,11 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     All of them numbers is a mistake for a column that holds none.
     """
     values = parameters[0]
-    families = {family_of(python_class) for python_class in set(map(type, values))}
+    classes = set(map(type, values))
+    families = {family_of(python_class) for python_class in classes}
     if families and families <= NUMBERS and not types[0].is_numeric:
         raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
-    for value in values:
+    for value in values if any(issubclass(python_class, int) for python_class in classes) else ():
         if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
             # Told here, where it is beyond the largest float, too: no plan is made of an int that Python does not show.
             plain_number(value)
