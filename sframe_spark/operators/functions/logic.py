@@ -150,14 +150,23 @@ def _compute_if_else(arguments: Sequence[Argument], types: Sequence[ColumnType],
     truth = truth_of(array_of(arguments[0], rows), types[0]).fill_null(False)
     first, second = (recode(array_of(a, rows), t, result) for a, t in zip(arguments[1:], types[1:], strict=True))
     if pa.types.is_nested(result.physical):
-        return choose_nested(truth, first, second, rows)
+        return choose_nested(truth, first, second)
     return pc.if_else(truth, first, second)
 
 
-def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array, rows: int) -> pa.Array:
-    """Pick whole cells: ``if_else`` has no kernel for every nested type, ``take`` has."""
-    chosen = truth.to_numpy(zero_copy_only=False)
-    return pa.concat_arrays([first, second]).take(pa.array(np.arange(rows) + np.where(chosen, 0, rows)))
+def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array) -> pa.Array:
+    """Pick whole cells, of the second of as many or of its only one: ``if_else`` has no kernel for every nested type, ``take`` has.
+
+    Examples
+    --------
+    >>> choose_nested(pa.array([True, False]), pa.array([[1], [2]]), pa.array([[3]])).to_pylist()
+    [[1], [3]]
+    """
+    if not pc.any(pc.invert(truth)).as_py():
+        return first
+    places = np.arange(len(first))
+    others = len(first) + (places if len(second) == len(first) else 0)
+    return pa.concat_arrays([first, second]).take(pa.array(np.where(truth.to_numpy(zero_copy_only=False), places, others)))
 
 
 def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:

@@ -14,7 +14,6 @@ from sframe_spark.operators.functions.logic import choose_nested
 from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT, LIST_KIND, STR_KIND, ColumnType, common_encoding
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode, recode
 from sframe_spark.values.infer import encoding_for
 from sframe_spark.values.plain import plain
@@ -85,15 +84,15 @@ def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     result = _infer_fill(types, parameters)
     values = recode(array_of(arguments[0], rows), types[0], result)
     fill = encode([_fill_value(types[0], parameters[0])], result)
-    return _pick(values, scalar_array(fill[0], rows), types[0], rows)
+    return _pick(values, fill, types[0])
 
 
-def _pick(values: pa.Array, others: pa.Array, column_type: ColumnType, rows: int) -> pa.Array:
-    """Take the other value where the first is missing."""
+def _pick(values: pa.Array, others: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Take the other value where the first is missing; it may be one for all."""
     present = pc.invert(_is_missing(values, column_type))
     if pa.types.is_nested(values.type):
-        return choose_nested(present, values, others, rows)
-    return pc.if_else(present, values, others)
+        return choose_nested(present, values, others)
+    return pc.if_else(present, values, others if len(others) == len(values) else others[0])
 
 
 def _build_fill(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -116,7 +115,7 @@ def _infer_coalesce(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
 def _compute_coalesce(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     result = _infer_coalesce(types, parameters)
     first, second = (recode(array_of(a, rows), t, result) for a, t in zip(arguments, types, strict=True))
-    return _pick(first, second, types[0], rows)
+    return _pick(first, second, types[0])
 
 
 def _build_coalesce(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
