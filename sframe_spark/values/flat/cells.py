@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import array
-import json
-import math
+import datetime
 from collections.abc import Callable, Sequence
 from itertools import chain, compress
 from typing import Any
@@ -15,28 +14,29 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import LIST_KIND
 from sframe_spark.values.flat.floats import exact_floats
+from sframe_spark.values.flat.moments import stored_moments
 from sframe_spark.values.flat.parts import by_codes
-from sframe_spark.values.flat.patterns import AFTER_FLOAT, BEFORE_FLOAT
-from sframe_spark.values.flat.stored import FlatItems, json_of_texts
+from sframe_spark.values.flat.patterns import AFTER_FLOAT, BEFORE_FLOAT, EMPTY_ARRAY
+from sframe_spark.values.flat.stored import STORED_DICT, STORED_LIST, in_brackets, json_of_texts
 
 # Lists that hold themselves are told by who goes value by value; before that they would become as many items as nothing has room for.
 MOST_LEVELS_AT_ONCE, MOST_ITEMS_AT_ONCE = 8, 1 << 24
-_NUMBER, _OTHER, _LIST, _DICT, _ARRAY = range(5)
-_CODES: dict[type, int] = {
-    int: _NUMBER,
-    float: _NUMBER,
-    str: _OTHER,
-    type(None): _OTHER,
+# Numbers come first.
+_INT, _LIKE_INT, _FLOAT, _TEXT, _MISSING, _MOMENT, _LIST, _DICT, _ARRAY, _NUMPY = range(10)
+_PLAIN_CODES: dict[type, int] = {
+    int: _INT,
+    float: _FLOAT,
+    str: _TEXT,
+    type(None): _MISSING,
+    datetime.datetime: _MOMENT,
     list: _LIST,
     dict: _DICT,
     array.array: _ARRAY,
 }
-_WRITERS: dict[type, Callable[[Any], str]] = {
-    int: int.__repr__,
-    float: lambda value: float.__repr__(value) if math.isfinite(value) else f"{BEFORE_FLOAT}{value!r}{AFTER_FLOAT}",
-    str: json.encoder.encode_basestring,
-    type(None): lambda value: "null",
-}
+# What users' values hold besides, and are stored as one of these.
+_CODES = {**_PLAIN_CODES, bool: _LIKE_INT, np.int64: _LIKE_INT, np.float64: _FLOAT, tuple: _LIST, np.ndarray: _NUMPY}
+_STORED_ARRAY = (EMPTY_ARRAY[:-2], ",", EMPTY_ARRAY[-2:])
+Writer = Callable[[list[Any]], pa.Array | None]
 
 
 def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.Array | None:
@@ -49,14 +49,14 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
     kind
         Which of both.
     are_plain
-        What is in them is stored as it is; otherwise lists of numbers within become arrays.
+        What is in them is stored as it is; otherwise lists of numbers within become arrays, and other classes those that columns hold.
 
     Examples
     --------
     >>> stored_cells([[1, "a"], None, []], "list").to_pylist()
     ['[1,"a"]', None, '[]']
-    >>> stored_cells([{"a": [[1], ["b"]]}], "dict", are_plain=False).to_pylist()
-    ['{"$dict":[["a",[{"$array":[1.0]},["b"]]]]}']
+    >>> stored_cells([{"a": [[1], ("b", True)]}], "dict", are_plain=False).to_pylist()
+    ['{"$dict":[["a",[{"$array":[1.0]},["b",1]]]]}']
     """
     present = [cell for cell in cells if cell is not None]
     if not set(map(type, present)) <= {list if kind == LIST_KIND else dict}:
@@ -72,42 +72,35 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
     return found.take(pa.array(places, mask=np.array([cell is None for cell in cells], bool)))
 
 
-def json_of(values: list[Any], levels: int, are_plain: bool) -> pa.Array | None:
-    """Each value as JSON, with at most so many lists and dicts inside each other; None where there is anything else."""
+def _codes_of(values: list[Any], are_plain: bool) -> np.ndarray | None:
+    """What each value is; None where one is of another class."""
     try:
-        codes = np.fromiter(map(_CODES.__getitem__, map(type, values)), np.int8, len(values))
+        return np.fromiter(map((_PLAIN_CODES if are_plain else _CODES).__getitem__, map(type, values)), np.int8, len(values))
     except KeyError:
         return None
-    codes[codes == _NUMBER] = _OTHER
-    if (codes == _OTHER).all():
-        return _scalars(values)
-    if not levels:
+
+
+def _json(values: list[Any], codes: np.ndarray, levels: int, are_plain: bool) -> pa.Array | None:
+    """Each value as JSON, with at most so many lists and dicts inside each other; None where there is anything else."""
+    if not len(values):
+        return pa.array([], pa.string())
+    if not levels and (codes >= _LIST).any():
         return None
-    writers: dict[int, Callable[[list[Any]], pa.Array | None]] = {
-        _OTHER: _scalars,
+    writers: dict[int, Writer] = {
+        **_SCALARS,
         _LIST: lambda lists: _lists(lists, levels - 1, are_plain, are_plain),
         _DICT: lambda dicts: _dicts(dicts, levels - 1, are_plain),
-        _ARRAY: _arrays,
     }
-    return _by_parts(values, codes, writers)
+    return _by_codes(values, codes, writers)
 
 
-def _by_parts(values: list[Any], codes: np.ndarray, writers: dict[int, Callable[[list[Any]], pa.Array | None]]) -> pa.Array | None:
+def _by_codes(values: list[Any], codes: np.ndarray, writers: dict[int, Writer]) -> pa.Array | None:
     """Values of different codes, each written with others of its own."""
-    return by_codes(codes, lambda code, chosen: writers[code]([*compress(values, chosen.tolist())]))
+    return by_codes(codes, lambda code, chosen: writers[code](values if chosen.all() else [*compress(values, chosen.tolist())]))
 
 
-def _scalars(values: list[Any]) -> pa.Array:
-    classes = set(map(type, values))
-    if classes <= {int, type(None)}:
-        return pa.array(values, pa.int64()).cast(pa.string()).fill_null("null")
-    if classes <= {float}:
-        return _floats(np.array(values))
-    if classes <= {str}:
-        return json_of_texts(pa.array(values, pa.string()))
-    if int in classes:
-        pa.array([value for value in values if type(value) is int], pa.int64())
-    return pa.array([_WRITERS[type(value)](value) for value in values], pa.string())
+def _ints(values: list[Any]) -> pa.Array:
+    return pa.array(values, pa.int64()).cast(pa.string())
 
 
 def _floats(numbers: np.ndarray) -> pa.Array:
@@ -119,44 +112,68 @@ def _floats(numbers: np.ndarray) -> pa.Array:
     return pc.replace_with_mask(texts, chosen, pc.binary_join_element_wise(BEFORE_FLOAT, texts.filter(chosen), AFTER_FLOAT, ""))
 
 
-def _lists(lists: list[list[Any]], levels: int, stay_lists: bool, are_plain: bool) -> pa.Array | None:
+def _lists(lists: list[Any], levels: int, stay_lists: bool, are_plain: bool) -> pa.Array | None:
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
     if counts.sum() > MOST_ITEMS_AT_ONCE:
         return None
     items = [*chain.from_iterable(lists)]
-    are_arrays = np.zeros(len(lists), bool)
-    if not stay_lists and items:
-        are_numbers = np.fromiter((_CODES.get(kind) == _NUMBER for kind in map(type, items)), np.int64, len(items))
-        before = np.concatenate([[0], np.cumsum(are_numbers)])
+    codes = _codes_of(items, are_plain)
+    if codes is None:
+        return None
+    if not stay_lists:
+        before = np.concatenate([[0], np.cumsum(codes <= _FLOAT)])
         ends = np.cumsum(counts)
         are_arrays = (before[ends] - before[ends - counts] == counts) & (counts > 0)
-    if are_arrays.any():
-        return _by_parts(lists, are_arrays.astype(np.int8), {0: lambda part: _lists(part, levels, True, are_plain), 1: _arrays})
-    texts = json_of(items, levels, are_plain)
-    return None if texts is None else _in_brackets(counts, texts)
+        if are_arrays.any():
+            return _by_codes(lists, are_arrays.astype(np.int8), {0: lambda part: _lists(part, levels, True, are_plain), 1: _arrays})
+    texts = _json(items, codes, levels, are_plain)
+    return None if texts is None else in_brackets(counts, texts, STORED_LIST)
 
 
-def _arrays(arrays: Sequence[Sequence[float]]) -> pa.Array | None:
+def _arrays(arrays: list[Any]) -> pa.Array | None:
     counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
-    if not all(type(one) is list or one.typecode == "d" for one in arrays):  # type: ignore[attr-defined]
+    if not all(type(one) is not array.array or one.typecode == "d" for one in arrays):
         return None
     numbers = np.fromiter(map(float, chain.from_iterable(arrays)), np.float64, int(counts.sum()))
-    return pc.binary_join_element_wise('{"$array":', _in_brackets(counts, _floats(numbers)), "}", "")
+    return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
+
+
+def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
+    """Arrays of numbers with one dimension; empty ones are lists, and those of more are lists of arrays."""
+    if not all(one.ndim == 1 and one.size and one.dtype.kind in "biuf" for one in arrays):
+        return None
+    counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
+    return in_brackets(counts, _floats(np.concatenate([one.astype(np.float64) for one in arrays])), _STORED_ARRAY)
 
 
 def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Array | None:
     counts = np.fromiter(map(len, dicts), np.int64, len(dicts))
     if counts.sum() > MOST_ITEMS_AT_ONCE:
         return None
-    keys = [*chain.from_iterable(dicts)]
-    if not set(map(type, keys)) <= {int, str}:
-        return None
-    items = json_of([*chain.from_iterable(map(dict.values, dicts))], levels, are_plain)
-    if items is None:
-        return None
-    entries = pc.binary_join_element_wise("[", _scalars(keys), ",", items, "]", "")
-    return pc.binary_join_element_wise('{"$dict":', _in_brackets(counts, entries), "}", "")
+    values = [*chain.from_iterable(map(dict.values, dicts))]
+    codes, keys = _codes_of(values, are_plain), _before_values([*chain.from_iterable(dicts)])
+    items = None if codes is None or keys is None else _json(values, codes, levels, are_plain)
+    return None if items is None else in_brackets(counts, pc.binary_join_element_wise(keys, items, "]", ""), STORED_DICT)
 
 
-def _in_brackets(counts: np.ndarray, items: pa.Array) -> pa.Array:
-    return FlatItems(counts, np.zeros(len(counts), bool), items).stored()
+def _before_values(keys: list[Any]) -> pa.Array | None:
+    """What stands before the values of entries with some keys, most of which repeat; None for other keys than texts and ints."""
+    codes = _codes_of(keys, are_plain=True)
+    if codes is None or not np.isin(codes, (_INT, _TEXT)).all():
+        return None
+    if (codes == _TEXT).all():
+        names = pa.array(keys, pa.string()).dictionary_encode()
+        return pc.binary_join_element_wise("[", json_of_texts(names.dictionary), ",", "").take(names.indices)
+    return pc.binary_join_element_wise("[", _by_codes(keys, codes, _SCALARS), ",", "")
+
+
+_SCALARS: dict[int, Writer] = {
+    _INT: _ints,
+    _LIKE_INT: lambda values: _ints([*map(int, values)]),
+    _FLOAT: lambda values: _floats(np.array(values, np.float64)),
+    _TEXT: lambda values: json_of_texts(pa.array(values, pa.string())),
+    _MISSING: lambda values: pa.array(["null"]).take(pa.array(np.zeros(len(values), np.int8))),
+    _MOMENT: stored_moments,
+    _ARRAY: _arrays,
+    _NUMPY: _numpy_arrays,
+}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.values.moment_texts import moment_texts
-from sframe_spark.values.temporal import MINUTE, all_in_years_of_python
+from sframe_spark.values.temporal import MINUTE, all_in_years_of_python, to_microseconds
 
 _PARTS = r'^\{"\$datetime":(?P<instant>-?[0-9]+),"offset":(?P<offset>-?[0-9]+|null)\}$'
 # The clock that Python shows is less than a day ahead of UTC or behind.
@@ -43,6 +46,23 @@ def moments_written(texts: pa.Array, form: str, offset_form: str) -> pa.Array | 
     wall, offsets = _wall(*found), found[1]
     shown = moment_texts(wall, offsets, form)
     return pc.if_else(offsets.is_valid(), moment_texts(wall, offsets, form + offset_form), shown) if offset_form else shown
+
+
+def stored_moments(moments: Sequence[datetime.datetime]) -> pa.Array:
+    """Stored texts of date-times.
+
+    Examples
+    --------
+    >>> stored_moments([datetime.datetime(1970, 1, 1, 0, 0, 1)]).to_pylist()
+    ['{"$datetime":1000000,"offset":null}']
+    """
+    if all(moment.tzinfo is None for moment in moments):
+        instants, offset = pa.array(moments, pa.timestamp("us")).cast(pa.int64()), pa.scalar("null")
+    else:
+        split = [to_microseconds(moment) for moment in moments]
+        instants = pa.array([instant for instant, _ in split], pa.int64())
+        offset = pa.array([minutes for _, minutes in split], pa.int32()).cast(pa.string()).fill_null("null")
+    return pc.binary_join_element_wise('{"$datetime":', instants.cast(pa.string()), ',"offset":', offset, "}", "")
 
 
 def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:

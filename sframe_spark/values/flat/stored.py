@@ -22,6 +22,7 @@ from sframe_spark.values.flat.typed import typed_items, without_quotes
 
 # Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values.
 FEW_ROWS = 1000
+STORED_LIST, STORED_DICT = ("[", ",", "]"), (BEFORE, ",", AFTER)
 NEEDS_ESCAPES = r'["\\\x00-\x1f]'
 
 
@@ -49,8 +50,7 @@ class FlatItems:
     @property
     def offsets(self) -> pa.Array:
         """Where the items of each row begin and end, missing for a row that is."""
-        ends = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int32)
-        return pa.array(ends, mask=np.append(self.missing, False)) if self.missing.any() else pa.array(ends)
+        return _offsets(self.counts, self.missing)
 
     def natively(self) -> tuple[pa.Array, ColumnType] | None:
         """The same as an Arrow array of lists or maps; None where the items are of several types."""
@@ -75,9 +75,24 @@ class FlatItems:
         entries = self.items
         if self.keys is not None:
             entries = pc.binary_join_element_wise("[", texts_of_items(self.keys), ",", self.items, "]", "")
-        joined = pc.binary_join(pa.ListArray.from_arrays(self.offsets, entries), ",")
-        before, after = ("[", "]") if self.keys is None else (BEFORE, AFTER)
-        return pc.binary_join_element_wise(before, joined, after, "")
+        return in_brackets(self.counts, entries, STORED_LIST if self.keys is None else STORED_DICT, self.missing)
+
+
+def in_brackets(counts: np.ndarray, items: pa.Array, brackets: tuple[str, str, str], missing: np.ndarray | None = None) -> pa.Array:
+    """The items of each row, which has so many of them, in one text: with what is before, between and after them; missing rows stay.
+
+    Examples
+    --------
+    >>> in_brackets(np.array([2, 0]), pa.array(["1", "2"]), ("[", ",", "]")).to_pylist()
+    ['[1,2]', '[]']
+    """
+    before, between, after = brackets
+    return pc.binary_join_element_wise(before, pc.binary_join(pa.ListArray.from_arrays(_offsets(counts, missing), items), between), after, "")
+
+
+def _offsets(counts: np.ndarray, missing: np.ndarray | None) -> pa.Array:
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.array(ends) if missing is None or not missing.any() else pa.array(ends, mask=np.append(missing, False))
 
 
 def stored_by_keys(values: pa.Array) -> pa.Array:

@@ -16,7 +16,7 @@ from sframe_spark.values.flat.moments import instants_and_offsets, moments_writt
 from sframe_spark.values.flat.parts import by_codes
 from sframe_spark.values.flat.patterns import has_lists_of_numbers
 from sframe_spark.values.flat.spans import QUOTE, have_twice
-from sframe_spark.values.flat.stored import FlatItems, is_known, items_of, json_of_texts
+from sframe_spark.values.flat.stored import in_brackets, is_known, items_of, json_of_texts
 from sframe_spark.values.flat.typed import (
     ARRAYS,
     DICTS,
@@ -185,7 +185,7 @@ def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array |
         keys = _native_items(found.keys, form)
         keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(found.keys.type) else keys
         items = _entries(found.counts, keys, items, form)
-    return _in_brackets(attrs.evolve(found, items=items), form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list)
+    return in_brackets(found.counts, items, form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list, found.missing)
 
 
 def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
@@ -231,19 +231,19 @@ def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
 def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_lists(texts)
     found = _written(items, form)
-    return None if found is None else _in_brackets(_present(counts, found), form.list)
+    return None if found is None else in_brackets(counts, found, form.list)
 
 
 def _arrays(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_arrays(texts)
     numbers = as_floats(items)
-    return None if numbers is None else _in_brackets(_present(counts, form.floats(numbers)), form.array_within)
+    return None if numbers is None else in_brackets(counts, form.floats(numbers), form.array_within)
 
 
 def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, keys, items = cut_dicts(texts)
     found, names = _written(items, form), _keys(counts, keys, form)
-    return None if found is None or names is None else _in_brackets(_present(counts, _entries(counts, names, found, form)), form.dict)
+    return None if found is None or names is None else in_brackets(counts, _entries(counts, names, found, form), form.dict)
 
 
 def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None:
@@ -270,16 +270,6 @@ def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
         return entries
     order = pc.sort_indices(pa.table({"row": rows, "entry": entries}), sort_keys=[("row", "ascending"), ("entry", "ascending")])
     return entries.take(order)
-
-
-def _present(counts: np.ndarray, items: pa.Array) -> FlatItems:
-    return FlatItems(counts, np.zeros(len(counts), bool), items)
-
-
-def _in_brackets(found: FlatItems, brackets: Brackets) -> pa.Array:
-    before, between, after = brackets
-    joined = pc.binary_join(pa.ListArray.from_arrays(found.offsets, found.items), between)
-    return pc.binary_join_element_wise(before, joined, after, "")
 
 
 _NESTED = {LISTS: ENCODED_LIST, DICTS: ENCODED_DICT}
