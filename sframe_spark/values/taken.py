@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -65,24 +65,29 @@ def taken_as_text(value: Any) -> Any:
 
 def _copied(value: Any) -> Any:
     cls = type(value)
-    if cls is list or cls is tuple:
-        # One look at the classes, and a copy in one piece, where nothing inside can change.
-        return value[:] if UNCHANGING.issuperset(map(type, value)) else cls(_items(value))
+    # Most are short, and looking at their items one by one is quicker than the calls that look at all.
+    if cls is list:
+        for item in value:
+            if type(item) not in UNCHANGING:
+                return _items(value)
+        return value[:]
     if cls is dict:
-        return value.copy() if UNCHANGING.issuperset(map(type, value.values())) else _copied_dict(value)
+        made = value.copy()
+        for key, item in value.items():
+            if type(item) not in UNCHANGING:
+                made[key] = _copied(item)
+        return made
+    if cls is tuple:
+        return tuple(_items(value))
     if isinstance(value, np.ndarray) and (value.dtype.kind != "O" or not value.ndim):
         return value.copy()
     if isinstance(value, array.array):
         return value[:]
     family = family_of(cls)
     if family == DICT_KIND:
-        return _copied_dict(value)
+        return {key: item if type(item) in UNCHANGING else _copied(item) for key, item in value.items()}
     # Sets, deques, rows of numpy and whatever else can be gone through: cells keep the order in which they give their items.
     return _items(value) if family == LIST_KIND else value
-
-
-def _copied_dict(value: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {key: item if type(item) in UNCHANGING else _copied(item) for key, item in value.items()}
 
 
 def _items(values: Iterable[Any]) -> list[Any]:

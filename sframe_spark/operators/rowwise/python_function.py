@@ -223,9 +223,11 @@ def kept(result: Any) -> Any:
     >>> kept(map(str, [1, 2])), kept((3, 4))
     (['1', '2'], (3, 4))
     """
-    return taken_each(result) if hasattr(type(result), "__next__") else taken(result)
+    # Looking for what a class has not takes as long as a copy.
+    return taken(result) if type(result) in _CONTAINERS or not hasattr(type(result), "__next__") else taken_each(result)
 
 
+_CONTAINERS = frozenset({list, tuple, dict})
 # How results of columns are taken that may be of objects which the function changes and returns again.
 _TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: kept, ARRAY_KIND: kept, DICT_KIND: taken}
 
