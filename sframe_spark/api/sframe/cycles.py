@@ -28,8 +28,8 @@ from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
 from sframe_spark.types import INT, ColumnType, type_of_class
-from sframe_spark.values.decode import named_rows
 from sframe_spark.values.encode import encode
+from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import infer_type
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from sframe_spark.api.sframe.searches import Ordered
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.decode import named_rows
+from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES

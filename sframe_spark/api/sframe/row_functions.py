@@ -19,7 +19,7 @@ from sframe_spark.operators.rowwise.python_function import describe_function
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
-from sframe_spark.values.decode import named_rows
+from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for, infer_type
 
 if TYPE_CHECKING:

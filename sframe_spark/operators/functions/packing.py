@@ -92,8 +92,6 @@ def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: A
     if filler is not None or not {INT, FLOAT, STR}.issuperset(types):
         return None
     texts = [texts_of_items(column) for column in columns]
-    if any(text is None for text in texts):
-        return None
     absent = pa.scalar(None, pa.string())
     return [pc.if_else(column.is_valid(), text, absent) if column.null_count else text for column, text in zip(columns, texts, strict=True)]
 

@@ -29,8 +29,9 @@ from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
 from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decode import decode, named_rows
+from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
+from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import taken_each
 
 

@@ -27,8 +27,9 @@ from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decode import decode_columns, named_rows, scalar_array
+from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.encode import encode
+from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import taken_each
 
 

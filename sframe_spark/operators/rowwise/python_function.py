@@ -23,8 +23,9 @@ from sframe_spark.operators.user_functions.worker import load_function, pack_fun
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import fixed_size
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.decode import decode_columns, named_rows, scalar_array
+from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.encode import encode
+from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
 from sframe_spark.visible import brief
 

@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import LIST_KIND
-from sframe_spark.values.flat.floats import exact_floats
 from sframe_spark.values.flat.moments import stored_moments
 from sframe_spark.values.flat.parts import by_codes
-from sframe_spark.values.flat.patterns import AFTER_FLOAT, BEFORE_FLOAT, EMPTY_ARRAY
-from sframe_spark.values.flat.stored import STORED_DICT, STORED_LIST, in_brackets, json_of_texts
+from sframe_spark.values.flat.patterns import EMPTY_ARRAY
+from sframe_spark.values.flat.stored import STORED_DICT, STORED_LIST, in_brackets, json_of_texts, stored_floats
 
 # Lists that hold themselves are told by who goes value by value; before that they would become as many items as nothing has room for.
 MOST_LEVELS_AT_ONCE, MOST_ITEMS_AT_ONCE = 8, 1 << 24
@@ -104,12 +103,7 @@ def _ints(values: list[Any]) -> pa.Array:
 
 
 def _floats(numbers: np.ndarray) -> pa.Array:
-    texts = exact_floats(pa.array(numbers, pa.float64()))
-    special = ~np.isfinite(numbers)
-    if not special.any():
-        return texts
-    chosen = pa.array(special)
-    return pc.replace_with_mask(texts, chosen, pc.binary_join_element_wise(BEFORE_FLOAT, texts.filter(chosen), AFTER_FLOAT, ""))
+    return stored_floats(pa.array(numbers, pa.float64()))
 
 
 def _lists(lists: list[Any], levels: int, stay_lists: bool, are_plain: bool) -> pa.Array | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.values.flat.patterns import BEFORE_MOMENT
 from sframe_spark.values.moment_texts import moment_texts
 from sframe_spark.values.temporal import MINUTE, all_in_years_of_python, to_microseconds
 
@@ -62,7 +63,7 @@ def stored_moments(moments: Sequence[datetime.datetime]) -> pa.Array:
         split = [to_microseconds(moment) for moment in moments]
         instants = pa.array([instant for instant, _ in split], pa.int64())
         offset = pa.array([minutes for _, minutes in split], pa.int32()).cast(pa.string()).fill_null("null")
-    return pc.binary_join_element_wise('{"$datetime":', instants.cast(pa.string()), ',"offset":', offset, "}", "")
+    return pc.binary_join_element_wise(BEFORE_MOMENT, instants.cast(pa.string()), ',"offset":', offset, "}", "")
 
 
 def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:

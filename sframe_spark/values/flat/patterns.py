@@ -14,13 +14,13 @@ ITEM = f"(?:{TEXT}|{NUMBER}|null)"
 LISTS = rf"^\[(?:{ITEM}(?:,{ITEM})*)?\]$"
 # What a stored text of a dict has around its entries, and that of a float that JSON has no number for around its name.
 BEFORE, AFTER = '{"$dict":[', "]}"
-EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT = '{"$array":[]}', '{"$float":"', '"}'
+EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT, BEFORE_MOMENT = '{"$array":[]}', '{"$float":"', '"}', '{"$datetime":'
 SPECIAL_FLOAT = r'\{"\$float":"(?:nan|inf|-inf)"\}'
 # A number of any size: what is nested is looked at more closely by who reads it.
 _ANY_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _ELEMENT = f"(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})"
 ARRAY_ITEM = rf'\{{"\$array":\[(?:{_ELEMENT}(?:,{_ELEMENT})*)?\]\}}'
-_MOMENT = r'\{"\$datetime":-?[0-9]{1,18},"offset":(?:-?[0-9]{1,5}|null)\}'
+_MOMENT = r'\{"\$datetime":-?(?:0|[1-9][0-9]{0,17}),"offset":(?:-?(?:0|[1-9][0-9]{0,4})|null)\}'
 _SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_MOMENT}"
 # Lists of numbers alone within others, but for those of an array; the entries of dicts whose keys and values are numbers look the same.
 _LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"

@@ -13,11 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.values.flat.cuts import cut_arrays, cut_dicts, cut_lists
-from sframe_spark.values.flat.patterns import BEFORE, EMPTY_ARRAY
+from sframe_spark.values.flat.moments import instants_and_offsets
+from sframe_spark.values.flat.named_rows import named_rows
+from sframe_spark.values.flat.patterns import BEFORE, BEFORE_MOMENT, EMPTY_ARRAY
 from sframe_spark.values.flat.spans import BRACE, OPENING, QUOTE, bytes_of
 from sframe_spark.values.flat.typed import as_floats, first_bytes
+from sframe_spark.values.temporal import from_microseconds
 
-_PLAIN, _LIST, _DICT, _ARRAY, _OTHER = range(5)
+_PLAIN, _LIST, _DICT, _ARRAY, _MOMENT, _OTHER = range(6)
 
 
 def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
@@ -40,17 +43,22 @@ def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     codes = np.full(len(texts), _PLAIN)
     codes[pc.match_substring(texts, "{").to_numpy(zero_copy_only=False) & (first != QUOTE)] = _OTHER
     codes[(codes == _OTHER) & (first == OPENING)] = _LIST
-    for code, start in ((_DICT, BEFORE), (_ARRAY, EMPTY_ARRAY[:-2])):
+    for code, start in ((_DICT, BEFORE), (_ARRAY, EMPTY_ARRAY[:-2]), (_MOMENT, BEFORE_MOMENT)):
         codes[pc.starts_with(texts, start).to_numpy(zero_copy_only=False)] = code
     found = np.unique(codes).tolist()
     if len(found) == 1:
         return _READERS[found[0]](texts, read)
-    parts = {code: iter(_READERS[code](texts.filter(pa.array(codes == code)), read)) for code in found}
-    return [next(parts[code]) for code in codes.tolist()]
+    values = np.empty(len(texts), object)
+    for code in found:
+        chosen = codes == code
+        values[chosen] = np.fromiter(_READERS[code](texts.filter(pa.array(chosen)), read), object, int(chosen.sum()))
+    # The values themselves, which are no arrays.
+    return values.tolist()
 
 
 def _plain(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    return json.loads(f"[{','.join(texts.to_pylist())}]")
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), ",")
+    return json.loads(f"[{joined[0].as_py()}]")
 
 
 def _lists(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
@@ -63,8 +71,13 @@ def _dicts(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     counts, keys, items = cut_dicts(texts)
     values = python_values(items, read)
     names = keys.dictionary_encode()
-    known = _plain(names.dictionary, read)
-    entries = zip(map(known.__getitem__, names.indices.to_numpy().tolist()), values, strict=True)
+    known, places = _plain(names.dictionary, read), names.indices.to_numpy()
+    count = int(counts[0])
+    if count and (counts == count).all() and (places.reshape(-1, count) == places[:count]).all():
+        # The usual dicts: all have the same keys.
+        same = [known[place] for place in places[:count].tolist()]
+        return [*named_rows(same, zip(*[iter(values)] * count, strict=True))]
+    entries = zip(map(known.__getitem__, places.tolist()), values, strict=True)
     return [dict(islice(entries, count)) for count in counts.tolist()]
 
 
@@ -75,6 +88,11 @@ def _arrays(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
         return _others(texts, read)
     numbers = array.array("d", floats.to_numpy(zero_copy_only=False).tobytes())
     return [numbers[start:stop] for start, stop in _ranges(counts)]
+
+
+def _moments(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    found = instants_and_offsets(texts)
+    return _others(texts, read) if found is None else [*map(from_microseconds, *(part.to_pylist() for part in found))]
 
 
 def _others(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
@@ -90,5 +108,6 @@ _READERS: dict[int, Callable[[pa.Array, Callable[[str], Any]], list[Any]]] = {
     _LIST: _lists,
     _DICT: _dicts,
     _ARRAY: _arrays,
+    _MOMENT: _moments,
     _OTHER: _others,
 }

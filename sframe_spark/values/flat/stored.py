@@ -16,7 +16,21 @@ import pyarrow.compute as pc
 from sframe_spark.types import INT, LIST_KIND, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.flat.cuts import cut_dicts, cut_lists
 from sframe_spark.values.flat.floats import exact_floats
-from sframe_spark.values.flat.patterns import AFTER, BEFORE, ITEM, KEY, LISTS, MOST_LEVELS_HERE, TEXT, WHOLE, all_match, dicts, nested
+from sframe_spark.values.flat.patterns import (
+    AFTER,
+    AFTER_FLOAT,
+    BEFORE,
+    BEFORE_FLOAT,
+    ITEM,
+    KEY,
+    LISTS,
+    MOST_LEVELS_HERE,
+    TEXT,
+    WHOLE,
+    all_match,
+    dicts,
+    nested,
+)
 from sframe_spark.values.flat.spans import COMMA, OPENING, bytes_of, counts_within, places_at
 from sframe_spark.values.flat.typed import typed_items, without_quotes
 
@@ -194,15 +208,26 @@ def _filled(texts: pa.Array, kind: str) -> pa.Array:
     return texts.fill_null("[]" if kind == LIST_KIND else BEFORE + AFTER)
 
 
-def texts_of_items(items: pa.Array) -> pa.Array | None:
-    """Items of one type as JSON; None where it has no number for one."""
+def texts_of_items(items: pa.Array) -> pa.Array:
+    """Items of one type as JSON."""
     if pa.types.is_string(items.type):
         return json_of_texts(items).fill_null("null")
-    if pa.types.is_floating(items.type):
-        if pc.all(pc.is_finite(items)).as_py() is False:
-            return None
-        return exact_floats(items).fill_null("null")
-    return items.cast(pa.string()).fill_null("null")
+    return (stored_floats(items) if pa.types.is_floating(items.type) else items.cast(pa.string())).fill_null("null")
+
+
+def stored_floats(numbers: pa.Array) -> pa.Array:
+    """Stored texts of floats; missing ones stay.
+
+    Examples
+    --------
+    >>> stored_floats(pa.array([0.5, float("nan"), None])).to_pylist()
+    ['0.5', '{"$float":"nan"}', None]
+    """
+    texts = exact_floats(numbers)
+    special = pc.invert(pc.is_finite(numbers)).fill_null(False)
+    if not special.true_count:
+        return texts
+    return pc.replace_with_mask(texts, special, pc.binary_join_element_wise(BEFORE_FLOAT, texts.filter(special), AFTER_FLOAT, ""))
 
 
 def json_of_texts(texts: pa.Array) -> pa.Array:
@@ -235,7 +260,7 @@ def items_of(values: pa.Array) -> FlatItems | None:
 
 
 def stored_lists(values: pa.Array) -> pa.Array | None:
-    """Stored texts of an Arrow array of lists or maps; None where they hold a float for which JSON has no number.
+    """Stored texts of an Arrow array of lists or maps; None where a missing row has items.
 
     Examples
     --------
@@ -243,5 +268,4 @@ def stored_lists(values: pa.Array) -> pa.Array | None:
     ['[1,null]', None]
     """
     found = items_of(values)
-    texts = None if found is None else texts_of_items(found.items)
-    return None if found is None or texts is None else attrs.evolve(found, items=texts).stored()
+    return None if found is None else attrs.evolve(found, items=texts_of_items(found.items)).stored()

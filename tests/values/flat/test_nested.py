@@ -219,6 +219,17 @@ def test_texts_of_nested_values_are_those_of_each(cells: list[Any], damages: lis
             ]
 
 
+@pytest.mark.parametrize("count", range(8))
+def test_dicts_with_the_same_keys_are_those_of_each_text(count: int) -> None:
+    keys = ["a", 'say "a"', 3, "", "é", -1, "g"][:count]
+    moments = [datetime.datetime(2020, 1, 1), datetime.datetime(1, 1, 1, tzinfo=EAST)]
+    cells: list[Any] = [{key: [row, {"x": moments[row % 2]}] for key in keys} for row in range(4)]
+    for rows in (cells, [*cells, {**cells[0], "other": None}], [*cells, dict(reversed(cells[0].items()))], [*cells, None, {}]):
+        assert same(decode(texts_of(rows), ENCODED_DICT), rows)
+        rows = [{"all": [row]} for row in rows]
+        assert same(decode(texts_of(rows), ENCODED_DICT), rows)
+
+
 TWICE = {1: 2, "a": {"1": 0, 1: 0}}
 
 
