@@ -25,7 +25,8 @@ _SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_MOMENT}"
 # Lists of numbers alone within others, but for those of an array; the entries of dicts whose keys and values are numbers look the same.
 _LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
 KEY = f"(?:{TEXT}|{WHOLE})"
-# How many lists and dicts may be inside each other for a pattern to be of use: each level makes it four times as long.
+# How many lists and dicts may be inside each other for a pattern to be of use, one more where values are many: each level makes it four times as
+# long.
 MOST_LEVELS_HERE = 3
 
 

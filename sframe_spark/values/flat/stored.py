@@ -6,7 +6,7 @@ Items that hold others stay JSON, and so do all of several types; what is nested
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -34,8 +34,9 @@ from sframe_spark.values.flat.patterns import (
 from sframe_spark.values.flat.spans import COMMA, OPENING, bytes_of, counts_within, places_at
 from sframe_spark.values.flat.typed import typed_items, without_quotes
 
-# Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values.
-FEW_ROWS = 1000
+# Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values; those of the most levels as
+# some thousands.
+FEW_ROWS, MANY_ROWS = 1000, 8000
 STORED_LIST, STORED_DICT = ("[", ",", "]"), (BEFORE, ",", AFTER)
 NEEDS_ESCAPES = r'["\\\x00-\x1f]'
 
@@ -140,8 +141,15 @@ def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
     return _items(texts, kind, _forms(texts, kind))
 
 
-def is_known(texts: pa.Array, kind: str) -> bool:
+def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
     """True for lists or dicts that are JSON as we write it, nested a little; a dict may have keys of both kinds.
+
+    Parameters
+    ----------
+    texts, kind
+        Stored lists or dicts.
+    many_rows
+        Of so many one more level is looked for.
 
     Examples
     --------
@@ -149,7 +157,7 @@ def is_known(texts: pa.Array, kind: str) -> bool:
     [True, False]
     """
     filled = _filled(texts, kind)
-    return any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind, (KEY,)))
+    return any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind, (KEY,), many_rows))
 
 
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
@@ -168,10 +176,12 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
-def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
+def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE), many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
     yield from _flat_forms(kind, keys)
     if len(texts) >= FEW_ROWS:
-        yield from _nested_forms(kind, keys)
+        yield from _nested_forms(kind, keys, range(MOST_LEVELS_HERE))
+    if len(texts) >= many_rows:
+        yield from _nested_forms(kind, keys, [MOST_LEVELS_HERE])
 
 
 def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
@@ -182,9 +192,9 @@ def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tupl
         yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in keys)
 
 
-def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
-    for levels in range(MOST_LEVELS_HERE):
-        item = nested(levels)
+def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE), levels: Iterable[int] = range(MOST_LEVELS_HERE)) -> Iterator[tuple[str, bool]]:
+    for inside in levels:
+        item = nested(inside)
         if kind == LIST_KIND:
             yield rf"^\[(?:{item}(?:,{item})*)?\]$", False
         else:

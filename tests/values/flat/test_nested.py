@@ -230,6 +230,19 @@ def test_dicts_with_the_same_keys_are_those_of_each_text(count: int) -> None:
         assert same(decode(texts_of(rows), ENCODED_DICT), rows)
 
 
+@pytest.mark.parametrize(("cell", "column_type"), [([[["a", {"b": None}]], {"é": 0.5}], ENCODED_LIST), ({1: {"a": [{"b": "x"}]}}, ENCODED_DICT)])
+def test_one_level_more_is_known_where_there_are_many(cell: Any, column_type: ColumnType) -> None:
+    few, deeper = texts_of([cell]), texts_of([[cell] if column_type == ENCODED_LIST else {"a": cell}] * stored.MANY_ROWS)
+    many = texts_of([cell] * stored.MANY_ROWS)
+    assert stored.is_known(many, column_type.kind) and not any(stored.is_known(texts, column_type.kind) for texts in (few, deeper))
+    assert same(decode(many, column_type)[-1:], [cell])
+    counts = stored.item_counts(many, column_type.kind)
+    assert counts is not None and counts.unique().to_pylist() == [len(cell)]
+    for form, alone in FORMS:
+        found = written.written(many, column_type, form)
+        assert found is not None and found.unique().to_pylist() == [alone(cell)]
+
+
 TWICE = {1: 2, "a": {"1": 0, 1: 0}}
 
 
