@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import SchemaError, UnknownResultError
+from sframe_spark.errors import MixedTypesError, SchemaError, UnknownResultError
 from sframe_spark.operators.rowwise.python_function import describe_function, kept
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.user_errors import user_error
@@ -47,9 +47,38 @@ def infer_result_type(
         # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.
         return (infer_type(present) if present and suits else declared if present else ZONED_DATETIME), kept_results if suits else []
     try:
-        return general(infer_type(present)), kept_results
+        return general(type_of_results(present, "apply() a dtype")), kept_results
     except SchemaError as error:
-        raise UnknownResultError(f"the function returns values of different types, so give apply() a dtype: {error}") from None
+        raise UnknownResultError(str(error)) from None
+
+
+def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:
+    """The type of what a function gave for some rows, which are not those of their places where it was not called for each.
+
+    Parameters
+    ----------
+    values
+        What it gave, without what is missing.
+    asked_for
+        What to give which call, so that no type has to be found.
+
+    Raises
+    ------
+    SchemaError
+        If the results are no column.
+
+    Examples
+    --------
+    >>> type_of_results([object()], "apply() a dtype")
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: the function returns what is no column: a column cannot hold values of class object: ...
+    """
+    try:
+        return infer_type(values, of_rows=False)
+    except MixedTypesError as error:
+        raise SchemaError(f"the function returns values of different types, so give {asked_for}: {error}") from None
+    except SchemaError as error:
+        raise SchemaError(f"the function returns what is no column: {error}") from None
 
 
 def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:

@@ -36,6 +36,17 @@ def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
     return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
 
 
+def unchanged_rows(column: str) -> SchemaError:
+    """The error about values that are assigned to rows, or rows that are deleted: columns are made anew.
+
+    Examples
+    --------
+    >>> print(unchanged_rows("sf['a']"))
+    rows are not changed, columns are replaced: sf['a'] = SArray.where(sf['a'] > 9, 9, sf['a']); a filter leaves rows out
+    """
+    return SchemaError(f"rows are not changed, columns are replaced: {column} = SArray.where({column} > 9, 9, {column}); a filter leaves rows out")
+
+
 def function_as_now(fn: Any, what: str, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None) -> FunctionAsNow:
     """The function that a user gave, with its names bound to what they name now; ``form`` makes of it what is called.
 
@@ -122,7 +133,8 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     stop = None if key.stop is None else whole(key.stop, "the end of a slice")
     step = 1 if key.step is None else whole(key.step, "the step of a slice")
     if step < 0:
-        raise NegativeCountError("rows are read forwards only: the step of a slice must be positive")
+        backwards = "sf.add_row_number('id').sort('id', ascending=False) turns them round"
+        raise NegativeCountError(f"rows are read forwards only: the step of a slice must be positive; {backwards}")
     if step == 0:
         raise ZeroStepError("the step of a slice cannot be zero")
     if start < 0 or (stop is not None and stop < 0):

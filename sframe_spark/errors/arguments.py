@@ -15,6 +15,10 @@ from sframe_spark.errors.base import (
 from sframe_spark.visible import visible
 
 
+class MixedTypesError(SchemaError):
+    """Raised when values that should be one column have no common type."""
+
+
 class UnknownResultError(SchemaError, UnsupportedOperationError):
     """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
 

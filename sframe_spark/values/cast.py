@@ -61,6 +61,11 @@ _RESULTS: dict[tuple[str, str], ColumnType] = {
 }
 
 
+_OTHER_WAYS = {
+    (STR_KIND, DATETIME_KIND): ": str_to_datetime() reads date-times from texts",
+}
+
+
 def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
     """Find the type that a cast yields: of the target's kind, in the encoding that costs least.
 
@@ -78,7 +83,8 @@ def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
         return source
     result = _RESULTS.get((source.kind, target.kind))
     if result is None:
-        raise UnsupportedOperationError(f"a column of {source.kind} cannot be cast to {target.kind}")
+        instead = _OTHER_WAYS.get((source.kind, target.kind), "")
+        raise UnsupportedOperationError(f"a column of {source.kind} cannot be cast to {target.kind}{instead}")
     return result
 
 

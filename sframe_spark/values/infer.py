@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import MixedTypesError
 from sframe_spark.types import (
     ARRAY,
     ARRAY_KIND,
@@ -76,16 +76,25 @@ def column_type_for(dtype: Any) -> ColumnType:
     return type_of_class(dtype)
 
 
-def infer_type(values: Any) -> ColumnType:
+def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
     """Find the type of the column that holds these values.
 
     Ints and floats make a float column; sequences of numbers an array column, other sequences a list column; without
     any value the column is float. A numpy ``datetime64`` counts as UTC.
 
+    Parameters
+    ----------
+    values
+        The values.
+    of_rows
+        Whether each stands in the row of its place, so that an error tells the rows.
+
     Raises
     ------
-    SchemaError
+    MixedTypesError
         If the values have no common type.
+    SchemaError
+        If no column holds one of them.
 
     Examples
     --------
@@ -99,7 +108,7 @@ def infer_type(values: Any) -> ColumnType:
         return _NUMPY_TYPES[source.dtype.kind]
     if not source and isinstance(values, np.ndarray) and values.dtype.kind in "US":
         return STR
-    return _type_of_list(source)
+    return _type_of_list(source, of_rows)
 
 
 def encoding_for(values: Any, column_type: ColumnType) -> ColumnType:
@@ -127,7 +136,7 @@ def encoding_for(values: Any, column_type: ColumnType) -> ColumnType:
     return column_type
 
 
-def _type_of_list(values: Sequence[Any]) -> ColumnType:
+def _type_of_list(values: Sequence[Any], of_rows: bool = True) -> ColumnType:
     families = families_of(values)
     if not families:
         return FLOAT
@@ -143,15 +152,15 @@ def _type_of_list(values: Sequence[Any]) -> ColumnType:
         return _dict_type(values)
     if families <= _SEQUENCES:
         return _sequence_type(values)
-    raise SchemaError(_mixture_message(values))
+    raise MixedTypesError(_mixture_message(values, of_rows))
 
 
-def _mixture_message(values: Sequence[Any]) -> str:
+def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
     examples: dict[str, str] = {}
     for position, value in enumerate(values):
         family = family_of(type(value))
         if value is not None and family not in examples:
-            examples[family] = f"row {position} holds {brief(value, 40)} ({family})"
+            examples[family] = (f"row {position} holds " if of_rows else "") + f"{brief(value, 40)} ({family})"
     return f"the values have no common type: {', '.join(examples.values())}"
 
 

@@ -38,7 +38,7 @@ class Arithmetic:
 
     def _binary(self, function: str, other: Any, reverse: bool = False) -> SArray:
         if function == "xor":
-            raise SchemaError("columns have no operator ^: use comparisons with & and |")
+            raise SchemaError("columns have no operator ^: use comparisons with & and |; of two masks, (a != b)")
         other = one_value(other)
         # A Series of pandas would be paired by index.
         if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:

@@ -16,7 +16,7 @@ from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.api.hints import HintedClass, as_in, no_array_member
-from sframe_spark.api.indexing import MOST_ROWS, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import MOST_ROWS, function_as_now, head_count, is_row_index, mask_error, row_number, sliced, unchanged_rows
 from sframe_spark.api.nodes import (
     equal_length,
     first_values,
@@ -239,6 +239,12 @@ class SArray(
         if isinstance(key, slice):
             return SArray(_node=sliced(self._node, key, self.__len__))
         raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise unchanged_rows("sa")
+
+    def __delitem__(self, key: Any) -> None:
+        raise unchanged_rows("sa")
 
     def _truth(self) -> PlannerNode:
         return apply_function("truth", self._node)

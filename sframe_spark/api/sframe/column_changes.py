@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
+from sframe_spark.api.indexing import is_row_index, unchanged_rows
 from sframe_spark.api.names import FrameNames, automatic_name, first_places
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 Item = TypeVar("Item")
+_A_COLUMN = "sf['a']"
 
 
 class ColumnChanges(Columns):
@@ -40,7 +43,10 @@ class ColumnChanges(Columns):
             self._assign_several(key, value)
             return
         if not isinstance(key, str):
-            raise SchemaError(f"a column name is a str, got {type(key).__name__}")
+            told = f"a column name is a str, got {type(key).__name__}"
+            if is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key):
+                told = f"{told}; {unchanged_rows(_A_COLUMN)}"
+            raise SchemaError(told)
         self._assign(key or automatic_name(self._names), self._column_of(value))
 
     def _assign_several(self, names: list[Any], value: Any) -> None:
@@ -56,7 +62,8 @@ class ColumnChanges(Columns):
             return
         taken = [name for name in value._names if name in self._names]
         if taken:
-            raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}")
+            kept = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
+            raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}; {kept}")
         self.add_columns(value, inplace=True)
 
     def _column_of(self, value: Any, alone: int = 0) -> SArray:

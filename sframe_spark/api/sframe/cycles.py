@@ -11,11 +11,11 @@ import numpy as np
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.faces import made_frame
-from sframe_spark.api.functions import general
+from sframe_spark.api.functions import general, type_of_results
 from sframe_spark.api.indexing import function_as_now
 from sframe_spark.api.nodes import python_columns, rows_of
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, TakenNameError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, streaming_group_by
@@ -30,7 +30,6 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.types import INT, ColumnType, type_of_class
 from sframe_spark.values.encode import encode
 from sframe_spark.values.flat.named_rows import named_rows
-from sframe_spark.values.infer import infer_type
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -195,11 +194,8 @@ class Cycles(Relational):
             numbers += [row[-1] for row in cycle]
             for values, added in zip(found, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
                 values += added
-        try:
-            types = [general(infer_type([value for value in values if value is not None])) for values in found]
-            return CycleSample(types, numbers, found)
-        except SFrameError as error:
-            raise type(error)(f"the function returns values of different types, so give add_columns_by_cycle() dtypes: {error}") from None
+        present = [[value for value in values if value is not None] for values in found]
+        return CycleSample([general(type_of_results(values, "add_columns_by_cycle() dtypes")) for values in present], numbers, found)
 
     def _time_position(self, on: Any) -> int:
         if not isinstance(on, str):

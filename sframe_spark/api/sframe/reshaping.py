@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api import aggregate
@@ -10,7 +11,15 @@ from sframe_spark.api.functions import general
 from sframe_spark.api.names import automatic_name, with_automatic_names
 from sframe_spark.api.nodes import first_values
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.errors import ColumnNotFoundError, ColumnsOfRowsError, InvalidArgumentError, SchemaError, TakenNameError, UnknownNameError
+from sframe_spark.errors import (
+    ColumnNotFoundError,
+    ColumnsOfRowsError,
+    InvalidArgumentError,
+    MixedTypesError,
+    SchemaError,
+    TakenNameError,
+    UnknownNameError,
+)
 from sframe_spark.operators.relational.explode import explode, natural_types
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
@@ -123,7 +132,14 @@ class Reshaping(Relational):
             samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
         else:
             samples = [[item for cell in cells for item in cell]]
-        return tuple(general(infer_type(found)) if any(item is not None for item in found) else FLOAT for found in samples)
+        return tuple(self._type_of_items(position, found) for found in samples)
+
+    def _type_of_items(self, position: int, found: Sequence[Any]) -> ColumnType:
+        try:
+            return general(infer_type(found, of_rows=False)) if any(item is not None for item in found) else FLOAT
+        except MixedTypesError as error:
+            told = f"column {self._names[position]!r}: its items become a column, and {error}"
+            raise MixedTypesError(f"{told}; give stack() new_column_type, of texts for example") from None
 
 
 def unstacked_names(column_names: Any) -> list[str]:

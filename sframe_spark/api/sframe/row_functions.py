@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_array, made_frame
-from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
+from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
 from sframe_spark.api.indexing import function_as_now
 from sframe_spark.api.names import with_automatic_names
 from sframe_spark.api.nodes import first_tuples
@@ -20,7 +20,7 @@ from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.values.flat.named_rows import named_rows
-from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.infer import column_type_for
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -144,6 +144,6 @@ class RowFunctions(Columns):
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
     """The type of a column of values that a function gave; lists of numbers are lists, as in the reference, though columns of them are of arrays."""
-    found = infer_type(values)
+    found = type_of_results(values, "flat_map() column_types")
     are_lists = found.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
     return ENCODED_LIST if are_lists else general(found)

@@ -127,7 +127,7 @@ def _refuse(symbol: str) -> Infer:
     """The reference has these operators but no type that they take."""
 
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-        raise SchemaError(f"columns have no operator {symbol}: use comparisons with & and |")
+        raise SchemaError(f"columns have no operator {symbol}: use comparisons with & and |; mask == 0 is true where a mask is not")
 
     return infer
 

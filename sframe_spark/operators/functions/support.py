@@ -20,7 +20,7 @@ from sframe_spark.operators.functions.base import (
     ScalarFunction,
 )
 from sframe_spark.operators.user_functions.sent_function import SentFunction, sent
-from sframe_spark.types import ARRAY, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
+from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.decode import scalar_array
 
 if TYPE_CHECKING:
@@ -168,8 +168,17 @@ def always_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
 
 def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:
     """Error for an operation that the kinds of its operands do not have."""
-    kinds = " and ".join(column_type.kind for column_type in types)
-    return UnsupportedOperationError(f"{operation} is not defined for {kinds}; convert with astype first")
+    kinds = [column_type.kind for column_type in types]
+    return UnsupportedOperationError(f"{operation} is not defined for {' and '.join(kinds)}; {_instead(frozenset(kinds))}")
+
+
+def _instead(kinds: frozenset[str]) -> str:
+    """What to do with operands of kinds that an operation does not have."""
+    if kinds <= {INT_KIND, FLOAT_KIND, STR_KIND}:
+        return "convert with astype first"
+    if kinds == {DATETIME_KIND, STR_KIND}:
+        return "a text becomes a date-time by str_to_datetime(), and a date-time is written as datetime.datetime(2024, 1, 31)"
+    return "apply() calls a function of yours for each value, or for each row of a frame"
 
 
 def array_of(argument: Argument, rows: int) -> pa.Array:
