@@ -76,6 +76,17 @@ def test_code_runs_as_it_stands(
         assert as_recorded(saved[figure]) == recorded_figure(figure)["specification"], "python -m tests.docs.figures draws it anew"
 
 
+BORDER = re.compile(r"^\+[-+]+\+$")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "+--" in page.read_text(encoding="utf-8")], ids=lambda page: page.stem)
+def test_tables_are_shown_to_their_last_line(page: Path) -> None:
+    """What a block prints need not be all that its code prints, but a table without the line that counts its rows looks like another one."""
+    for _, printed in blocks_of(page):
+        for line, after in itertools.pairwise([*printed.splitlines(), ""]):
+            assert not BORDER.match(line) or after.startswith(("|", "+", "[")), f"below {line!r}: {after!r}"
+
+
 @pytest.mark.parametrize("figure", [figure for page in PAGES for figure in figures_of(page)])
 def test_figures_are_drawn_of_what_is_recorded(figure: str) -> None:
     assert check_sum(PICTURES / figure) == recorded_figure(figure)["picture"], "python -m tests.docs.figures draws it anew"
