@@ -175,6 +175,28 @@ class HintedClass(ABCMeta):
             raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _told(name, hints, dir(cls)))
 
 
+def with_members_of_its_own(owner: type[R]) -> type[R]:
+    """A class, whose members that stand in other classes of its package go by its name, the only one that users know.
+
+    What Python itself says of a call or prints of a method names the member so.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> SFrame({"a": [1]}).explain(mode="formatted")
+    Traceback (most recent call last):
+    TypeError: SFrame.explain() got an unexpected keyword argument 'mode'
+    """
+    package = owner.__module__.rpartition(".")[0]
+    for room in owner.__mro__[1:]:
+        if room.__module__.rpartition(".")[0] == package:
+            for name, member in vars(room).items():
+                called = getattr(member, "__func__", member)
+                for function in filter(inspect.isfunction, (called, inspect.unwrap(called))):
+                    function.__qualname__ = f"{owner.__name__}.{name}"
+    return owner
+
+
 def _told(name: str, hints: Mapping[str, str], members: Iterable[str]) -> str:
     """What to use instead: what is known of the name, else the nearest one that there is."""
     if name in hints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import datetime
+import inspect
 import itertools
 import operator
 import re
@@ -107,6 +108,23 @@ def test_texts_are_compared_with_date_times_as_is_advised() -> None:
     with pytest.raises(UnsupportedOperationError, match=r"cannot be cast to datetime: str_to_datetime\(\)"):
         SArray([day]).astype(datetime.datetime)
     assert list(when > SArray([day]).str_to_datetime()) == [1]
+
+
+MEMBERS = [
+    pytest.param(of, name, id=f"{type(of).__name__}.{name}")
+    for of in (SFrame({"a": [1]}), SArray([1]))
+    for name in dir(of)
+    if not name.startswith("_") and inspect.isroutine(inspect.getattr_static(type(of), name))
+]
+
+
+@pytest.mark.parametrize(("of", "name"), MEMBERS)
+def test_messages_of_python_name_the_class_that_users_know(of: SFrame | SArray, name: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        getattr(of, name)(no_such_argument=1)
+    before = str(caught.value).partition("()")[0]
+    assert before in (name, f"{type(of).__name__}.{name}")
+    assert f"{type(of).__name__}.{name}" in repr(getattr(of, name))
 
 
 KEYS = {"int": 0, "slice": slice(1), "mask": SArray([1, 0, 1]), "numpy's mask": np.array([True, False, True]), "numpy's int": np.int64(1)}
