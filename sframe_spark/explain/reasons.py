@@ -291,5 +291,6 @@ def reason_of_result(plan: PlannerNode) -> Iterator[str]:
     """Where the rows of the result are kept."""
     if not plan.operator.is_source:
         few = fits_driver(plan, MaterializeOptions().in_memory)
-        where = f"in the driver's memory, as they are at most {plan.length.at_most}" if few else "in segments on disk, not gathered"
+        many = "where they are made, not gathered: in memory if this process makes them and finds room, else in segments on disk"
+        where = f"in the driver's memory, as they are at most {plan.length.at_most}" if few else many
         yield f"rows of the result are kept {where}"

@@ -176,3 +176,14 @@ def test_a_column_that_is_not_shown_has_the_name_it_was_given() -> None:
 
 def test_a_program_without_order_says_so(place: str) -> None:
     assert why(tc.load_sframe(place)) == "no sort and no exchange: rows stay in their ranges"
+
+
+@pytest.mark.parametrize("rows", [10, 100_000, 3_000_000])
+def test_where_rows_are_kept_is_said_as_it_is_of_their_section(rows: int) -> None:
+    sf = SFrame({"a": SArray.from_sequence(rows)})
+    sf["b"] = sf["a"] * 2
+    with tc.config.using(small_rows=1_000):
+        plan = str(sf.explain(why=True)).splitlines()
+    stays_if_there_is_room = "  or: rows stay in memory as long as there is room, and go to disk if they find none" in plan
+    assert plan[-1].startswith("rows of the result are kept ") and ("in memory if this process makes them" in plan[-1]) == stays_if_there_is_room
+    assert stays_if_there_is_room or "in the driver's memory" in plan[-1]
