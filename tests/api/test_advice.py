@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.errors import MixedTypesError, NegativeCountError, SchemaError, TakenNameError, UnsupportedOperationError
+from sframe_spark.errors import MixedTypesError, NegativeCountError, RowKeyError, SchemaError, TakenNameError, UnsupportedOperationError
 
 TIME = datetime.datetime(2024, 1, 31)
 BY_KIND = {
@@ -164,3 +164,13 @@ def test_columns_of_a_frame_that_are_assigned_keep_their_names() -> None:
         sf[["c"]] = sf[["a"]]
     sf[["c"]] = sf[["a"]].rename({"a": "c"})
     assert sf.column_names() == ["a", "b", "c"]
+
+
+def test_items_of_dicts_are_asked_for_as_is_advised() -> None:
+    column = SArray([{"x": 1}, {"x": 2}])
+    with pytest.raises(RowKeyError, match=r"unpack\(\) makes columns") as caught:
+        column["x"]
+    (advised,) = re.findall(r"apply\(.*\)", str(caught.value))
+    assert list(eval(f"column.{advised}")) == [1, 2] == list(column.unpack()["X.x"])
+    with pytest.raises(RowKeyError, match=r"as well$"):
+        SArray(["a"])["x"]

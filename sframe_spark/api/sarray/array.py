@@ -54,7 +54,7 @@ from sframe_spark.operators.relational.rows import append, filter_by_mask, slice
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import common_encoding
+from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.plain import one_value
 from sframe_spark.visible import brief
@@ -239,7 +239,11 @@ class SArray(
             return self._recent_rows().row(row_number(key, len(self), "this SArray"))[0]
         if isinstance(key, slice):
             return SArray(_node=sliced(self._node, key, self.__len__))
-        raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well")
+        items = f"; unpack() makes columns of the items of dicts, apply(lambda items: items[{key!r:.40}]) one" if self._holds_key(key) else ""
+        raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well{items}")
+
+    def _holds_key(self, key: Any) -> bool:
+        return isinstance(key, str) and self._node.schema[0].kind == DICT_KIND
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise unchanged_rows("sa")
