@@ -263,7 +263,7 @@ def columnwise_summary(sf: SFrame) -> Plot:
     1.5
     """
     if not isinstance(sf, Faces.frame):
-        raise InvalidArgumentError(f"columns are summed up of an SFrame, not of a {type(sf).__name__}")
+        raise InvalidArgumentError(f"columns are summed up of an SFrame, not of {type(sf).__name__}")
     return sf.plot()
 
 
@@ -296,7 +296,7 @@ def _is_text(node: PlannerNode) -> bool:
 
 def _require(value: Any, name: str, fits: Callable[[PlannerNode], bool], kinds: str) -> None:
     if not isinstance(value, Faces.array) or not fits(value._node):
-        found = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, Faces.array) else f"a {type(value).__name__}"
+        found = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, Faces.array) else type(value).__name__
         raise NoPictureError(f"this chart takes {name} as an SArray of {kinds}, not {found}")
 
 

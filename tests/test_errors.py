@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
+import sframe_spark
 from sframe_spark import errors
 from sframe_spark.errors import ColumnNotFoundError, NonConvergenceError, SFrameError, UserFunctionError
 
+ARTICLE = re.compile(r"\ban? \{type\(")
 BUILT_IN = {
     "SchemaError": TypeError,
     "InvalidArgumentError": ValueError,
@@ -87,3 +91,11 @@ def test_missing_column_of_another_type_than_text() -> None:
 def test_user_function_error_shows_input_and_traceback() -> None:
     text = str(UserFunctionError("f at job.py:3 failed", "  File job.py, line 4\nZeroDivisionError\n", {"x": 0}))
     assert text.splitlines() == ["f at job.py:3 failed", "input: {'x': 0}", "  File job.py, line 4", "ZeroDivisionError"]
+
+
+def test_no_article_stands_before_the_name_of_a_class_that_a_user_gave() -> None:
+    """It is an int, an SArray and a list: a message that says "a" of any class is wrong of some."""
+    package = Path(sframe_spark.__file__).parent
+    doors = [*(package / "api").rglob("*.py"), package / "visualization.py"]
+    found = [(path.name, line.strip()) for path in doors for line in path.read_text(encoding="utf-8").splitlines() if ARTICLE.search(line)]
+    assert found == []

@@ -364,5 +364,5 @@ def _general_type(dtype: Any) -> ColumnType:
 
 def _gone_through(data: Any) -> Iterable[Any]:
     if not isinstance(data, Iterable):
-        raise SchemaError(f"append_multiple() takes a list or another collection, not a {type(data).__name__}: append() takes one")
+        raise SchemaError(f"append_multiple() takes a list or another collection, not {type(data).__name__}: append() takes one")
     return data

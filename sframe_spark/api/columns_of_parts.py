@@ -22,7 +22,7 @@ def require_prefix(prefix: Any) -> None:
         If it is neither a text nor None.
     """
     if prefix is not None and not isinstance(prefix, str):
-        raise SchemaError(f"column_name_prefix is a text, or None for none, not a {type(prefix).__name__}")
+        raise SchemaError(f"column_name_prefix is a text, or None for none, not {type(prefix).__name__}")
 
 
 def prefixed(prefix: str | None, key: Any) -> str:
@@ -50,12 +50,12 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
         If one is named twice, or is a text that is no Unicode.
     """
     if isinstance(limit, (str, bytes, Mapping)) or not isinstance(limit, Iterable):
-        raise SchemaError(f"limit is a list of the parts that become columns, not a {type(limit).__name__}")
+        raise SchemaError(f"limit is a list of the parts that become columns, not {type(limit).__name__}")
     keys = [int(key) if isinstance(key, np.integer) else key for key in limit]
     if len({type(key) for key in keys}) != 1:
         raise SchemaError("limit is a list of parts of one class, one at least")
     if wanted is not None and type(keys[0]) is not wanted:
-        raise SchemaError(f"limit is a list of {wanted.__name__} here, and {keys[0]!r:.60} is a {type(keys[0]).__name__}")
+        raise SchemaError(f"limit is a list of {wanted.__name__} here, and {keys[0]!r:.60} is of {type(keys[0]).__name__}")
     if len(set(keys)) < len(keys):
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")

@@ -253,7 +253,7 @@ def parts_of(name: Any) -> tuple[str, ...]:
     ('shop', 'order lines')
     """
     if not isinstance(name, str):
-        raise SchemaError(f"the name of a table is a text, not a {type(name).__name__}")
+        raise SchemaError(f"the name of a table is a text, not {type(name).__name__}")
     parts, end = [], 0
     while found := _PART.match(name, end):
         quoted, plain = found.groups()
@@ -282,7 +282,7 @@ def _options_of(version: Any) -> dict[str, str]:
     if isinstance(version, datetime.datetime):
         return {"timestampAsOf": version.isoformat(sep=" ")}
     if isinstance(version, bool) or not isinstance(version, (int, str)):
-        raise SchemaError(f"version is the number or name of a version, or a datetime, not a {type(version).__name__}")
+        raise SchemaError(f"version is the number or name of a version, or a datetime, not {type(version).__name__}")
     if version == "" or (isinstance(version, int) and version < 0):
         raise InvalidArgumentError(f"version is the number of a version, from 0, or its name, got {version!r}")
     return {"versionAsOf": str(version)}

@@ -127,10 +127,10 @@ def options_of(url: Any, properties: Any, taken: Sequence[str] = _TAKEN) -> dict
     if properties is None:
         return {}
     if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
-        raise SchemaError(f"properties are a dict of options by name, not a {type(properties).__name__}")
+        raise SchemaError(f"properties are a dict of options by name, not {type(properties).__name__}")
     for name, value in properties.items():
         if not isinstance(value, (str, int, float)):
-            raise SchemaError(f"the property {name!r} is a text or a number, not a {type(value).__name__}")
+            raise SchemaError(f"the property {name!r} is a text or a number, not {type(value).__name__}")
         if name.lower() in taken:
             raise InvalidArgumentError(f"the property {name!r} has a parameter of its own: leave it out of properties")
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in properties.items()}
@@ -171,7 +171,7 @@ def _texts(predicates: Any) -> list[str]:
 
 def _require_text(name: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise SchemaError(f"{name} is a text, not a {type(value).__name__}")
+        raise SchemaError(f"{name} is a text, not {type(value).__name__}")
     if not value.strip() or "\0" in value:
         raise InvalidArgumentError(f"{name} is empty, or has a NUL")
 

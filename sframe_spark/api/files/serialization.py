@@ -98,7 +98,7 @@ class NeverPickled:
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
             return super().__reduce_ex__(protocol)
-        raise SchemaError(f"a {type(self).__name__} is not pickled: pickle the frame or the column, or what you asked for")
+        raise SchemaError(f"{type(self).__name__} is not pickled: pickle the frame or the column, or what you asked for")
 
 
 def _saved_rows(given: Any) -> str:

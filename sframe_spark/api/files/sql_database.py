@@ -202,7 +202,7 @@ def module_of(conn: Any, module: Any) -> ModuleType:
     """
     if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
         other = ": SFrame.read_jdbc() and write_jdbc() take addresses" if isinstance(conn, str) and conn.startswith("jdbc:") else ""
-        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not a {type(conn).__name__}{other}")
+        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not {type(conn).__name__}{other}")
     parts = type(conn).__module__.split(".")
     candidates = [module] if module is not None else [sys.modules.get(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
     for candidate in candidates:

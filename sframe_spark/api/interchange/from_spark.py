@@ -63,7 +63,7 @@ def _require_dataframe(given: Any) -> None:
     if not isinstance(given, DataFrame):
         known = hasattr(type(given), "to_spark") and hasattr(type(given), "to_pandas")
         advice = "give its to_pandas(), whose rows are in order, or its to_spark()" if known else "give a DataFrame, or collect() its rows"
-        raise SchemaError(f"an SFrame is not made of a {type(given).__module__}.{type(given).__name__}: {advice}")
+        raise SchemaError(f"an SFrame is not made of {type(given).__module__}.{type(given).__name__}: {advice}")
 
 
 def _source(df: Any) -> SparkSource:

@@ -137,13 +137,13 @@ class DateTimes:
         """
         for name, value in (("start_time", start_time), ("end_time", end_time)):
             if not isinstance(value, datetime.datetime):
-                raise SchemaError(f"{name} is a datetime.datetime, not a {type(value).__name__}")
+                raise SchemaError(f"{name} is a datetime.datetime, not {type(value).__name__}")
         if not isinstance(freq, datetime.timedelta):
-            raise SchemaError(f"freq is a datetime.timedelta, not a {type(freq).__name__}")
+            raise SchemaError(f"freq is a datetime.timedelta, not {type(freq).__name__}")
         return made_array(uniform_times(start_time, end_time, freq))
 
 
 def _format_text(form: Any) -> str:
     if not isinstance(form, str):
-        raise SchemaError(f"a format of date-times is a text such as '%Y-%m-%d', not a {type(form).__name__}")
+        raise SchemaError(f"a format of date-times is a text such as '%Y-%m-%d', not {type(form).__name__}")
     return form

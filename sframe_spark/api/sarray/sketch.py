@@ -58,7 +58,7 @@ class Sketch(SketchesOfItems, NeverPickled):
 
     def __init__(self, array: SArray | None = None, background: bool = False, sub_sketch_keys: Any = ()) -> None:
         if not isinstance(array, Faces.array):
-            raise SchemaError(f"a Sketch is made of an SArray, not of a {type(array).__name__}: Sketch(SArray(values))")
+            raise SchemaError(f"a Sketch is made of an SArray, not of {type(array).__name__}: Sketch(SArray(values))")
         self._source = array._node
         self._keys = keys_to_sum_up(sub_sketch_keys, self._source.schema[0])
         self._sub_sketches: dict[Any, Sketch] = {}

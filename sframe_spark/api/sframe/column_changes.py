@@ -70,7 +70,7 @@ class ColumnChanges(Columns):
         if isinstance(value, SArray):
             return value
         if isinstance(value, (Columns, Mapping)):
-            raise SchemaError(f"a column is an SArray, a sequence of values or one value, not a {type(value).__name__}")
+            raise SchemaError(f"a column is an SArray, a sequence of values or one value, not {type(value).__name__}")
         value = one_value(value)
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             return SArray.from_const(value, row_count(self._node) if self._names else alone)

@@ -68,7 +68,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_iterable(data)
     # What runs statements gives the rows of one only as a relation.
     advice = "give what its sql(...) returns" if module.endswith("duckdb") else "give a dict of columns, a list of values, a table or a path"
-    raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: {advice}")
+    raise InvalidArgumentError(f"an SFrame is not made of {type(data).__name__}: {advice}")
 
 
 def _require_format(data: Any, format: Any) -> None:
@@ -87,7 +87,7 @@ def _require_format(data: Any, format: Any) -> None:
         raise InvalidArgumentError(f"there is no format {format!r:.60}: 'auto' finds what data is; the others are {', '.join(_FORMATS[1:])}")
     is_other = not isinstance(data, _CLASSES.get(format, object))
     if is_other or (format == "array" and isinstance(data, Mapping)) or (format == "dataframe" and not hasattr(data, "columns")):
-        raise SchemaError(f"format={format!r} does not go with a {type(data).__name__}: leave it out")
+        raise SchemaError(f"format={format!r} does not go with {type(data).__name__}: leave it out")
 
 
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:

@@ -174,13 +174,13 @@ class Packing(Columns):
             raise InvalidArgumentError("give column_names or column_name_prefix, not both: each says which columns are packed")
         if prefix is not None:
             if not isinstance(prefix, str):
-                raise SchemaError(f"column_name_prefix is a text, not a {type(prefix).__name__}")
+                raise SchemaError(f"column_name_prefix is a text, not {type(prefix).__name__}")
             found = [name for name in self._names if name.startswith(prefix)]
             if not found:
                 raise InvalidArgumentError(f"no column has a name that begins with {prefix!r}")
             return found
         if isinstance(column_names, str) or (column_names is not None and not isinstance(column_names, Iterable)):
-            raise SchemaError(f"column_names is a list of names, not a {type(column_names).__name__}")
+            raise SchemaError(f"column_names is a list of names, not {type(column_names).__name__}")
         chosen = list(self._names if column_names is None else column_names)
         for name in chosen:
             if name not in self._names:
@@ -193,7 +193,7 @@ class Packing(Columns):
 
     def _packed_name(self, chosen: Sequence[str], prefix: str | None, name: Any) -> str:
         if name is not None and not isinstance(name, str):
-            raise SchemaError(f"new_column_name is a text, not a {type(name).__name__}")
+            raise SchemaError(f"new_column_name is a text, not {type(name).__name__}")
         packed = {*chosen}
         others = [column for column in self._names if column not in packed]
         wanted = name or prefix
@@ -211,7 +211,7 @@ class Packing(Columns):
 
     def _named(self, name: Any) -> str:
         if not isinstance(name, str):
-            raise SchemaError(f"a column is given by its name, not by a {type(name).__name__}")
+            raise SchemaError(f"a column is given by its name, not by {type(name).__name__}")
         if name not in self._names:
             raise ColumnNotFoundError(name, self._names)
         return name

@@ -120,7 +120,7 @@ class Reshaping(Relational):
             if name not in self._names:
                 raise ColumnNotFoundError(name, self._names)
         if new_column_name is not None and not isinstance(new_column_name, str):
-            raise SchemaError(f"new_column_name is a text, not a {type(new_column_name).__name__}")
+            raise SchemaError(f"new_column_name is a text, not {type(new_column_name).__name__}")
         others = [name for name in self._names if name not in chosen]
         label = new_column_name or ("Dict of {}_{}" if len(chosen) == 2 else "List of {}").format(*chosen)
         return made_frame(self._node, self._names).groupby(others, {label: aggregate.CONCAT(*chosen)})

@@ -24,7 +24,7 @@ DATABASE = "sframe_tables"
 @pytest.mark.parametrize(
     ("arguments", "error", "told"),
     [
-        ({"name": None}, TypeError, "a text, not a NoneType"),
+        ({"name": None}, TypeError, "a text, not NoneType"),
         ({"name": ""}, ValueError, "not the name of a table"),
         ({"name": "a..b"}, ValueError, "not the name of a table"),
         ({"name": "a."}, ValueError, "not the name of a table"),
@@ -32,8 +32,8 @@ DATABASE = "sframe_tables"
         ({"name": "`a"}, ValueError, "not the name of a table"),
         ({"name": "`a`b"}, ValueError, "not the name of a table"),
         ({"name": "a\nb"}, ValueError, "not the name of a table"),
-        ({"version": 1.5}, TypeError, "not a float"),
-        ({"version": True}, TypeError, "not a bool"),
+        ({"version": 1.5}, TypeError, "not float"),
+        ({"version": True}, TypeError, "not bool"),
         ({"version": -1}, ValueError, "from 0"),
         ({"version": ""}, ValueError, "from 0"),
     ],
@@ -47,7 +47,7 @@ def test_what_cannot_be_asked_is_refused_before_spark_starts(arguments: dict[str
 @pytest.mark.parametrize(
     ("frame", "arguments", "error", "told"),
     [
-        ({"a": [1]}, {"name": 3}, TypeError, "a text, not a int"),
+        ({"a": [1]}, {"name": 3}, TypeError, "a text, not int"),
         ({"a": [1]}, {"format": "csv"}, ValueError, "format is one of 'delta', 'iceberg', 'parquet'"),
         ({"a": [1]}, {"format": ["delta"]}, ValueError, "format is one of"),
         ({"a": [1]}, {"mode": "replace"}, ValueError, "mode is one of 'error', 'append', 'overwrite', 'ignore'"),
