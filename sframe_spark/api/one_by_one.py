@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
@@ -77,11 +78,10 @@ class RecentRows:
         if self._may_grow and size < MOST_ROWS and self._is_near(index, size, pieces):
             size, pieces = size * 2, {}
         self._last = index
-        try:
+        with contextlib.suppress(Exception):
             return self._read_piece(index // size, size, pieces)[index % size]
-        except Exception:
-            # It may be about another row.
-            return self._read_piece(index, 1, {})[0]
+        # What failed may be about another row; what fails now is told without it.
+        return self._read_piece(index, 1, {})[0]
 
     def _is_near(self, index: int, size: int, pieces: dict[int, list[Row]]) -> bool:
         """Say whether more rows are read at a time from now on: this one is beside those before, or all are few."""

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.errors import MixedTypesError, NegativeCountError, RowKeyError, SchemaError, TakenNameError, UnsupportedOperationError
+from sframe_spark.errors import (
+    ExecutionError,
+    MixedTypesError,
+    NegativeCountError,
+    RowKeyError,
+    SchemaError,
+    TakenNameError,
+    UnsupportedOperationError,
+)
 
 TIME = datetime.datetime(2024, 1, 31)
 BY_KIND = {
@@ -174,3 +182,43 @@ def test_items_of_dicts_are_asked_for_as_is_advised() -> None:
     assert list(eval(f"column.{advised}")) == [1, 2] == list(column.unpack()["X.x"])
     with pytest.raises(RowKeyError, match=r"as well$"):
         SArray(["a"])["x"]
+
+
+WRITTEN = ["2024-01-31T10:20:30.687000", "2024-01-31 10:20:30.687", "20240131T102030.687000"]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+@pytest.mark.parametrize("form", [None, "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f", "%Y%m%dT%H%M%S.%f", "%d/%m/%Y"])
+def test_the_format_that_is_advised_reads_the_text(text: str, form: str | None) -> None:
+    """As Python's own formats have it, a dot stands before ``%f``, which reads it itself here."""
+    with pytest.raises(ExecutionError, match=r" is no date-time of the format .*: the format ") as caught:
+        list(SArray([text]).str_to_datetime(*([form] if form else [])))
+    (advised,) = re.findall(r"the format '([^']*)' reads it$", str(caught.value))
+    assert list(SArray([text]).str_to_datetime(advised)) == [datetime.datetime(2024, 1, 31, 10, 20, 30, 687000)]
+
+
+def test_no_format_is_advised_that_does_not_read_the_text() -> None:
+    for text, form in (("30.02.2024", "%d.%m.%Y"), ("2024-02-30 10:20:30", "%d.%m.%Y"), ("yesterday", "%H:%M:%S.%f")):
+        with pytest.raises(ExecutionError, match="give another format"):
+            list(SArray([text]).str_to_datetime(form))
+
+
+def failing(value: int) -> int:
+    """Fails for some."""
+    return 1 // (value - 2)
+
+
+ROWS_THAT_FAIL: dict[str, Callable[[], SArray]] = {
+    "a function": lambda: SArray([0, 1, 2]).apply(failing, int),
+    "a format": lambda: SArray(["2024-01-31", "x", "x"]).str_to_datetime("%Y-%m-%d"),
+    "a cast": lambda: SArray(["a", "b", "c"]).apply(str.lower).astype(int),
+}
+
+
+@pytest.mark.parametrize("what", ROWS_THAT_FAIL)
+def test_a_row_that_fails_is_told_once(what: str) -> None:
+    """Rows are read ahead, which may fail for another row: what is raised of the row itself has no second traceback."""
+    for look in (lambda rows: rows[2], lambda rows: SFrame({"a": rows})[2]):
+        with pytest.raises(RuntimeError) as caught:
+            look(ROWS_THAT_FAIL[what]())
+        assert caught.value.__context__ is None or caught.value.__suppress_context__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -262,6 +263,10 @@ def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
     return pa.array(minutes, pa.int32()).take(places), pa.array(sound, pa.bool_()).take(places).to_numpy(zero_copy_only=False)
 
 
+# Of the directives that mean one thing whatever the country; what CSV files of this package hold is the last one.
+_USUAL_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%F")
+
+
 def _infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Parameter: the format."""
     if types[0].kind != STR_KIND:
@@ -279,31 +284,42 @@ def _compute(arguments: Sequence[Argument], types: Sequence[ColumnType], paramet
     return read.take(pa.array(places, mask=places < 0))
 
 
-def _read(texts: pa.Array, form: str) -> pa.Array:
-    """Date-times of texts that are not missing or empty."""
+def _read(texts: pa.Array, form: str, advises: bool = True) -> pa.Array:
+    """Date-times of texts that are not missing or empty; ``advises``: an error names a format that reads its text, if one is known."""
     time_format, rows = TimeFormat.of(form), len(texts)
     found = pc.extract_regex(texts, time_format.pattern)
-    _require(found.is_valid().to_numpy(zero_copy_only=False), texts, form)
+    _require(found.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
     groups = [found.field(f"g{place}") for place in range(len(time_format.groups))]
-    _require(np.any([pc.not_equal(group, "").to_numpy(zero_copy_only=False) for group in groups], axis=0), texts, form)
+    _require(np.any([pc.not_equal(group, "").to_numpy(zero_copy_only=False) for group in groups], axis=0), texts, form, advises)
     fields = _Fields()
     for name, group in zip(time_format.groups, groups, strict=True):
         fields.take(name, group)
     moments, sound = fields.instants(rows)
-    _require(sound, texts, form)
+    _require(sound, texts, form, advises)
     wall = pa.array(moments.astype(np.int64))
     if fields.zone is None:
         return wall.cast(DATETIME.physical)
     offsets, known = _offsets(fields.zone)
-    _require(known, texts, form)
+    _require(known, texts, form, advises)
     utc = pc.subtract(wall, pc.multiply(offsets.fill_null(0).cast(pa.int64()), MINUTE))
     return zoned_array(utc.cast(DATETIME.physical), offsets, utc.is_valid())
 
 
-def _require(sound: np.ndarray, texts: pa.Array, form: str) -> None:
+def _require(sound: np.ndarray, texts: pa.Array, form: str, advises: bool) -> None:
     if not sound.all():
         text = texts[int(np.argmin(sound))].as_py()
-        raise ExecutionError(f"{brief(text)} is no date-time of the format {form!r}: give another format, or clean the texts with apply() first")
+        other = _format_of(text, form) if advises else None
+        advice = "give another format, or clean the texts with apply() first" if other is None else f"the format {other!r} reads it"
+        raise ExecutionError(f"{brief(text)} is no date-time of the format {form!r}: {advice}")
+
+
+def _format_of(text: str, form: str) -> str | None:
+    """A format that reads a text which ``form`` does not read: with the dot of a fraction, which a directive reads itself, or a usual one."""
+    for other in (form.replace(".%f", "%F"), *_USUAL_FORMATS):
+        with contextlib.suppress(ExecutionError):
+            _read(pa.array([text]), other, advises=False)
+            return other
+    return None
 
 
 define_function("moment_of_text", _infer, _compute, may_fail=True)
