@@ -9,6 +9,7 @@ import itertools
 import operator
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -222,3 +223,15 @@ def test_a_row_that_fails_is_told_once(what: str) -> None:
         with pytest.raises(RuntimeError) as caught:
             look(ROWS_THAT_FAIL[what]())
         assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("member", "held"), [("read_parquet", b"some text\n"), ("read_orc", b"some text\n"), ("read_csv", b"PK\x03\x04" + bytes(99))]
+)
+def test_a_file_of_another_kind_is_told_once(member: str, held: bytes, tmp_path: Path) -> None:
+    """What the reader of the asked kind said of it is no second traceback."""
+    path = tmp_path / "rows"
+    path.write_bytes(held)
+    with pytest.raises(OSError, match=r" is not .*: it is ") as caught:
+        getattr(SFrame, member)(str(path))
+    assert caught.value.__context__ is None or caught.value.__suppress_context__

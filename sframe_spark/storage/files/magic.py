@@ -101,7 +101,7 @@ def refuse_other_kind(path: str, wanted: Kind, formats: str) -> None:
         raise StorageError(f"{visible(path)} is not {formats}: it is empty")
     found = kind_of(start)
     if found is not None and found != wanted:
-        raise StorageError(f"{visible(path)} is not {formats}: it is {found.name}; {found.advice}")
+        raise StorageError(f"{visible(path)} is not {formats}: it is {found.name}; {found.advice}") from None
 
 
 def kind_of_file(path: str) -> Kind | None:
