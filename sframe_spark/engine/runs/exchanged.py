@@ -25,13 +25,16 @@ from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.sizes import value_bytes
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.memory import work_memory
 
 # The values that tell the ranges: so many, of at least so many places, and of no fewer than there are ranges.
 SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
+# Of long texts fewer do: all together take no more than these.
+SAMPLED_BYTES = 16 << 20
 
 
 def key_ranges_of(node: PlannerNode, most: int = MOST_RANGES, workers: RangeWorkers | None = None) -> KeyRanges:
@@ -52,13 +55,33 @@ def sample_of(node: PlannerNode, places: int, workers: RangeWorkers) -> pa.Array
     """Values of the one column of a section, from so many places that are everywhere in it: rows may be nearly in order."""
     tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
     rows = max(1, SAMPLED_VALUES // places)
-    found = workers.run([partial(first_rows_of, task, rows) for task in tasks], "looking at values to sort by", tasks)
-    return pa.concat_arrays([chunk.columns[0] for chunk in found])
+    works = [partial(first_values_of, task, rows, SAMPLED_BYTES // places) for task in tasks]
+    return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(works, "looking at values to sort by", tasks)])
 
 
-def first_rows_of(task: RangeTask, rows: int) -> Chunk:
-    """What a task makes of the first of its rows."""
-    return PlanRunner(task.whole, task.states).run(task.start, min(task.stop, task.start + rows))
+def first_values_of(task: RangeTask, rows: int, most_bytes: int) -> Chunk:
+    """What a task makes of the first of its rows, of long ones of fewer; nothing that they were decoded with stays in memory."""
+    made = PlanRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False)
+    found = list[Chunk]()
+    for chunk in made:
+        found.append(Chunk.of([leading(chunk.columns[0], most_bytes)]))
+        most_bytes -= found[-1].size
+        if most_bytes <= 0 or found[-1].rows < chunk.rows:
+            break
+    return concatenate(found, task.whole.facts[-1].schema)
+
+
+def leading(values: pa.Array, most_bytes: int) -> pa.Array:
+    """A copy of the first of some values: of those that take no more bytes, and of one at least.
+
+    Examples
+    --------
+    >>> leading(pa.array(["abc", "de", "f"]), 5).to_pylist(), leading(pa.array([1, 2]), 0).to_pylist()
+    (['abc', 'de'], [1])
+    """
+    count = int(np.searchsorted(value_bytes(values).cumsum(), most_bytes, side="right"))
+    # A slice would hold what it is one of.
+    return values.take(pa.array(np.arange(min(len(values), max(count, 1)))))
 
 
 @attrs.frozen(eq=False)

@@ -17,6 +17,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.runs import exchanged
 from sframe_spark.engine.runs.materialize import materialize
@@ -26,6 +27,7 @@ from sframe_spark.explain.foreseen import foresee
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.testing.oracle.values import rows_equal
@@ -215,6 +217,23 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
     ranges = exchanged.key_ranges_of(near.sort("near")._node)
     rows = np.bincount(ranges.places(pa.array(near["near"], pa.int64())), minlength=ranges.count)
     assert ranges.count == count and rows.max() <= gathered.UNEVEN * ROWS / count
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+@pytest.mark.parametrize("length", [1, 40, 3_000])
+def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, length: int, is_saved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    most, found = 64_000, list[Chunk]()
+    first_values = exchanged.first_values_of
+    monkeypatch.setattr(exchanged, "SAMPLED_BYTES", most)
+    monkeypatch.setattr(exchanged, "first_values_of", lambda *asked: found.append(first_values(*asked)) or found[-1])
+    frame = SFrame({"s": [f"{row % 997:04}" * length for row in range(ROWS)]})
+    if is_saved:
+        frame.save(str(tmp_path / "texts"))
+        frame = load_sframe(str(tmp_path / "texts"))
+    sample = exchanged.sample_of(optimize(frame._node), 8, exchanged.Threads())
+    assert len(found) == 8 and len(sample.unique()) >= 8 and len(sample) <= ROWS
+    # What an array holds is whole blocks of memory; of long texts there is one from each place at least.
+    assert sum(chunk.columns[0].get_total_buffer_size() for chunk in found) <= most + 8 * (4 * length + 1_024)
 
 
 def damaged(change: Callable[[bytes], bytes]) -> Callable[..., None]:
