@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.kernels.equal_keys import comparable
+from sframe_spark.operators.kernels.moments import LARGE, mean_of_large
 from sframe_spark.operators.kernels.runs import differs, plain_numbers
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode_plain
@@ -194,6 +195,11 @@ class Spread(PartialAggregate):
         counts = groups.totals(present)
         with np.errstate(over="ignore", invalid="ignore"):
             means = groups.totals(numbers) / np.maximum(counts, 1)
+            if not (np.abs(means) < LARGE).all():
+                most = groups.extremes(np.where(present, numbers, -np.inf), True, -np.inf)
+                moved = np.where(present, (numbers - most[groups.codes]) / counts[groups.codes], 0.0)
+                shares = np.where(present, numbers / counts[groups.codes], 0.0)
+                means = np.where(np.abs(means) < LARGE, means, mean_of_large(most, groups.totals(moved), groups.totals(shares)))
             squares = groups.totals(np.where(present, (numbers - means[groups.codes]) ** 2, 0.0))
         return [pa.array(counts), pa.array(means, from_pandas=False), pa.array(squares, from_pandas=False)]
 
@@ -204,7 +210,14 @@ class Spread(PartialAggregate):
         with np.errstate(over="ignore", invalid="ignore"):
             total = totals(counts, starts)
             mean = totals(np.where(present, counts * means, 0.0), starts) / np.maximum(total, 1)
-            common = np.repeat(mean, np.diff(np.append(starts, len(counts))))
+            parts = np.diff(np.append(starts, len(counts)))
+            if not (np.abs(mean) < LARGE).all():
+                most = np.maximum.reduceat(np.where(present, means, -np.inf), starts)
+                weights = counts / np.repeat(np.maximum(total, 1), parts)
+                moved = np.where(present, (means - np.repeat(most, parts)) * weights, 0.0)
+                shares = np.where(present, means * weights, 0.0)
+                mean = np.where(np.abs(mean) < LARGE, mean, mean_of_large(most, totals(moved, starts), totals(shares, starts)))
+            common = np.repeat(mean, parts)
             moved = np.where(present, squares + counts * (means - common) ** 2, 0.0)
             return [pa.array(total), pa.array(mean, from_pandas=False), pa.array(totals(moved, starts), from_pandas=False)]
 

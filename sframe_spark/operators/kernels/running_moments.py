@@ -55,7 +55,8 @@ def one_by_one(values: np.ndarray, valid: np.ndarray, state: Moments, kind: str)
     shift = finite[0] if len(finite) else 0.0
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         counts = np.cumsum(valid)
-        moved = np.where(valid, values - shift, 0.0).astype(np.longdouble)
+        # Two floats may differ by more than a float holds.
+        moved = np.where(valid, values.astype(np.longdouble) - shift, 0.0)
         sums, squares = np.cumsum(moved), np.cumsum(moved * moved)
         parts = np.maximum(counts, 1)
         mean = shift + sums / parts

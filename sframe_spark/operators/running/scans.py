@@ -171,7 +171,9 @@ class SpreadScan(Scan):
         total = first[0] + second[0]
         share = second[0] / np.maximum(total, 1.0)
         delta = second[1] - first[1]
-        mean = np.where(first[0] == 0, second[1], np.where(second[0] == 0, first[1], first[1] + delta * share))
+        # A difference may be infinite where both are not.
+        between = np.where(np.isfinite(delta), first[1] + delta * share, first[1] * (1 - share) + second[1] * share)
+        mean = np.where(first[0] == 0, second[1], np.where(second[0] == 0, first[1], between))
         apart = np.where((first[0] == 0) | (second[0] == 0), 0.0, delta * delta * first[0] * share)
         return (total, mean, first[2] + second[2] + apart)
 

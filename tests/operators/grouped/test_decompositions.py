@@ -93,7 +93,7 @@ def test_parts_make_the_whole(name: str, data: st.DataObject) -> None:
     found = from_parts(operator, column, cuts, facts)
     finite = [abs(float(value)) for value in values if isinstance(value, (int, float)) and math.isfinite(value)]
     largest = max(finite, default=0.0)
-    if largest > 1e100 and isinstance(expected, float) and not math.isfinite(expected + (found or 0.0)):
+    if name in ("sum", "mean") and largest > 1e100 and not math.isfinite(expected + (found or 0.0)):
         # Where a sum overflows depends on the order of its terms.
         return
     assert is_same(found, expected, max(1.0, largest * (largest if "std" in name or "var" in name else 1.0)))
