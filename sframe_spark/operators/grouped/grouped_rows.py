@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groups_of_rows import SHORT_CODES, GroupsOfRows, without_gaps
+from sframe_spark.operators.grouped.groups_of_rows import ROWS_TOGETHER, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.operators.grouped.partial_forms import partial_aggregate
 from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable
@@ -242,9 +242,17 @@ def distinct_numbers(column: pa.Array) -> pa.Array:
 
 def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
     """For each list how many different ones come before it, and how many there are."""
-    tokens = [order_token(value) for value in column.to_pylist()]
-    places = {token: place for place, token in enumerate(sorted(set(tokens)))}
-    return np.array([places[token] for token in tokens], dtype=np.int64), len(places)
+    numbers: dict[Any, int] = {}
+    codes = [numbered(column.slice(start, ROWS_TOGETHER), numbers) for start in range(0, len(column), ROWS_TOGETHER)]
+    places = {token: place for place, token in enumerate(sorted(numbers))}
+    of_numbers = np.array([places[token] for token in numbers], dtype=np.int64)
+    return of_numbers[np.concatenate(codes)] if codes else of_numbers, len(numbers)
+
+
+def numbered(column: pa.Array, numbers: dict[Any, int]) -> np.ndarray:
+    """For each list the number of its value, of which more are given to those that have none."""
+    # Values that there were before need no room: of equal ones one token stays.
+    return np.array([numbers.setdefault(order_token(value), len(numbers)) for value in column.to_pylist()], dtype=np.int64)
 
 
 def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
@@ -274,6 +282,7 @@ def one_zero(column: pa.Array, column_type: ColumnType) -> pa.Array:
     if column_type == FLOAT:
         return pc.add(column, 0.0)
     if pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
-        cells = [None if cell is None else [None if value is None else value + 0.0 for value in cell] for cell in column.to_pylist()]
-        return pa.array(cells, column.type, from_pandas=False)
+        # A mask goes with offsets that are no slice.
+        offsets = pa.array(column.offsets.to_numpy())
+        return pa.ListArray.from_arrays(offsets, pc.add(column.values, 0.0), column.type, mask=column.is_null() if column.null_count else None)
     return column

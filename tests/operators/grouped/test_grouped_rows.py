@@ -8,6 +8,7 @@ import functools
 import itertools
 import math
 import random
+import tracemalloc
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle.values import rows_equal
-from sframe_spark.types import DATETIME, ENCODED_DICT, FLOAT, INT, STR, ColumnType
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from tests.examples import examples, part
@@ -195,6 +196,29 @@ def test_different_numbers_are_the_groups_that_counts_have(kind: ColumnType, run
     (together, whole), (counted, _) = found
     assert together.rows == whole.rows == counted.rows and together.types == counted.types[:1]
     assert repr(together.columns[0].to_pylist()) == repr(whole.columns[0].to_pylist()) == repr(counted.columns[0].to_pylist())
+
+
+@pytest.mark.parametrize("name", ["vector", "list", "texts"])
+def test_keys_that_repeat_take_room_for_the_different_ones(name: str) -> None:
+    rows, values = 120_000, SArray(KEYS[name][1], KEYS[name][0]).dropna()
+    kind = values._node.schema[0]
+    found = values.to_arrow()
+    column = found.take(pa.array([row % len(found) for row in range(rows)])).cast(kind.physical)
+    tracemalloc.start()
+    try:
+        found = group_rows(Chunk.of([column]), (kind,), [0], [Aggregation("count")])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # A list and what stands for it are 200 bytes at least; numbers of groups, their order and the like are some words.
+    assert sum(found.columns[1].to_pylist()) == rows and peak < 60 * rows
+
+
+@given(st.lists(st.none() | st.lists(st.none() | st.sampled_from([-0.0, 0.0, NAN, 1.5]), max_size=3), max_size=9), st.integers(0, 4))
+def test_zeros_within_lists_are_one(cells: list[list[float | None] | None], first: int) -> None:
+    column = pa.array(cells, pa.list_(pa.float64()), from_pandas=False).slice(first)
+    expected = [None if cell is None else [None if value is None else value + 0.0 for value in cell] for cell in column.to_pylist()]
+    assert repr(grouped_rows.one_zero(column, ARRAY).to_pylist()) == repr(expected)
 
 
 @pytest.mark.spark
