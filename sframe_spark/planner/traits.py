@@ -124,6 +124,11 @@ class Traits:
         return None
 
     @property
+    def leaves_equal_rows(self) -> bool:
+        """True when of rows whose values in the column of ``split_by`` are equal, or all missing, the kernel makes these rows in their order."""
+        return False
+
+    @property
     def is_counted(self) -> bool:
         """True when an operator that ``counts_rows`` has done so."""
         return False

@@ -105,7 +105,9 @@ def check_split(node: PlannerNode, rows: Rows) -> None:
     for count in PARTITIONS:
         ranges = KeyRanges.of(below.columns[position], node.inputs[0].schema[position], ascending, count)
         places = ranges.places(below.columns[position])
-        parts = [node.operator.kernel([below.rows_at(np.flatnonzero(places == number))], facts) for number in range(ranges.count)]
+        given = [below.rows_at(np.flatnonzero(places == number)) for number in range(ranges.count)]
+        passed = ranges.have_one_value & node.operator.leaves_equal_rows
+        parts = [part if passed[number] else node.operator.kernel([part], facts) for number, part in enumerate(given)]
         found = rows_of(concatenate(parts, node.schema), node.schema)
         demand(same_rows(found, rows), node, f"{ranges.count} range(s) of values give the rows of one kernel call", f"{rows}\nbut {found}")
 

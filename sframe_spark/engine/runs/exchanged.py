@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import attrs
 import numpy as np
@@ -27,6 +27,7 @@ from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.sizes import value_bytes
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.memory import work_memory
@@ -96,11 +97,14 @@ class ExchangedRows:
         The rows.
     room
         What is meant for those of ranges that are worked on at a time.
+    passed
+        For each range whether the kernel would make nothing else of its rows.
     """
 
     node: PlannerNode
     exchange: Exchange
     room: SharedRoom
+    passed: np.ndarray
 
     @classmethod
     def of(cls, node: PlannerNode, exchange: Exchange) -> ExchangedRows:
@@ -111,10 +115,11 @@ class ExchangedRows:
         NoRoomError
             If those of a range take more memory than they may; nothing was made, then, or written anywhere.
         """
-        if exchange.sizes.max() > min(bytes_gathered(), MOST_BYTES_OF_ARRAY):
+        passed = passed_on(node.operator, exchange.ranges)
+        if exchange.sizes.max(initial=0, where=~passed) > min(bytes_gathered(), MOST_BYTES_OF_ARRAY):
             raise NoRoomError
         # What the exchange holds in memory is there beside them.
-        return cls(node, exchange, SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED))
+        return cls(node, exchange, SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED), passed)
 
     def works(self, count: int) -> list[range]:
         """The numbers of all ranges, one after the other, in so many parts of about as many rows, or fewer."""
@@ -122,7 +127,7 @@ class ExchangedRows:
 
     def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Rows of some ranges."""
-        return map(self._of_range, numbers)
+        return chain.from_iterable(self.exchange.passed(number) if self.passed[number] else [self._of_range(number)] for number in numbers)
 
     def begun(self, numbers: Sequence[int], room: Room) -> BegunRows:
         """The same as long as there is room for them."""
@@ -134,6 +139,11 @@ class ExchangedRows:
         with self.room.taken(int(exchange.sizes[number])):
             rows = exchange.take(number)
             return require_inferred(operator, (), operator.kernel([rows], [below.facts]), self.node.schema)
+
+
+def passed_on(operator: Operator, ranges: KeyRanges) -> np.ndarray:
+    """For each range whether a kernel makes nothing else of its rows: they need no room."""
+    return ranges.have_one_value & operator.leaves_equal_rows
 
 
 def works_of_rows(rows: np.ndarray, count: int) -> list[range]:

@@ -22,7 +22,7 @@ from sframe_spark.engine.planning.physical import takes_few_of_join
 from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
-from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to, key_ranges_of, works_of_rows
+from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to, key_ranges_of, passed_on, works_of_rows
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.exchange_of_tasks import GivenRows, give_rows, ranges_given, write_ranges
 from sframe_spark.engine.segments.inferred_rows import require_inferred
@@ -270,10 +270,11 @@ class Runs:
             self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)
             temporary_store().taken.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
-            if np.sum([of_task.sizes for of_task in given], axis=0).max() > MOST_BYTES_OF_TASKS_RANGE:
+            passed = passed_on(node.operator, ranges)
+            if np.sum([of_task.sizes for of_task in given], axis=0).max(initial=0, where=~passed) > MOST_BYTES_OF_TASKS_RANGE:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
                 return NotAsPlanned(node)
-            found, count = ranges_given(given), self.options.segments or config.default_segments
+            found, count = ranges_given(given, passed), self.options.segments or config.default_segments
             parts = works_of_rows(np.array([part.rows for part in found]), count) if count else [range(n, n + 1) for n in range(len(found))]
             write = partial(write_ranges, node.operator, node.inputs[0].facts, node.schema)
             return self._written(node, workers, [partial(write, found[part.start : part.stop]) for part in parts])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import BinaryIO
 
 import attrs
@@ -23,6 +24,8 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
 from sframe_spark.values.outgoing.streams import QUICK
 
+# Rows of a task and a range, with the numbers of the task and of the file that put them in order, and what reads them.
+Piece = tuple[int, float, Callable[[], Chunk]]
 # What is lost is temporary.
 AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
@@ -203,15 +206,19 @@ class Exchange:
         StorageError
             If rows were lost or damaged.
         """
-        return in_order(self._pieces(number), self.schema, int(self.rows[number]))
+        return concatenate(self.passed(number), self.schema)
 
-    def _pieces(self, number: int) -> Iterator[tuple[int, float, Chunk]]:
+    def passed(self, number: int) -> Iterator[Chunk]:
+        """The same rows in pieces, of which no more than one is read at a time."""
+        return in_order(self._pieces(number), int(self.rows[number]))
+
+    def _pieces(self, number: int) -> Iterator[Piece]:
         """Rows of a range with what puts them in order: the task, and the file; those in memory were the last."""
         for stored in self._stored[number]:
-            yield stored.task, stored.file, stored.read()
+            yield stored.task, stored.file, stored.read
         for split in self._held:
             if split.edges[number] < split.edges[number + 1]:
-                yield split.task, math.inf, split.of_range(number)
+                yield split.task, math.inf, partial(split.of_range, number)
 
     def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
         """Write rows as a file, range by range, those of one task as one run, or several where an array does not hold them."""
@@ -237,7 +244,7 @@ def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, numb
         raise_if_cancelled()
 
 
-def in_order(pieces: Iterable[tuple[int, float, Chunk]], schema: Schema, count: int) -> Chunk:
+def in_order(pieces: Iterable[Piece], count: int) -> Iterator[Chunk]:
     """Rows of a range, of which there are to be so many, in the order of the tasks that gave them, and of their files.
 
     Raises
@@ -245,11 +252,14 @@ def in_order(pieces: Iterable[tuple[int, float, Chunk]], schema: Schema, count: 
     StorageError
         If there are more or fewer.
     """
-    rows = concatenate([piece for _, _, piece in sorted(pieces, key=lambda piece: piece[:2])], schema)
-    if rows.rows != count:
-        lost = f"{rows.rows:,} temporary rows of a range were read, of {count:,} that were written"
+    rows = 0
+    for _, _, read in sorted(pieces, key=lambda piece: piece[:2]):
+        piece = read()
+        rows += piece.rows
+        yield piece
+    if rows != count:
+        lost = f"{rows:,} temporary rows of a range were read, of {count:,} that were written"
         raise StorageError(f"{lost}: this is a fault of the engine, please report it")
-    return rows
 
 
 def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:

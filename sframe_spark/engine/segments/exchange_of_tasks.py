@@ -18,7 +18,7 @@ from sframe_spark.engine.segments.exchange import SplitRows, StoredRows, in_orde
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.storage.files.failures import telling
@@ -56,12 +56,15 @@ class RangeRows:
         Where they are.
     rows
         How many there are.
+    are_the_result
+        Whether a kernel makes nothing else of them.
     """
 
     pieces: list[StoredRows]
     rows: int
+    are_the_result: bool = False
 
-    def read(self, schema: Schema) -> Chunk:
+    def passed(self) -> Iterator[Chunk]:
         """The rows, in the order of the tasks that gave them.
 
         Raises
@@ -69,7 +72,7 @@ class RangeRows:
         StorageError
             If rows were lost or damaged.
         """
-        return in_order(((piece.task, piece.file, piece.read()) for piece in self.pieces), schema, self.rows)
+        return in_order(((piece.task, piece.file, piece.read) for piece in self.pieces), self.rows)
 
 
 def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, directory: str) -> GivenRows:
@@ -109,14 +112,14 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             file.close()
 
 
-def ranges_given(given: Sequence[GivenRows]) -> list[RangeRows]:
-    """All rows of each range, of all tasks."""
+def ranges_given(given: Sequence[GivenRows], are_the_result: np.ndarray) -> list[RangeRows]:
+    """All rows of each range, of all tasks; which of them a kernel makes nothing else of."""
     pieces: list[list[StoredRows]] = [[] for _ in given[0].rows]
     for of_task in given:
         for number, piece in of_task.pieces:
             pieces[number].append(piece)
     rows = np.sum([of_task.rows for of_task in given], axis=0)
-    return [RangeRows(found, int(count)) for found, count in zip(pieces, rows, strict=True)]
+    return [RangeRows(found, int(count), bool(are)) for found, count, are in zip(pieces, rows, are_the_result, strict=True)]
 
 
 def write_ranges(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows], directory: str, number: int) -> SegmentEntry:
@@ -129,4 +132,8 @@ def write_ranges(operator: Operator, facts: Facts, schema: Schema, ranges: Seque
 def made_of(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows]) -> Iterator[Chunk]:
     """What a kernel makes of each of some ranges."""
     for of_range in ranges:
-        yield require_inferred(operator, (), operator.kernel([of_range.read(facts.schema)], [facts]), schema)
+        if of_range.are_the_result:
+            yield from of_range.passed()
+        else:
+            rows = concatenate(of_range.passed(), facts.schema)
+            yield require_inferred(operator, (), operator.kernel([rows], [facts]), schema)

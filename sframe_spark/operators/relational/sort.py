@@ -99,6 +99,11 @@ class Sort(Reordering):
         """The first column of the order: rows that tie in it are in one range."""
         return self.by[0]
 
+    @property
+    def leaves_equal_rows(self) -> bool:
+        """True where nothing else puts in order what ties in that column."""
+        return len(self.by) == 1
+
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """All rows in order, in memory."""
         rows, schema = inputs[0], facts[0].schema

@@ -151,8 +151,8 @@ def saved(tmp_path: Path, share: float, length: Callable[[int], int]) -> SFrame:
 
 
 HEAVY: dict[str, Program] = {
-    "sort": lambda sf: sf.sort("k"),
-    "descending": lambda sf: sf.sort("k", ascending=False),
+    "sort": lambda sf: sf.sort(["k", "t"]),
+    "descending": lambda sf: sf.sort(["k", "t"], ascending=False),
     "groups": lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("t"), "s": aggregate.SELECT_ONE("s")}),
 }
 
@@ -171,6 +171,34 @@ def test_a_range_without_room_is_a_query_that_finds_nothing_written(spark: Any, 
         looked_at = HEAVY[name](frame)
         materialize(looked_at._node, NOTHING_SMALL)
     assert rows_equal(rows_of(load_sframe(str(tmp_path / "made"))), expected) and rows_equal(rows_of(looked_at), expected)
+
+
+# What half of the rows have; the others have the numbers, or texts, of rows.
+OFTEN: dict[str, Callable[[int], Any]] = {
+    "int": lambda row: 5 if row % 2 else row,
+    "largest int": lambda row: 2**63 - 1 if row % 2 else row,
+    "missing int": lambda row: None if row % 2 else row - 40,
+    "float": lambda row: -0.0 if row % 2 else row - 40.5,
+    "text": lambda row: "row 7" if row % 2 else f"row {row}",
+    "missing text": lambda row: None if row % 2 else f"row {row}",
+    "all but one": lambda row: "a" if row != 1_500 else "",
+}
+
+
+@pytest.mark.parametrize("kept", [None, 0])
+@pytest.mark.parametrize(("name", "ascending"), square(2, OFTEN, [True, False]))
+def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bool, kept: int | None) -> None:
+    SFrame({"k": list(map(OFTEN[name], range(ROWS))), "s": ["x" * 60] * ROWS, "t": range(ROWS)}).save(str(tmp_path / "often"))
+    frame = load_sframe(str(tmp_path / "often"))
+    with config.using(small_rows=10 * ROWS):
+        expected = rows_of(frame.sort("k", ascending))
+    with config.using(work_memory=160_000, kept_memory=kept):
+        made = frame.sort("k", ascending)
+        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        made.save(str(tmp_path / "made"))
+        materialize(made._node, NOTHING_SMALL)
+    assert rows_equal(rows_of(load_sframe(str(tmp_path / "made"))), expected) and rows_equal(rows_of(made), expected)
+    assert not any(name.startswith("exchange") for name in files_left())
 
 
 @pytest.mark.parametrize("threads", [1, 4])

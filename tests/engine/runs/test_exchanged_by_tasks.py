@@ -161,13 +161,13 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
 def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), section_runs.ranges_given
 
-    def damaged(given: Any) -> Any:
+    def damaged(given: Any, passed: Any) -> Any:
         for path in Path(temporary_store().directory).rglob("exchange-*"):
             if change == "deleted":
                 path.unlink()
             else:
                 path.write_bytes(CHANGES[change](path.read_bytes()))
-        return found(given)
+        return found(given, passed)
 
     with monkeypatch.context() as patch:
         patch.setattr(section_runs, "ranges_given", damaged)
@@ -178,9 +178,21 @@ def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatc
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     found = section_runs.ranges_given
-    monkeypatch.setattr(section_runs, "ranges_given", lambda given: [attrs.evolve(part, pieces=part.pieces[1:]) for part in found(given)])
+    monkeypatch.setattr(section_runs, "ranges_given", lambda *given: [attrs.evolve(part, pieces=part.pieces[1:]) for part in found(*given)])
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(section_runs, "MOST_BYTES_OF_TASKS_RANGE", ROWS * 4)
+    frame = SFrame({"k": [row % 97 if row % 4 == 0 else 5 for row in range(ROWS)], "t": range(ROWS)})
+    with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
+        expected = rows_of(frame.sort("k", ascending))
+    asked, made = list[Any](), frame.sort("k", ascending)
+    monkeypatch.setattr(section_runs.Runs, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    materialize(made._node, NOTHING_SMALL)
+    assert rows_equal(rows_of(made), expected) and not asked
 
 
 def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
@@ -194,9 +206,9 @@ def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, 
     monkeypatch.setattr(section_runs, "MOST_PIECES", 300)
     expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_given
 
-    def counted(given: Any) -> Any:
+    def counted(given: Any, passed: Any) -> Any:
         pieces.append(len(given) * len(given[0].rows))
-        return found(given)
+        return found(given, passed)
 
     monkeypatch.setattr(section_runs, "ranges_given", counted)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=3))

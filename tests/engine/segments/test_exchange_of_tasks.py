@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,6 +18,7 @@ from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
+from sframe_spark.planner.chunk import concatenate
 from sframe_spark.types import INT
 
 ROWS = 3_000
@@ -50,4 +52,5 @@ def test_a_disk_without_room_is_told_at_any_byte(tmp_path: Path, count: int, run
         with files_have_room_for(room), pytest.raises(StorageError, match="cannot write temporary rows to"):
             give_rows(task, 0, 0, ranges_of(count), str(tmp_path))
     # What was given before is still whole.
-    assert [key for of_range in ranges_given([given]) for key in sorted(of_range.read((INT, INT)).columns[0].to_pylist())] == list(range(ROWS))
+    ranges = [concatenate(of_range.passed(), (INT, INT)) for of_range in ranges_given([given], np.zeros(len(given.rows), dtype=bool))]
+    assert [key for rows in ranges for key in sorted(rows.columns[0].to_pylist())] == list(range(ROWS))

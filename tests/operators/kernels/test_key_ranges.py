@@ -44,6 +44,8 @@ def test_ranges_are_in_the_order_of_the_values(name: str, ascending: bool, data:
     assert (np.diff(places[order]) >= 0).all()
     equal = np.logical_and.reduce([part[order][1:] == part[order][:-1] for part in parts])
     assert (np.diff(places[order])[equal] == 0).all()
+    alone = ranges.have_one_value
+    assert len(alone) == ranges.count and equal[(np.diff(places[order]) == 0) & alone[places[order][1:]]].all()
 
 
 def test_a_sample_of_all_values_makes_even_ranges() -> None:
@@ -55,4 +57,25 @@ def test_a_sample_of_all_values_makes_even_ranges() -> None:
 @pytest.mark.parametrize("values", [[], [None], [float("nan")], [7.0] * 5])
 def test_a_sample_that_tells_nothing(values: list[Any]) -> None:
     ranges = KeyRanges.of(pa.array(values, pa.float64()), FLOAT, True, 5)
-    assert ranges.count <= 2 and len(set(ranges.places(pa.array([7.0, 7.0])).tolist())) == 1
+    assert ranges.count <= 3 and len(set(ranges.places(pa.array([7.0, 7.0])).tolist())) == 1
+
+
+FEW: dict[str, tuple[ColumnType, list[Any]]] = {
+    "int": (INT, [-(2**63), 3, 4, 2**63 - 1]),
+    "float": (FLOAT, [float("-inf"), 0.0, 5e-324, 7.5, float("inf")]),
+    "str": (STR, ["", "a", "a\0", "\U0001f600"]),
+    "datetime": (DATETIME, [datetime.datetime(1, 1, 3), datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 1, 0, 0, 0, 1)]),
+}
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+@pytest.mark.parametrize(("name", "place"), [(name, place) for name, (_, values) in FEW.items() for place in (None, *range(len(values)))])
+def test_what_most_rows_have_is_alone_in_its_range(name: str, place: int | None, ascending: bool) -> None:
+    kind, values = FEW[name]
+    often = None if place is None else values[place]
+    column = encode([*values, None, *[often] * 50, *values, None], kind)
+    ranges = KeyRanges.of(column, kind, ascending, 8)
+    places = ranges.places(column)
+    number = int(places[len(values) + 1])
+    # Infinity is beside NaN.
+    assert ranges.have_one_value[number] == (often != float("inf")) and np.bincount(places)[number] == 52
