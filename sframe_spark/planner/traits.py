@@ -124,6 +124,11 @@ class Traits:
         return None
 
     @property
+    def rows_of_ranges(self) -> int | None:
+        """How many of the rows that the kernel makes of such ranges, from the first on, are the result; None: all of them."""
+        return None
+
+    @property
     def leaves_equal_rows(self) -> bool:
         """True when of rows whose values in the column of ``split_by`` are equal, or all missing, the kernel makes these rows in their order."""
         return False

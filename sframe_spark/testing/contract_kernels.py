@@ -108,7 +108,7 @@ def check_split(node: PlannerNode, rows: Rows) -> None:
         given = [below.rows_at(np.flatnonzero(places == number)) for number in range(ranges.count)]
         passed = ranges.have_one_value & node.operator.leaves_equal_rows
         parts = [part if passed[number] else node.operator.kernel([part], facts) for number, part in enumerate(given)]
-        found = rows_of(concatenate(parts, node.schema), node.schema)
+        found = rows_of(concatenate(parts, node.schema), node.schema)[: node.operator.rows_of_ranges]
         demand(same_rows(found, rows), node, f"{ranges.count} range(s) of values give the rows of one kernel call", f"{rows}\nbut {found}")
 
 

@@ -41,7 +41,9 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
     if weight is None:
         return None
     fits = weight.size <= bytes_gathered()
-    is_worth_it = not fits or (weight.rows >= LEAST_ROWS_SPLIT and threads_here() > 1)
+    # First rows are found among all sooner than these are exchanged.
+    is_quicker = root.operator.rows_of_ranges is None and weight.rows >= LEAST_ROWS_SPLIT and threads_here() > 1
+    is_worth_it = not fits or is_quicker
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MOST_RANGES:
         return Mode.EXCHANGED
     return Mode.GATHERED if fits and Mode.GATHERED not in refused else None
@@ -53,6 +55,9 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     Of very many rows there would be too many pieces: those are for Spark's own exchange, which merges them.
     """
     if not config.small_rows or Mode.EXCHANGED_BY_TASKS in refused or len(root.inputs) != 1 or not root.operator.takes_all_rows:
+        return False
+    # Spark's tasks keep the first rows of each of theirs.
+    if root.operator.rows_of_ranges is not None:
         return False
     below = root.inputs[0]
     if not is_done_elsewhere() or is_elsewhere(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):

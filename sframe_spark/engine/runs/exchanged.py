@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import attrs
 import numpy as np
@@ -99,12 +99,15 @@ class ExchangedRows:
         What is meant for those of ranges that are worked on at a time.
     passed
         For each range whether the kernel would make nothing else of its rows.
+    left
+        For each range from the first on how many rows are wanted of it at most; the others are not made.
     """
 
     node: PlannerNode
     exchange: Exchange
     room: SharedRoom
     passed: np.ndarray
+    left: np.ndarray
 
     @classmethod
     def of(cls, node: PlannerNode, exchange: Exchange) -> ExchangedRows:
@@ -115,19 +118,25 @@ class ExchangedRows:
         NoRoomError
             If those of a range take more memory than they may; nothing was made, then, or written anywhere.
         """
-        passed = passed_on(node.operator, exchange.ranges)
-        if exchange.sizes.max(initial=0, where=~passed) > min(bytes_gathered(), MOST_BYTES_OF_ARRAY):
+        passed, left = passed_on(node.operator, exchange.ranges), rows_left(exchange.rows, node.operator.rows_of_ranges)
+        if exchange.sizes[: len(left)].max(initial=0, where=~passed[: len(left)]) > min(bytes_gathered(), MOST_BYTES_OF_ARRAY):
             raise NoRoomError
         # What the exchange holds in memory is there beside them.
-        return cls(node, exchange, SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED), passed)
+        return cls(node, exchange, SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED), passed, left)
 
     def works(self, count: int) -> list[range]:
-        """The numbers of all ranges, one after the other, in so many parts of about as many rows, or fewer."""
-        return works_of_rows(self.exchange.rows, count)
+        """The numbers of the ranges that are made, one after the other, in so many parts of about as many rows, or fewer."""
+        return works_of_rows(self.exchange.rows[: len(self.left)], count)
 
     def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Rows of some ranges."""
-        return chain.from_iterable(self.exchange.passed(number) if self.passed[number] else [self._of_range(number)] for number in numbers)
+        for number in numbers:
+            left = int(self.left[number])
+            for chunk in self.exchange.passed(number) if self.passed[number] else [self._of_range(number)]:
+                yield chunk.slice(0, left)
+                left -= chunk.rows
+                if left <= 0:
+                    break
 
     def begun(self, numbers: Sequence[int], room: Room) -> BegunRows:
         """The same as long as there is room for them."""
@@ -139,6 +148,20 @@ class ExchangedRows:
         with self.room.taken(int(exchange.sizes[number])):
             rows = exchange.take(number)
             return require_inferred(operator, (), operator.kernel([rows], [below.facts]), self.node.schema)
+
+
+def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
+    """For each range that is made how many rows are wanted of it at most, given how many each has, and how many are wanted of all, from the first on.
+
+    Examples
+    --------
+    >>> rows_left(np.array([2, 0, 5, 1]), 4).tolist(), rows_left(np.array([2, 0]), None).tolist()
+    ([4, 2, 2], [2, 0])
+    """
+    if wanted is None:
+        return rows
+    left = wanted - (np.cumsum(rows) - rows)
+    return left[left > 0]
 
 
 def passed_on(operator: Operator, ranges: KeyRanges) -> np.ndarray:

@@ -43,6 +43,21 @@ class TopRows(Reordering, DecomposableOperator):
         """True: all rows are one run."""
         return True
 
+    @property
+    def split_by(self) -> tuple[int, bool] | None:
+        """The first column of the order: further ranges are made where those before have too few rows."""
+        return self.by[0] if self.by else None
+
+    @property
+    def rows_of_ranges(self) -> int | None:
+        """As many as are asked for."""
+        return self.rows
+
+    @property
+    def leaves_equal_rows(self) -> bool:
+        """True where nothing else puts in order what ties in that column."""
+        return len(self.by) == 1
+
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most ``rows``."""
         known = inputs[0].length.rows

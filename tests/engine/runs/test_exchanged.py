@@ -24,6 +24,7 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.foreseen import foresee
+from sframe_spark.operators.relational import top_rows
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
@@ -93,6 +94,16 @@ PROGRAMS: dict[str, Program] = {
 }
 
 
+FIRST: dict[str, Program] = {
+    "by ints": lambda sf: sf.sort("i").head(1_700),
+    "by texts": lambda sf: sf.sort([("s", False), ("f", True)]).head(1_111),
+    "all that tie": lambda sf: sf.topk("k", 1_500),
+    "of a value that most have": lambda sf: SFrame({"k": sf["i"] // 2_000, "t": sf["t"], "s": sf["s"]}).sort("k").head(1_234),
+    "more than there are": lambda sf: derived(sf).sort("k").head(2_900),
+    "of no rows": lambda sf: sf[sf["i"] < 0].sort("i").head(1_000),
+}
+
+
 def rows_of(frame: SFrame) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in frame]
 
@@ -115,6 +126,26 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None
         materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
     assert isinstance(made._node.operator, MemorySource) and files_left() == []
     assert rows_equal(rows_of(made), expected)
+
+
+@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize(("work", "segments"), [(120_000, None), (120_000, 7), (300_000, 1)])
+def test_many_first_rows_are_those_of_the_first_ranges(
+    frame: SFrame, name: str, work: int, segments: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with config.using(small_rows=10 * ROWS):
+        expected = rows_of(FIRST[name](frame))
+    # As where they are so many that each task should not send as many.
+    monkeypatch.setattr(top_rows, "MOST_ROWS_SENT", 900)
+    kernels, kernel = list[int](), top_rows.TopRows.kernel
+    monkeypatch.setattr(top_rows.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
+    with config.using(work_memory=work):
+        made = FIRST[name](frame)
+        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
+    assert rows_equal(rows_of(made), expected) and files_left() == []
+    # What comes behind the rows that are wanted is not put in order.
+    assert sum(kernels) < max(1, 2 * len(expected))
 
 
 @pytest.mark.parametrize("work", WORK)
