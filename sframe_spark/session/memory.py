@@ -20,6 +20,8 @@ GROUP_FILES = (
 # What the kernel gives back when somebody needs the memory.
 RECLAIMABLE = ("inactive_file", "total_inactive_file")
 SHARE_FOR_WORK, SHARE_KEPT = 4, 8
+# Each thread holds some batches: of what it reads, what it makes and what it writes. Shorter ones cost more than they spare.
+BATCHES_AT_WORK, LEAST_BATCH_BYTES = 16, 1 << 20
 
 
 @attrs.frozen
@@ -40,6 +42,19 @@ def work_memory() -> int:
     """Bytes that rows gathered in this process may take while they are sorted, grouped or joined, their copies among them."""
     chosen = config.work_memory
     return all_memory() // SHARE_FOR_WORK if chosen is None else chosen
+
+
+def batch_bytes() -> int:
+    """Bytes of rows, about, that a kernel sees at a time: fewer than usual where the user has chosen little memory for work.
+
+    Examples
+    --------
+    >>> with config.using(work_memory=1 << 27, batch_bytes=32 << 20):
+    ...     batch_bytes() == 8 << 20
+    True
+    """
+    usual, chosen = config.batch_bytes, config.work_memory
+    return usual if chosen is None else min(usual, max(LEAST_BATCH_BYTES, chosen // BATCHES_AT_WORK))
 
 
 def kept_memory() -> int:

@@ -70,6 +70,34 @@ told("group-by")
 )
 
 
+WRITE_WIDE = (
+    START
+    + """
+import numpy
+import pyarrow
+numbers = {f"f{place}": numpy.arange(200_000) * 0.5 for place in range(60)}
+SFrame.from_arrow(pyarrow.table({**numbers, "s": ["a text of some length " * 20] * 200_000})).save(place + "/wide")
+"""
+)
+
+PASS_WIDE = (
+    START
+    + """
+import os
+import pyarrow
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+from sframe_spark import config
+config.work_memory = config.kept_memory = 48 << 20
+found = load_sframe(place + "/wide")
+found["c"] = found["f3"].cumulative_sum()
+chosen = found[found["c"] >= 0.0]
+chosen.materialize()
+assert len(chosen) == 200_000 and not is_started()
+print("held by Arrow", pyarrow.default_memory_pool().max_memory() >> 20)
+"""
+)
+
+
 def peaks_of(program: str, place: Path, seconds: int) -> dict[str, int]:
     """Peaks of a program, in MiB, at the ends of its steps."""
     done = subprocess.run([sys.executable, "-c", program, str(place)], capture_output=True, text=True, timeout=seconds, check=False)
@@ -83,6 +111,13 @@ def test_long_rows_pass_through_the_driver_in_bounded_memory(tmp_path: Path) -> 
     assert list(peaks) == ["results of 100 KB", "join", "apply and save", "filter and save", "CSV"]
     assert peaks["join"] < 700, peaks
     assert peaks["CSV"] < 1_000, peaks
+
+
+def test_rows_that_find_no_room_pass_in_batches_that_the_memory_for_work_has_room_for(tmp_path: Path) -> None:
+    peaks_of(WRITE_WIDE, tmp_path, 300)
+    peaks = peaks_of(PASS_WIDE, tmp_path, 300)
+    # Of 180 MiB of rows: what is kept, and what two threads read, make, and write as row groups of 64 MiB.
+    assert peaks["held by Arrow"] < 48 + 2 * 64 + 2 * 20, peaks
 
 
 @pytest.mark.campaign

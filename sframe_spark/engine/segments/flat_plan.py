@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize, bytes_of_batch
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.operators.aggregates.base import AGGREGATES
@@ -19,6 +18,7 @@ from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.session.memory import batch_bytes
 
 
 @attrs.frozen(eq=False)
@@ -56,7 +56,7 @@ class FlatPlan(Shared):
         inputs = tuple(tuple(places[id(child)] for child in node.inputs) for node in nodes)
         sizes = sizes_of(root)
         operators, facts = tuple(node.operator for node in nodes), tuple(node.facts for node in nodes)
-        return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), config.batch_bytes)
+        return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), batch_bytes())
 
     def below(self, place: int) -> FlatPlan:
         """The plan whose root is the operator at a place."""

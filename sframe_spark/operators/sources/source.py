@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Protocol
 import attrs
 import pyarrow as pa
 
-from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
 from sframe_spark.locations import is_elsewhere, place_of
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
@@ -23,6 +22,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.traits import NO_WORK, QueryWork
+from sframe_spark.session.memory import batch_bytes
 from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
@@ -190,7 +190,7 @@ class SegmentSource(Source):
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
         """One that decodes each row group once for who reads rows in order."""
-        return SegmentReader(self, threads, config.batch_bytes, coded)
+        return SegmentReader(self, threads, batch_bytes(), coded)
 
     def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows as they are decoded: pieces are as long as row groups, of very long ones shorter."""
