@@ -64,7 +64,8 @@ class GroupsOfRows:
     def totals(self, values: np.ndarray) -> np.ndarray:
         """The sum of each group's values, added up in row order; ints wrap around."""
         if values.dtype.kind == "f":
-            return np.bincount(self.codes, values, self.count)
+            # Of no rows numpy counts, whatever their weights.
+            return np.bincount(self.codes, values, self.count).astype(np.float64, copy=False)
         if values.dtype == np.bool_:
             return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
         found = np.zeros(self.count, dtype=np.int64)

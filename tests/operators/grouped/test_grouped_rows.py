@@ -198,6 +198,17 @@ def test_different_numbers_are_the_groups_that_counts_have(kind: ColumnType, run
     assert repr(together.columns[0].to_pylist()) == repr(whole.columns[0].to_pylist()) == repr(counted.columns[0].to_pylist())
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("keys", [[0], [0, 1]])
+@pytest.mark.parametrize("kind", [INT, FLOAT])
+def test_groups_of_no_rows_have_the_types_of_others(kind: ColumnType, keys: list[int], parts: int) -> None:
+    aggregations = [Aggregation(name, (2,)) for name in ("sum", "mean", "var", "std", "min", "max", "count_distinct", "select_one", "concat")]
+    grouping = GroupingByKeys.of((INT, STR, kind), keys, aggregations)
+    some = Chunk.of([pa.array([1]), pa.array(["a"]), pa.array([1], kind.physical)])
+    made = [grouping.finished(grouping.together([grouping.groups(rows)] * parts)) for rows in (some, some.slice(0, 0))]
+    assert made[1].rows == 0 and made[1].types == made[0].types
+
+
 @pytest.mark.parametrize("name", ["vector", "list", "texts"])
 def test_keys_that_repeat_take_room_for_the_different_ones(name: str) -> None:
     rows, values = 120_000, SArray(KEYS[name][1], KEYS[name][0]).dropna()
