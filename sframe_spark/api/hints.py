@@ -194,6 +194,8 @@ def with_members_of_its_own(owner: type[R]) -> type[R]:
                 called = getattr(member, "__func__", member)
                 for function in filter(inspect.isfunction, (called, inspect.unwrap(called))):
                     function.__qualname__ = f"{owner.__name__}.{name}"
+                    # Where it goes by that name: others find it there when it is sent to them.
+                    function.__module__ = owner.__module__
     return owner
 
 

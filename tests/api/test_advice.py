@@ -7,6 +7,7 @@ import datetime
 import inspect
 import itertools
 import operator
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyspark import cloudpickle
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import (
@@ -235,3 +237,16 @@ def test_a_file_of_another_kind_is_told_once(member: str, held: bytes, tmp_path:
     with pytest.raises(OSError, match=r" is not .*: it is ") as caught:
         getattr(SFrame, member)(str(path))
     assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("owner", [SFrame, SArray])
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps], ids=["pickle", "cloudpickle"])
+def test_members_are_sent_to_others_by_the_names_that_python_tells(owner: type, dumps: Callable[[object], bytes]) -> None:
+    """A pool of processes is given ``SFrame.read_csv`` or ``SFrame.num_rows`` to call."""
+    members = [getattr(owner, name) for name in dir(owner) if not name.startswith("_")]
+    functions = [member for member in members if inspect.isfunction(member) or inspect.ismethod(member)]
+    assert len(functions) > 50
+    for function in functions:
+        content = dumps(function)
+        assert pickle.loads(content) == function, function
+        assert len(content) < 200, f"{function} goes by value"
