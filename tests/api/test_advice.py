@@ -244,7 +244,8 @@ def test_a_file_of_another_kind_is_told_once(member: str, held: bytes, tmp_path:
 def test_members_are_sent_to_others_by_the_names_that_python_tells(owner: type, dumps: Callable[[object], bytes]) -> None:
     """A pool of processes is given ``SFrame.read_csv`` or ``SFrame.num_rows`` to call."""
     members = [getattr(owner, name) for name in dir(owner) if not name.startswith("_")]
-    functions = [member for member in members if inspect.isfunction(member) or inspect.ismethod(member)]
+    # Methods of the class go by value with cloudpickle, whoever has them.
+    functions = [member for member in members if inspect.isfunction(member) or (dumps is pickle.dumps and inspect.ismethod(member))]
     assert len(functions) > 50
     for function in functions:
         content = dumps(function)
