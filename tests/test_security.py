@@ -45,6 +45,7 @@ ALLOWED = {
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
     ("storage_options.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
+    ("engine/spark/parcels.py", "cloudpickle"): "its pickler of such works: what it writes, the driver made",
     ("engine/spark/parcels.py", "pickle"): "works that the driver of the same program sends to its tasks",
     ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
     ("engine/segments/range_workers.py", "pickle"): "results of our own processes, over pipes that nobody else has",

@@ -15,6 +15,7 @@ from sframe_spark.errors.base import (
 from sframe_spark.visible import visible
 
 
+@travelling
 class MixedTypesError(SchemaError):
     """Raised when values that should be one column have no common type."""
 

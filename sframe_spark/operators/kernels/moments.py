@@ -67,11 +67,13 @@ def mean_of(values: np.ndarray) -> float:
     >>> mean_of(np.array([1.5, 2.5])), mean_of(np.array([1e308] * 3)), mean_of(np.array([1.5e308, -1.5e308, 1.5e308]))
     (2.0, 1e+308, 5e+307)
     """
-    mean = float(values.mean())
-    if abs(mean) < LARGE or not np.isfinite(values).all():
-        return mean
-    most = values.max()
-    return float(mean_of_large(most, (values - most).mean(), (values / len(values)).sum()))
+    # A sum beyond the largest float is infinite, which is looked at: no reason for numpy to warn.
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = float(values.mean())
+        if abs(mean) < LARGE or not np.isfinite(values).all():
+            return mean
+        most = values.max()
+        return float(mean_of_large(most, (values - most).mean(), (values / len(values)).sum()))
 
 
 def mean_of_large(most: Any, moved: Any, shares: Any) -> Any:
