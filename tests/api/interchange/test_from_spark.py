@@ -199,7 +199,7 @@ def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
 
     df = spark.range(3)
     for given, name in ((df.groupBy("id"), "GroupedData"), (F.col("id"), "Column"), (spark, "SparkSession"), (df.schema, "StructType")):
-        with pytest.raises(SchemaError, match=rf"not made of a pyspark\..*{name}: give a DataFrame"):
+        with pytest.raises(SchemaError, match=rf"not made of pyspark\..*{name}: give a DataFrame"):
             SFrame(given)
     with pytest.raises(SchemaError, match=r"pandas.*DataFrame: give its to_pandas\(\), whose rows are in order"):
         SFrame(df.pandas_api())
