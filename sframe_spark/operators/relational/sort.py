@@ -50,6 +50,11 @@ class Reordering(Operator):
     chooses_rows: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]
 
+    @property
+    def leaves_equal_rows(self) -> bool:
+        """True where nothing else puts in order what ties in the first column."""
+        return len(self.by) == 1
+
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The input's types."""
         return inputs[0].schema
@@ -98,11 +103,6 @@ class Sort(Reordering):
     def split_by(self) -> tuple[int, bool] | None:
         """The first column of the order: rows that tie in it are in one range."""
         return self.by[0]
-
-    @property
-    def leaves_equal_rows(self) -> bool:
-        """True where nothing else puts in order what ties in that column."""
-        return len(self.by) == 1
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """All rows in order, in memory."""

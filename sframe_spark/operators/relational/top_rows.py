@@ -53,11 +53,6 @@ class TopRows(Reordering, DecomposableOperator):
         """As many as are asked for."""
         return self.rows
 
-    @property
-    def leaves_equal_rows(self) -> bool:
-        """True where nothing else puts in order what ties in that column."""
-        return len(self.by) == 1
-
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most ``rows``."""
         known = inputs[0].length.rows
