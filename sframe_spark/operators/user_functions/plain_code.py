@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.operators.user_functions.names_in_code import cells_of, is_class, is_full
+from sframe_spark.operators.user_functions.names_in_code import cells_of, is_class, is_full, names_in
 from sframe_spark.values.taken import UNCHANGING
 
 # A call takes as long as some steps of its code.
@@ -77,14 +77,11 @@ class PlainCode:
     ----------
     steps
         How many steps of the interpreter a call takes at most.
-    names
-        What it reads of its module and of what is built in.
     attributes
-        What it reads of these and of values.
+        What it reads of values, and of what its names mean.
     """
 
     steps: int
-    names: frozenset[str]
     attributes: frozenset[str]
 
 
@@ -94,16 +91,15 @@ def plain_code(code: types.CodeType) -> PlainCode | None:
 
     Examples
     --------
-    >>> plain_code((lambda value: value * rate).__code__).names
-    frozenset({'rate'})
-    >>> plain_code((lambda value: print(value)).__code__).names, plain_code((lambda values: values.append(1)).__code__)
-    (frozenset({'print'}), None)
+    >>> plain_code((lambda text: text.upper() * times).__code__).attributes
+    frozenset({'upper'})
+    >>> print(plain_code((lambda values: values.append(1)).__code__))
+    None
     """
     steps = list(dis.get_instructions(code))
     if not all(map(_only_computes, steps, [None, *steps])):
         return None
-    names, attributes = ({step.argval for step in steps if step.opname in read} for read in (("LOAD_GLOBAL",), _ATTRIBUTES))
-    return PlainCode(len(steps), frozenset(names), frozenset(attributes))
+    return PlainCode(len(steps), frozenset(step.argval for step in steps if step.opname in _ATTRIBUTES))
 
 
 def _only_computes(step: dis.Instruction, before: dis.Instruction | None) -> bool:
@@ -151,7 +147,7 @@ def steps_of_call(function: Any) -> int | None:
     except TypeError:
         # Code with constants that no compiler puts there cannot be remembered.
         return None
-    return code.steps + STEPS_OF_CALL if code is not None and all(_is_known(value, code) for value in _meanings(function, code)) else None
+    return code.steps + STEPS_OF_CALL if code is not None and all(_is_known(value, code) for value in _meanings(function)) else None
 
 
 def _has_usual_names(function: Any) -> bool:
@@ -159,12 +155,12 @@ def _has_usual_names(function: Any) -> bool:
     return all(type(names) is dict for names in (function.__globals__, function.__builtins__, function.__kwdefaults__ or {}))
 
 
-def _meanings(function: Any, code: PlainCode) -> list[Any]:
+def _meanings(function: Any) -> list[Any]:
     """What a function reads beside its argument; None for what means nothing, as its call says."""
     outer, built_in = function.__globals__, function.__builtins__
     given = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     cells = [cell.cell_contents for cell in cells_of(function).values() if is_full(cell)]
-    return [*given, *cells, *(outer[name] if name in outer else built_in.get(name) for name in code.names)]
+    return [*given, *cells, *(outer[name] if name in outer else built_in.get(name) for name in names_in(function.__code__).used)]
 
 
 def _is_known(value: Any, code: PlainCode) -> bool:
