@@ -31,7 +31,7 @@ class Moments:
         """
         if not len(values):
             return cls()
-        # Sums beyond the largest float are infinite, those of infinities of both signs NaN: no reason for numpy to warn.
+        # Squares beyond the largest float are infinite, distances of infinities NaN: no reason for numpy to warn.
         with np.errstate(invalid="ignore", over="ignore"):
             mean = mean_of(values)
             return cls(len(values), mean, float(((values - mean) ** 2).sum()))

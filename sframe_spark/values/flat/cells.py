@@ -166,7 +166,7 @@ _SCALARS: dict[int, Writer] = {
     _LIKE_INT: lambda values: _ints([*map(int, values)]),
     _FLOAT: lambda values: _floats(np.array(values, np.float64)),
     _TEXT: lambda values: json_of_texts(pa.array(values, pa.string())),
-    _MISSING: lambda values: pa.array(["null"]).take(pa.array(np.zeros(len(values), np.int8))),
+    _MISSING: lambda values: pa.repeat("null", len(values)),
     _MOMENT: stored_moments,
     _ARRAY: _arrays,
     _NUMPY: _numpy_arrays,

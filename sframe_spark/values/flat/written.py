@@ -203,7 +203,7 @@ def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
 
 
 def _missing(texts: pa.Array, form: TextForm) -> pa.Array:
-    return pa.array([form.missing]).take(pa.array(np.zeros(len(texts), np.int8)))
+    return pa.repeat(form.missing, len(texts))
 
 
 def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
