@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.encode import encode
@@ -58,9 +59,21 @@ def wrapped(total: int) -> int:
     return (total + 2**63) % 2**64 - 2**63
 
 
+def summed(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> int | ExactSum:
+    """The sum of the numbers that are not missing: of ints in 64 bits, of floats without rounding."""
+    if types[0] != INT:
+        return ExactSum.of(floats(arrays[0]))
+    return int(arrays[0].drop_null().to_numpy(zero_copy_only=False).sum(dtype=np.int64))
+
+
 def added(first: Any, second: Any, types: Types) -> Any:
     """Sum of two sums; ints wrap around."""
     return wrapped(first + second) if types[0] == INT else first + second
+
+
+def sum_of(part: int | ExactSum, types: Types, parameters: Parameters) -> int | float:
+    """The sum as a number, rounded once."""
+    return part.value if isinstance(part, ExactSum) else part
 
 
 def counted(first: int, second: int, types: Types) -> int:
@@ -68,21 +81,20 @@ def counted(first: int, second: int, types: Types) -> int:
     return first + second
 
 
-def count_and_sum(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> tuple[int, float]:
-    """Number and sum, as a float, of the values that are not missing."""
+def count_and_sum(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> tuple[int, ExactSum]:
+    """Number and sum, as floats, of the values that are not missing."""
     values = floats(arrays[0])
-    with np.errstate(invalid="ignore", over="ignore"):
-        return len(values), float(values.sum())
+    return len(values), ExactSum.of(values)
 
 
-def added_pairs(first: tuple[int, float], second: tuple[int, float], types: Types) -> tuple[int, float]:
+def added_pairs(first: tuple[int, ExactSum], second: tuple[int, ExactSum], types: Types) -> tuple[int, ExactSum]:
     """Counts and sums of both."""
     return first[0] + second[0], first[1] + second[1]
 
 
-def mean_of(part: tuple[int, float], types: Types, parameters: Parameters) -> float | None:
+def mean_of(part: tuple[int, ExactSum], types: Types, parameters: Parameters) -> float | None:
     """Missing where there is no value."""
-    return part[1] / part[0] if part[0] else None
+    return part[1].mean(part[0]) if part[0] else None
 
 
 def moments(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> MomentParts:

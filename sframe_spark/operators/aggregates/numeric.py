@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
@@ -24,6 +22,8 @@ from sframe_spark.operators.aggregates.decompositions import (
     merged_moments,
     moments,
     spread_of,
+    sum_of,
+    summed,
     the_part,
 )
 from sframe_spark.operators.aggregates.support import define_aggregate, require
@@ -79,12 +79,7 @@ def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters)
     """
     if types[0] == ARRAY:
         return VectorSum.of(arrays[0]).sum
-    if types[0] == INT:
-        values = arrays[0].drop_null().to_numpy(zero_copy_only=False)
-        with np.errstate(over="ignore"):
-            return int(values.sum(dtype=np.int64))
-    total = pc.sum(arrays[0]).as_py()
-    return 0.0 if total is None else total
+    return SUMS.reduce(arrays, types, parameters)
 
 
 def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
@@ -94,8 +89,7 @@ def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters
     """
     if types[0] == ARRAY:
         return VectorSum.of(arrays[0]).mean
-    # As floats: Arrow's mean of ints goes through a sum that wraps.
-    return pc.mean(arrays[0].cast(pa.float64(), safe=False)).as_py()
+    return MEANS.reduce(arrays, types, parameters)
 
 
 def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -261,7 +255,7 @@ def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: P
 
 COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, counted, the_part)
 MISSING = Decomposition(lifted(reduce_count_missing), counted, the_part)
-SUMS = Decomposition(lifted(reduce_sum), added, the_part)
+SUMS = Decomposition(summed, added, sum_of)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False)
 AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1)))

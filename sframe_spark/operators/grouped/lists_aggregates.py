@@ -94,11 +94,6 @@ class Frequencies(PartialAggregate):
 
     is_small: ClassVar[bool] = True
 
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """Each value once."""
-        offsets = pa.array(np.arange(rows + 1, dtype=np.int64))
-        return [pa.LargeListArray.from_arrays(offsets, column) for column in (arrays[0], pa.array(np.ones(rows, dtype=np.int64)))]
-
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The first of equal values in each group, and how many there are."""
         return self._added(arrays[0], np.ones(groups.rows, dtype=np.int64), groups)

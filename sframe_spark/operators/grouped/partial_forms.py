@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from sframe_spark.operators.aggregates.extremes import ORDERED
 from sframe_spark.operators.grouped.aggregation import TAKEN_FROM_ONE_ROW, Aggregation
+from sframe_spark.operators.grouped.exact_aggregates import Averaged, Spread, SummedExactly
 from sframe_spark.operators.grouped.lists_aggregates import Distinct, Frequencies, Gathered, Paired, Ranked
 from sframe_spark.operators.grouped.runs_aggregates import (
-    Averaged,
     Chosen,
     Counted,
     CountedRuns,
     Extreme,
     PartialAggregate,
-    Spread,
     Summed,
 )
 from sframe_spark.planner.facts import Schema
@@ -29,7 +28,8 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         return CountedRuns(aggregation, types, 3)
     kind = types[0].kind
     if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
-        form, width = {"sum": (Summed, 1), "mean": (Averaged, 2)}.get(function, (Spread, 3))
+        sums = Summed if kind == INT_KIND else SummedExactly
+        form, width = {"sum": (sums, 1), "mean": (Averaged, 2)}.get(function, (Spread, 3))
         return form(aggregation, types, width)
     if function in ("min", "max") and kind in ORDERED:
         return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)

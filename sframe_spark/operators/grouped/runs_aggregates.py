@@ -1,7 +1,4 @@
-"""Aggregates of rows in parts: each row is lifted into a partial result, partial results are merged, the last one is finished.
-
-Rows of groups that lie scattered become partial results of the groups without being lifted, where that takes less.
-"""
+"""Aggregates of rows in parts: rows become partial results of their groups, partial results are merged, the last ones are finished."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.kernels.equal_keys import comparable
-from sframe_spark.operators.kernels.moments import LARGE, mean_of_large
 from sframe_spark.operators.kernels.runs import differs, plain_numbers
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode_plain
@@ -56,11 +52,6 @@ class PartialAggregate:
     types: tuple[ColumnType, ...]
     width: int
 
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """Partial results of single rows: here lists of one value."""
-        offsets = pa.array(np.arange(rows + 1, dtype=np.int64))
-        return [pa.LargeListArray.from_arrays(offsets, array) for array in arrays]
-
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Partial results of groups of single rows: here lists."""
         offsets, order = pa.array(np.append(groups.starts, groups.rows)), pa.array(groups.order)
@@ -81,12 +72,6 @@ class PartialAggregate:
         return encode_plain(values, result)
 
 
-def lifted(form: PartialAggregate, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-    """Partial results of groups of single rows, put next to each other."""
-    order = pa.array(groups.order)
-    return form.merge([column.take(order) for column in form.lift(arrays, groups.rows)], groups.starts)
-
-
 def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:
     """Neighbouring lists joined: one list for all from each start to the next."""
     offsets = column.offsets.to_numpy(zero_copy_only=False)
@@ -99,27 +84,12 @@ def totals(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return np.add.reduceat(values, starts) if len(starts) else values[:0]
 
 
-def added_to_zero(values: np.ndarray) -> np.ndarray:
-    """Sums of one value each, which begin with zero as all do: none is -0.0.
-
-    Examples
-    --------
-    >>> added_to_zero(np.array([-0.0, 1.5])).tolist()
-    [0.0, 1.5]
-    """
-    return values + 0.0 if values.dtype.kind == "f" else values
-
-
 @attrs.frozen
 class Counted(PartialAggregate):
     """Number of rows."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
-
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """One for each row."""
-        return [pa.array(np.ones(rows, dtype=np.int64))]
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """How many rows there are."""
@@ -136,96 +106,11 @@ class Counted(PartialAggregate):
 
 @attrs.frozen
 class Summed(Counted):
-    """Sum of numbers."""
-
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """The numbers, zero for missing ones."""
-        return [pa.array(added_to_zero(plain_numbers(arrays[0])), from_pandas=False)]
+    """Sum of ints, which wraps around."""
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The sums."""
-        return [pa.array(groups.totals(plain_numbers(arrays[0])), from_pandas=False)]
-
-
-@attrs.frozen
-class Averaged(PartialAggregate):
-    """Mean of numbers: their count and sum."""
-
-    holds_values: ClassVar[bool] = False
-    is_small: ClassVar[bool] = True
-
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """One and the number, or zero and zero."""
-        numbers = added_to_zero(plain_numbers(arrays[0]).astype(np.float64))
-        return [arrays[0].is_valid().cast(pa.int64()), pa.array(numbers, from_pandas=False)]
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """How many numbers there are, and their sum."""
-        counts = groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
-        return [pa.array(counts), pa.array(groups.totals(plain_numbers(arrays[0]).astype(np.float64, copy=False)), from_pandas=False)]
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Both add up."""
-        return [pa.array(totals(plain_numbers(column), starts)) for column in partial]
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Sum by count; missing when there is no number."""
-        counts, sums = (plain_numbers(column) for column in partial)
-        return pa.array(sums / np.maximum(counts, 1), pa.float64(), mask=counts == 0, from_pandas=False)
-
-
-@attrs.frozen
-class Spread(PartialAggregate):
-    """Variance or standard deviation: count, mean and sum of squared deviations.
-
-    Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979), for any number of parts.
-    """
-
-    holds_values: ClassVar[bool] = False
-    is_small: ClassVar[bool] = True
-
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """A number is its own mean, without deviation."""
-        numbers = plain_numbers(arrays[0]).astype(np.float64)
-        return [arrays[0].is_valid().cast(pa.int64()), pa.array(numbers), pa.array(np.zeros(rows))]
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Count and mean, then deviations from it."""
-        numbers, present = plain_numbers(arrays[0]).astype(np.float64), arrays[0].is_valid().to_numpy(zero_copy_only=False)
-        counts = groups.totals(present)
-        with np.errstate(over="ignore", invalid="ignore"):
-            means = groups.totals(numbers) / np.maximum(counts, 1)
-            if not (np.abs(means) < LARGE).all():
-                most = groups.extremes(np.where(present, numbers, -np.inf), True, -np.inf)
-                moved = np.where(present, (numbers - most[groups.codes]) / counts[groups.codes], 0.0)
-                shares = np.where(present, numbers / counts[groups.codes], 0.0)
-                means = np.where(np.abs(means) < LARGE, means, mean_of_large(most, groups.totals(moved), groups.totals(shares)))
-            squares = groups.totals(np.where(present, (numbers - means[groups.codes]) ** 2, 0.0))
-        return [pa.array(counts), pa.array(means, from_pandas=False), pa.array(squares, from_pandas=False)]
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """The common mean, then deviations of the parts and of their means."""
-        counts, means, squares = (plain_numbers(column) for column in partial)
-        present = counts > 0
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = totals(counts, starts)
-            mean = totals(np.where(present, counts * means, 0.0), starts) / np.maximum(total, 1)
-            parts = np.diff(np.append(starts, len(counts)))
-            if not (np.abs(mean) < LARGE).all():
-                most = np.maximum.reduceat(np.where(present, means, -np.inf), starts)
-                weights = counts / np.repeat(np.maximum(total, 1), parts)
-                moved = np.where(present, (means - np.repeat(most, parts)) * weights, 0.0)
-                shares = np.where(present, means * weights, 0.0)
-                mean = np.where(np.abs(mean) < LARGE, mean, mean_of_large(most, totals(moved, starts), totals(shares, starts)))
-            common = np.repeat(mean, parts)
-            moved = np.where(present, squares + counts * (means - common) ** 2, 0.0)
-            return [pa.array(total), pa.array(mean, from_pandas=False), pa.array(totals(moved, starts), from_pandas=False)]
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Mean squared deviation or its root; zero for one value or none."""
-        counts, squares = plain_numbers(partial[0]), plain_numbers(partial[2])
-        variance = np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
-        return pa.array(np.sqrt(variance) if self.aggregation.function == "std" else variance, from_pandas=False)
+        return [pa.array(groups.totals(plain_numbers(arrays[0])))]
 
 
 @attrs.frozen
@@ -234,10 +119,6 @@ class Extreme(PartialAggregate):
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
-
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """The values."""
-        return [arrays[0]]
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The extreme of each group; missing values are left out."""
@@ -272,10 +153,6 @@ class Chosen(PartialAggregate):
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
-
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """The arguments."""
-        return list(arrays)
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The arguments of the chosen rows."""
@@ -315,13 +192,10 @@ class CountedRuns(PartialAggregate):
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
 
-    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
-        """A value is a run."""
-        return [pa.array(np.ones(rows, dtype=np.int64)), arrays[0], arrays[0]]
-
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Runs among the rows of each group."""
-        return lifted(self, arrays, groups)
+        values = arrays[0].take(pa.array(groups.order))
+        return self.merge([pa.array(np.ones(groups.rows, dtype=np.int64)), values, values], groups.starts)
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Counts add up; a run that goes on in the next part is counted there."""

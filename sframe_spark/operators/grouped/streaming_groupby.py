@@ -12,10 +12,11 @@ import pyarrow as pa
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.grouped.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
+from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.grouped.partial_forms import partial_aggregate
 from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable_column
-from sframe_spark.operators.kernels.runs import RunOperator, group_runs
+from sframe_spark.operators.kernels.runs import Grouping, RunOperator, group_runs, run_numbers
 from sframe_spark.operators.rowwise.columns import places_of, project
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
@@ -98,15 +99,23 @@ class StreamingGroupBy(RunOperator):
         return [partial_aggregate(aggregation, schema) for aggregation in self.aggregations]
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """The keys of each row, then its partial results."""
-        columns = [chunk.columns[position] for position in self.grouped]
+        """The keys of each group of each run, then its partial results."""
+        keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
+        grouping = self._groups(keys, schema)
+        columns = list(chunk.columns) if grouping.order is None else [column.take(pa.array(grouping.order)) for column in chunk.columns]
+        starts = pa.array(grouping.starts)
+        lifted = [columns[position].take(starts) for position in self.grouped]
+        groups = GroupsOfRows(run_numbers(grouping.starts, chunk.rows), len(grouping.starts))
         for partial in self.partials(schema):
-            columns += partial.lift([chunk.columns[position] for position in partial.aggregation.positions], chunk.rows)
-        return Chunk(tuple(columns), chunk.rows)
+            lifted += partial.of_groups([columns[position] for position in partial.aggregation.positions], groups)
+        return Chunk(tuple(lifted), groups.count)
+
+    def _groups(self, table: Chunk, schema: Schema) -> Grouping:
+        return group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
         """Partial results of each group of each run."""
-        grouping = group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
+        grouping = self._groups(table, schema)
         if len(grouping.starts) == table.rows:
             return table, grouping.runs
         columns = list(table.columns)

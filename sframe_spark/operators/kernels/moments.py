@@ -1,24 +1,35 @@
-"""Count, mean and sum of squared deviations of numbers, of parts and of parts together."""
+"""Count, sum and sum of squares of numbers, of parts and of parts together, without rounding."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import attrs
 import numpy as np
 
-# Of larger numbers the square of a mean's last digit may be infinite, and so may their sum.
-LARGE = 1e100
+from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, piece, quotient
+
+# Products of two pieces of so many bits add up exactly in a float, of so many numbers.
+PIECE, BLOCK = 20, 1 << 13
 
 
 @attrs.frozen
 class Moments:
-    """Count, mean and sum of squared deviations of some numbers (of none: all zero)."""
+    """What means and spreads of some numbers are made of.
+
+    Parameters
+    ----------
+    count
+        How many numbers there are.
+    total
+        Their sum.
+    square_units
+        The sum of the squares of the finite ones, in units of the square of the smallest float, ``2**-2148``.
+    """
 
     count: int = 0
-    mean: Any = 0.0
-    squares: Any = 0.0
+    total: ExactSum = attrs.field(factory=ExactSum)
+    square_units: int = 0
 
     @classmethod
     def of(cls, values: np.ndarray) -> Moments:
@@ -26,57 +37,67 @@ class Moments:
 
         Examples
         --------
-        >>> Moments.of(np.array([1.0, 3.0]))
-        Moments(count=2, mean=2.0, squares=2.0)
+        >>> found = Moments.of(np.array([1e9 + 1, 1e9 + 3]))
+        >>> found.count, found.mean, found.squares
+        (2, 1000000002.0, 2.0)
         """
-        if not len(values):
-            return cls()
-        # Squares beyond the largest float are infinite, distances of infinities NaN: no reason for numpy to warn.
-        with np.errstate(invalid="ignore", over="ignore"):
-            mean = mean_of(values)
-            return cls(len(values), mean, float(((values - mean) ** 2).sum()))
+        units = squares = 0
+        others = 0.0
+        for start in range(0, len(values), BLOCK):
+            block = values[start : start + BLOCK]
+            if not math.isfinite(largest_of(block)):
+                finite = np.isfinite(block)
+                with np.errstate(invalid="ignore"):
+                    others += float(block[~finite].sum())
+                block = block[finite]
+            more = units_of(block)
+            units, squares = units + more[0], squares + more[1]
+        return cls(len(values), ExactSum(units, others), squares)
 
     def merged(self, other: Moments) -> Moments:
         """Of both groups of numbers.
 
-        Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
-
         Examples
         --------
-        >>> Moments(1, 1.0).merged(Moments(1, 3.0))
-        Moments(count=2, mean=2.0, squares=2.0)
+        >>> Moments.of(np.array([1.0])).merged(Moments.of(np.array([3.0]))) == Moments.of(np.array([1.0, 3.0]))
+        True
         """
-        if not self.count or not other.count:
-            return other if other.count else self
-        count = self.count + other.count
-        delta = other.mean - self.mean
-        # An infinity stays, as it does within a group; a difference may be infinite where both are not.
-        finite = math.isfinite(self.mean) and math.isfinite(other.mean)
-        share = other.count / count
-        between = self.mean + delta * share if math.isfinite(delta) else self.mean * (1 - share) + other.mean * share
-        mean = between if finite else self.mean + other.mean
-        squares = self.squares + other.squares + delta * delta * (self.count * other.count / count)
-        return Moments(count, mean, squares)
+        return Moments(self.count + other.count, self.total + other.total, self.square_units + other.square_units)
+
+    @property
+    def mean(self) -> float:
+        """The mean, finite where the numbers are; zero of none."""
+        return self.total.mean(self.count) if self.count else 0.0
+
+    @property
+    def squares(self) -> float:
+        """The float next to the sum of squared deviations from the mean; NaN where a number is not finite, zero of none."""
+        if not self.count:
+            return 0.0
+        if self.total.others:
+            return math.nan
+        # Whole numbers: what cancels here leaves no rounding behind.
+        return quotient(self.count * self.square_units - self.total.units**2, self.count << (2 * LOWEST))
 
 
-def mean_of(values: np.ndarray) -> float:
-    """The mean of some floats, one at least; that of large ones is finite where they are, and that of equal large ones is one of them.
+def units_of(block: np.ndarray) -> tuple[int, int]:
+    """The sum of at most a block of finite floats, and that of their squares, in units of the smallest one and of its square."""
+    pieces: list[tuple[int, np.ndarray]] = []
+    largest, left = largest_of(block), block
+    place = math.frexp(largest)[1] - PIECE
+    while largest:
+        whole, left = piece(left, place)
+        pieces.append((place + LOWEST, whole))
+        largest, place = float(left.any()), place - PIECE
+    # Below the smallest float there are zeros only, which a shift to the right keeps.
+    total = sum(shifted(int(whole.sum()), place) for place, whole in pieces)
+    squares = 0
+    for number, (place, whole) in enumerate(pieces):
+        squares += shifted(int(whole.dot(whole)), 2 * place)
+        squares += sum(shifted(2 * int(whole.dot(other)), place + below) for below, other in pieces[number + 1 :])
+    return total, squares
 
-    Examples
-    --------
-    >>> mean_of(np.array([1.5, 2.5])), mean_of(np.array([1e308] * 3)), mean_of(np.array([1.5e308, -1.5e308, 1.5e308]))
-    (2.0, 1e+308, 5e+307)
-    """
-    # A sum beyond the largest float is infinite, which is looked at: no reason for numpy to warn.
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = float(values.mean())
-        if abs(mean) < LARGE or not np.isfinite(values).all():
-            return mean
-        most = values.max()
-        return float(mean_of_large(most, (values - most).mean(), (values / len(values)).sum()))
 
-
-def mean_of_large(most: Any, moved: Any, shares: Any) -> Any:
-    """The mean of large numbers, given the largest one, the mean of their distances to it, and the sum of the numbers by their count."""
-    about = most + moved
-    return np.where(np.isfinite(about), about, shares)
+def shifted(number: int, places: int) -> int:
+    """A whole number with so many binary zeros more, or less."""
+    return number << places if places >= 0 else number >> -places

@@ -1,0 +1,247 @@
+"""Sums of floats without rounding, of many groups at once.
+
+A sum is a row of digits: whole numbers of 40 bits, each worth 2**40 times as much as the one before. Floats are cut into
+digits by arithmetic of floats, digits of rows add up exactly, and what overflows is carried to the next digit. Digits
+from -2**39 up to 2**39 make each number in one way, so sums of the same floats are the same digits, whatever the order
+and the cuts.
+
+A group's digits are kept as a list of ints, each a digit with its place in its last bits: none for zero, three or so for
+usual sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.kernels.exact_sums import largest_of, whole_piece
+from sframe_spark.operators.kernels.products import lacking_product
+
+BITS = 40
+HALF = 1 << (BITS - 1)
+# So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
+MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
+# So many rows are looked at together.
+BLOCK = 1 << 13
+# In a list a digit is above its place; the squares of the smallest and of the largest floats have one of these.
+PLACE_BITS, FIRST_PLACE = 8, -64
+# A place for what is not finite, and the codes of that.
+OTHERS = (1 << PLACE_BITS) - 1
+INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
+OTHER_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
+# Lists of so many digits on average are not made shorter.
+MOST_KEPT = 6
+# From this place on digits as floats may be infinite: sums are made smaller by as many bits.
+LARGE_PLACE, SMALLER = 23, 200
+# Outside these a square, or what it lacks, may be no float: such numbers are made smaller or larger by some places first.
+LEAST_SQUARED, MOST_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
+
+
+@attrs.define(eq=False)
+class Digits:
+    """Digits of the sums of some groups, which rows are added to.
+
+    Parameters
+    ----------
+    count
+        How many groups there are.
+    places
+        For each place of which there is a digit, the digits of all groups.
+    others
+        The sum of each group's numbers that are infinite or NaN; None where there are none.
+
+    Examples
+    --------
+    >>> digits = Digits(2)
+    >>> digits.add(np.array([1e100, 2.5, 1.0, -1e100]), np.array([0, 1, 0, 0]))
+    >>> digits.rounded().tolist()
+    [1.0, 2.5]
+    """
+
+    count: int
+    places: dict[int, np.ndarray] = attrs.field(factory=dict)
+    others: np.ndarray | None = None
+    _held: float = attrs.field(default=0.0, init=False)
+
+    def add(self, values: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
+        """Add floats times ``2**(40 * moved)`` to the groups of these numbers."""
+        for start in range(0, len(values), BLOCK):
+            block, groups = values[start : start + BLOCK], codes[start : start + BLOCK]
+            largest = largest_of(block)
+            if not math.isfinite(largest):
+                finite = np.isfinite(block)
+                self._add_others(block[~finite], groups[~finite])
+                block, groups = block[finite], groups[finite]
+                largest = largest_of(block)
+            self._add_finite(block, groups, largest, moved)
+
+    def add_squares(self, values: np.ndarray, codes: np.ndarray) -> None:
+        """Add the squares of finite floats, without rounding, to the groups of these numbers."""
+        for start in range(0, len(values), BLOCK):
+            for part, moved in in_reach(values[start : start + BLOCK]):
+                self.add_product(part, part, codes[start : start + BLOCK], moved)
+
+    def add_product(self, first: np.ndarray, second: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
+        """Add products of floats that are not near the ends of floats, times ``2**(40 * moved)``, to the groups of these numbers."""
+        product = first * second
+        self.add(product, codes, moved)
+        self.add(lacking_product(first, second, product), codes, moved)
+
+    def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int) -> None:
+        bits = FIRST_BITS if self.count <= FEW_GROUPS else BITS
+        place = first_place(largest, bits)
+        self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
+        if self._held > MOST_HELD:
+            self.carry()
+        while largest:
+            digits, values = whole_piece(values, place * BITS)
+            if place + moved not in self.places:
+                self.places[place + moved] = np.zeros(self.count, dtype=np.int64)
+            np.add.at(self.places[place + moved], codes, digits)
+            place -= 1
+            if np.count_nonzero(values) <= len(values) // 4:
+                left = np.flatnonzero(values)
+                values, codes = values[left], codes[left]
+                largest = largest_of(values)
+                place = min(place, first_place(largest, bits))
+
+    def _add_others(self, values: np.ndarray, codes: np.ndarray) -> None:
+        self.others = np.zeros(self.count) if self.others is None else self.others
+        with np.errstate(invalid="ignore"):
+            np.add.at(self.others, codes, values)
+
+    def carry(self) -> None:
+        """Make every digit one from ``-2**39`` up to ``2**39``."""
+        self._held = 0.0
+        place = min(self.places, default=0)
+        while self.places and place <= max(self.places):
+            digits = self.places.get(place)
+            if digits is not None:
+                more = (digits + HALF) >> BITS
+                if more.any():
+                    self.places[place] = digits - (more << BITS)
+                    above = self.places.get(place + 1)
+                    self.places[place + 1] = more if above is None else above + more
+            place += 1
+
+    def rounded(self) -> np.ndarray:
+        """The float next to each sum; infinite where that is beyond all floats."""
+        return self.means(np.ones(self.count))
+
+    def means(self, counts: np.ndarray) -> np.ndarray:
+        """Each sum by a number of rows, one at least: finite where the rows are."""
+        means = self.pairs()[0] / counts
+        large = self._large_groups()
+        if len(large):
+            with np.errstate(over="ignore"):
+                means[large] = np.ldexp(self.taken(large).pairs(SMALLER)[0] / counts[large], SMALLER)
+        return means
+
+    def _large_groups(self) -> np.ndarray:
+        """The groups whose digits may be infinite as floats."""
+        places = [digits != 0 for place, digits in self.places.items() if place >= LARGE_PLACE]
+        return np.flatnonzero(np.logical_or.reduce(places)) if places else np.zeros(0, dtype=np.int64)
+
+    def pairs(self, smaller: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """The float next to each sum and about what that lacks, of sums that are smaller by so many bits."""
+        self.carry()
+        with np.errstate(over="ignore", invalid="ignore"):
+            floats = (np.ldexp(self.places[place].astype(np.float64), place * BITS - smaller) for place in sorted(self.places, reverse=True))
+            high, low = added_up(floats, self.count)
+        if self.others is not None:
+            high, low = np.where(self.others == 0.0, high, self.others), np.where(self.others == 0.0, low, 0.0)
+        return high, low
+
+    def taken(self, groups: np.ndarray) -> Digits:
+        """The sums of some of the groups."""
+        places = {place: digits[groups] for place, digits in self.places.items()}
+        return Digits(len(groups), places, None if self.others is None else self.others[groups])
+
+    def units(self, group: int, lowest: int) -> int:
+        """One sum in units of ``2**(40 * lowest)``, a place that is below all digits."""
+        return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
+
+    def lists(self) -> pa.ListArray:
+        """The digits of each group, without zeros."""
+        self.carry()
+        places = sorted(place for place, digits in self.places.items() if digits.any())
+        coded = np.zeros((self.count, len(places) + 1), dtype=np.int64)
+        for column, place in enumerate(places):
+            digits = self.places[place]
+            coded[:, column] = np.where(digits == 0, 0, (digits << PLACE_BITS) | (place - FIRST_PLACE))
+        if self.others is not None:
+            kinds = np.select([self.others == math.inf, self.others == -math.inf, np.isnan(self.others)], [INFINITE, NEGATIVE, NOT_A_NUMBER], 0)
+            coded[kinds > 0] = 0
+            coded[:, -1] = np.where(kinds > 0, (kinds << PLACE_BITS) | OTHERS, 0)
+        there = coded != 0
+        offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(there, axis=1))]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(coded[there]))
+
+    @classmethod
+    def of_lists(cls, lists: pa.ListArray, groups: np.ndarray | None = None, count: int | None = None) -> Digits:
+        """The sums of lists that groups have, one each or those of the numbers that are told."""
+        offsets = lists.offsets.to_numpy(zero_copy_only=False)
+        coded = lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]]
+        groups = np.arange(len(lists)) if groups is None else groups
+        codes = np.repeat(groups, np.diff(offsets))
+        found = cls(len(lists) if count is None else count)
+        places = coded & OTHERS
+        for place in np.unique(places).tolist():
+            here = places == place
+            if place == OTHERS:
+                others = np.bincount(codes[here], OTHER_FLOATS[coded[here] >> PLACE_BITS], found.count)
+                found.others = others
+            else:
+                digits = np.zeros(found.count, dtype=np.int64)
+                np.add.at(digits, codes[here], coded[here] >> PLACE_BITS)
+                found.places[place + FIRST_PLACE] = digits
+        return found
+
+
+def first_place(largest: float, bits: int) -> int:
+    """The place of the first digit, of at most so many bits, of floats up to the largest one."""
+    return -(-(math.frexp(largest)[1] - bits) // BITS)
+
+
+def added_up(floats: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The float next to the sum of some floats, each at most half of the last bit of the one before it, and about what that lacks.
+
+    Source: Shewchuk, "Adaptive precision floating-point arithmetic" (1997), and ``math.fsum`` of Python for numbers half way between two floats.
+    """
+    high, low, rest = np.zeros(count), np.zeros(count), np.zeros(count)
+    for number in floats:
+        total = high + number
+        lacking = number - (total - high)
+        is_open = low == 0.0
+        rest = np.where(is_open, rest, rest + number)
+        high, low = np.where(is_open, total, high), np.where(is_open, lacking, low)
+    # Half way a float with a zero as last bit was chosen: what follows may say that the other one is nearer.
+    other = high + 2.0 * low
+    moves = (low * np.sign(rest) > 0.0) & (other - high == 2.0 * low)
+    return np.where(moves, other, high), np.where(moves, rest - low, low + rest)
+
+
+def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Finite floats in parts with zeros for all others, whose squares are floats, as is what these lack, and by how many places these are smaller."""
+    distances = np.abs(values)
+    large, small = distances > MOST_SQUARED, (distances < LEAST_SQUARED) & (distances > 0.0)
+    if not large.any() and not small.any():
+        yield values, 0
+        return
+    yield np.where(large | small, 0.0, values), 0
+    yield np.where(large, values, 0.0) * 2.0 ** (-BITS * SQUARED_PLACES), 2 * SQUARED_PLACES
+    yield np.where(small, values, 0.0) * 2.0 ** (BITS * SQUARED_PLACES), -2 * SQUARED_PLACES
+
+
+def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
+    """The sums of neighbouring lists together: one list for all from each start to the next."""
+    offsets = lists.offsets.to_numpy(zero_copy_only=False)
+    joined = np.append(offsets[starts], offsets[-1])
+    if joined[-1] - joined[0] <= MOST_KEPT * len(starts):
+        return pa.ListArray.from_arrays(pa.array(joined), lists.values)
+    groups = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(lists))))
+    return Digits.of_lists(lists, groups, len(starts)).lists()

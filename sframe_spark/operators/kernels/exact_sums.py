@@ -1,0 +1,166 @@
+"""Sums of floats without rounding: what floats add up to does not depend on the order of the additions, nor on cuts between them.
+
+Finite floats are whole multiples of the smallest one, and whole numbers add up exactly. Blocks of floats are cut into
+pieces on a fixed grid, by adding and subtracting one constant; pieces of one place of the grid add up exactly in
+64 bits. A sum is rounded once, when somebody asks for it.
+
+Source: Demmel, Nguyen, "Fast reproducible floating-point summation" (2013), for the pieces; here all of them are kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import numpy as np
+
+# Floats are multiples of 2**-1074.
+LOWEST = 1074
+# Of one block a piece has so many bits, and their sum fits 64.
+PIECE, BLOCK = 48, 1 << 14
+# Above this the constants of the pieces are infinite: such numbers are made smaller first.
+LARGE, LARGE_BITS = 2.0**900, 200
+# Of constants within these, floats near them hold pieces in their last bits.
+LEAST_PLACE, MOST_PLACE = -1074, 970
+
+
+@attrs.frozen
+class ExactSum:
+    """What some floats add up to.
+
+    Parameters
+    ----------
+    units
+        The finite ones, in units of the smallest float, ``2**-1074``.
+    others
+        The sum of those that are infinite or NaN; zero where there are none.
+
+    Examples
+    --------
+    >>> tenths = np.array([0.1] * 10)
+    >>> ExactSum.of(tenths).value, float(tenths[::-1].cumsum()[-1])
+    (1.0, 0.9999999999999999)
+    """
+
+    units: int = 0
+    others: float = 0.0
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> ExactSum:
+        """Of an array of floats."""
+        units, others = 0, 0.0
+        for start in range(0, len(values), BLOCK):
+            block = values[start : start + BLOCK]
+            largest = largest_of(block)
+            if not math.isfinite(largest):
+                finite = np.isfinite(block)
+                with np.errstate(invalid="ignore"):
+                    others += float(block[~finite].sum())
+                block = block[finite]
+                largest = largest_of(block)
+            if largest:
+                units += units_of(block, largest)
+        return cls(units, others)
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        """Of the floats of both."""
+        return ExactSum(self.units + other.units, self.others + other.others)
+
+    @property
+    def value(self) -> float:
+        """The float next to the sum; infinite where it is beyond all of them."""
+        return self.others if self.others else quotient(self.units, 1 << LOWEST)
+
+    def mean(self, count: int) -> float:
+        """The sum by the number of floats, one at least; finite where they are."""
+        value = self.value
+        if self.others or math.isfinite(value):
+            return value / count
+        # A sum beyond all floats is made smaller before it is a float.
+        return math.ldexp(quotient(self.units, 1 << (LOWEST + LARGE_BITS)) / count, LARGE_BITS)
+
+
+def quotient(numerator: int, denominator: int) -> float:
+    """The float next to a quotient of whole numbers.
+
+    Examples
+    --------
+    >>> quotient(1, 3), quotient(-(10**400), 1)
+    (0.3333333333333333, -inf)
+    """
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf if numerator > 0 else -math.inf
+
+
+def largest_of(block: np.ndarray) -> float:
+    """The largest distance from zero in a block; infinite or NaN where there is such a float."""
+    return max(float(block.max()), -float(block.min())) if len(block) else 0.0
+
+
+def units_of(block: np.ndarray, largest: float) -> int:
+    """The sum of at most a block of finite floats, in units of the smallest one."""
+    if largest >= LARGE:
+        large = np.abs(block) >= LARGE
+        low = block[~large]
+        smaller = math.ldexp(1.0, -LARGE_BITS)
+        return (units_of(block[large] * smaller, largest * smaller) << LARGE_BITS) + units_of(low, largest_of(low))
+    total, left = 0, block
+    place = max(math.frexp(largest)[1] - PIECE, -LOWEST)
+    while largest:
+        whole, left = cut(left, place)
+        # In 64 bits, where what is beyond them does not matter.
+        sum_of_pieces = int(whole.view(np.int64).sum()) - len(block) * bits_of(place)
+        total += ((sum_of_pieces + 2**63) % 2**64 - 2**63) << (place + LOWEST)
+        largest = float(left.any())
+        place = max(place - PIECE, -LOWEST)
+    return total
+
+
+def cut(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
+    """Floats near a constant that hold pieces in their last bits, and what is left of each value."""
+    constant = math.ldexp(1.5, 52 + place)
+    moved = values + constant
+    left = moved - constant
+    np.subtract(values, left, out=left)
+    return moved, left
+
+
+def bits_of(place: int) -> int:
+    """The constant for pieces of a place, as a whole number."""
+    return int(np.float64(math.ldexp(1.5, 52 + place)).view(np.int64))
+
+
+def whole_piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
+    """Finite floats as ints, in units of ``2**place``, of which they have less than ``2**51``, and what is left of each value.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in whole_piece(np.array([5.25, -0.75]), -1)]
+    [[10, -2], [0.25, 0.25]]
+    """
+    if not LEAST_PLACE <= place <= MOST_PLACE:
+        whole, left = piece(values, place)
+        return whole.astype(np.int64), left
+    moved, left = cut(values, place)
+    whole = moved.view(np.int64)
+    whole -= bits_of(place)
+    return whole, left
+
+
+def piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
+    """Finite floats as whole numbers of ``2**place``, and what is left of each value.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in piece(np.array([5.25, -0.75]), -1)]
+    [[10.0, -2.0], [0.25, 0.25]]
+    """
+    if LEAST_PLACE <= place <= MOST_PLACE:
+        moved, left = cut(values, place)
+        moved -= math.ldexp(1.5, 52 + place)
+        return np.ldexp(moved, -place) if place < -1000 else np.multiply(moved, math.ldexp(1.0, -place), out=moved), left
+    # Of large numbers no piece is larger than its number; below the smallest float there is nothing left.
+    whole = np.trunc(np.ldexp(values, -place))
+    return whole, values - np.ldexp(whole, place)
