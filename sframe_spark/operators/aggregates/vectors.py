@@ -12,13 +12,12 @@ import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.kernels.exact_digits import BLOCK, Digits
 from sframe_spark.types import ColumnType
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 RAGGED = "vectors of different lengths have no sum and no mean: make the lengths equal"
-# Elements of few places are added place by place, which is quicker and has more digits.
-FEW_PLACES = 64
 
 
 @attrs.frozen(eq=False)
@@ -30,11 +29,16 @@ class VectorSum:
     count
         Number of vectors that are not missing.
     total
-        Their sum, empty where there is none; None where they have different lengths.
+        Their sum, place by place, of no place where there is none; None where they have different lengths.
     """
 
     count: int
-    total: np.ndarray | None
+    total: Digits | None
+
+    @classmethod
+    def nothing(cls, places: int) -> VectorSum:
+        """Of no vectors of so many numbers."""
+        return cls(0, Digits(places))
 
     @classmethod
     def of(cls, column: pa.Array) -> VectorSum:
@@ -42,17 +46,19 @@ class VectorSum:
 
         Examples
         --------
-        >>> VectorSum.of(pa.array([[1.0, 2.0], None, [3.0, 4.0]])).total.tolist()
-        [4.0, 6.0]
+        >>> VectorSum.of(pa.array([[1.0, 2.0], None, [3.0, 4.0]])).sum
+        array('d', [4.0, 6.0])
         """
         column = column.drop_null()
         lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False)) if len(column) else np.zeros(1, np.int32)
         if (lengths != lengths[0]).any():
             return cls(len(column), None)
-        rows = column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False).reshape(len(column), lengths[0])
-        with np.errstate(invalid="ignore", over="ignore"):
-            few = rows.shape[1] <= FEW_PLACES
-            total = np.array([place.sum() for place in rows.T], dtype=float) if few else rows.sum(axis=0)
+        width, numbers = int(lengths[0]), elements(column)
+        total = Digits(width)
+        size = max(BLOCK // max(width, 1), 1) * width
+        for start in range(0, len(numbers), max(size, 1)):
+            part = numbers[start : start + size]
+            total.add(part, np.tile(np.arange(width), len(part) // width))
         return cls(len(column), total)
 
     def merged(self, other: VectorSum) -> VectorSum:
@@ -60,20 +66,24 @@ class VectorSum:
         if not self.count or not other.count:
             return other if other.count else self
         count = self.count + other.count
-        if self.total is None or other.total is None or len(self.total) != len(other.total):
+        if self.total is None or other.total is None or self.total.count != other.total.count:
             return VectorSum(count, None)
-        with np.errstate(invalid="ignore", over="ignore"):
-            return VectorSum(count, self.total + other.total)
+        return VectorSum(count, self.total + other.total)
 
     @property
     def sum(self) -> array.array | None:
         """The sum; None where lengths differ."""
-        return None if self.total is None else array.array("d", self.total.tolist())
+        return None if self.total is None else array.array("d", self.total.rounded().tolist())
 
     @property
     def mean(self) -> array.array | None:
         """The mean; None where lengths differ."""
-        return None if self.total is None else array.array("d", [element / self.count for element in self.total.tolist()])
+        return None if self.total is None else array.array("d", self.total.means(np.full(self.total.count, max(self.count, 1))).tolist())
+
+
+def elements(column: pa.Array) -> np.ndarray:
+    """The numbers of arrays that are not missing, one after the other."""
+    return column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False)
 
 
 def lifted(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VectorSum:

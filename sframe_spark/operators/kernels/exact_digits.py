@@ -12,17 +12,20 @@ usual sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.kernels.exact_sums import largest_of, whole_piece
+from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, whole_piece
+from sframe_spark.operators.kernels.exact_words import Words
 from sframe_spark.operators.kernels.products import lacking_product
 
 BITS = 40
 HALF = 1 << (BITS - 1)
+# The place below that of the smallest float.
+LOWEST_PLACE = 27
 # So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
 MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
 # So many rows are looked at together.
@@ -96,7 +99,7 @@ class Digits:
         place = first_place(largest, bits)
         self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
         if self._held > MOST_HELD:
-            self.carry()
+            self.places, self._held = self.carried().places, len(values) * 2.0**FIRST_BITS
         while largest:
             digits, values = whole_piece(values, place * BITS)
             if place + moved not in self.places:
@@ -114,19 +117,40 @@ class Digits:
         with np.errstate(invalid="ignore"):
             np.add.at(self.others, codes, values)
 
-    def carry(self) -> None:
-        """Make every digit one from ``-2**39`` up to ``2**39``."""
-        self._held = 0.0
-        place = min(self.places, default=0)
-        while self.places and place <= max(self.places):
-            digits = self.places.get(place)
+    def __add__(self, other: Digits) -> Digits:
+        """The sums of the same groups, of both."""
+        return self.added(other, np.arange(self.count))
+
+    def added(self, other: Digits, groups: np.ndarray) -> Digits:
+        """These sums and others, each of which is added to the group of its number, once at most."""
+        found = self.carried().taken(np.arange(self.count))
+        for place, digits in other.carried().places.items():
+            found.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] += digits
+        if other.others is not None:
+            found._add_others(other.others, groups)
+        return found
+
+    def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
+        """These sums, with others in place of those of the groups of these numbers."""
+        kept = np.ones(self.count, dtype=bool)
+        kept[groups] = False
+        rest = {place: np.where(kept, digits, 0) for place, digits in self.places.items()}
+        return Digits(self.count, rest, None if self.others is None else np.where(kept, self.others, 0.0)).added(other, groups)
+
+    def carried(self) -> Digits:
+        """The same sums with digits from ``-2**39`` up to ``2**39``: equal sums have equal digits."""
+        found = dict(self.places)
+        place = min(found, default=0)
+        while found and place <= max(found):
+            digits = found.get(place)
             if digits is not None:
                 more = (digits + HALF) >> BITS
                 if more.any():
-                    self.places[place] = digits - (more << BITS)
-                    above = self.places.get(place + 1)
-                    self.places[place + 1] = more if above is None else above + more
+                    found[place] = digits - (more << BITS)
+                    above = found.get(place + 1)
+                    found[place + 1] = more if above is None else above + more
             place += 1
+        return Digits(self.count, found, self.others)
 
     def rounded(self) -> np.ndarray:
         """The float next to each sum; infinite where that is beyond all floats."""
@@ -134,11 +158,12 @@ class Digits:
 
     def means(self, counts: np.ndarray) -> np.ndarray:
         """Each sum by a number of rows, one at least: finite where the rows are."""
-        means = self.pairs()[0] / counts
-        large = self._large_groups()
+        sums = self.carried()
+        means = sums.pairs()[0] / counts
+        large = sums._large_groups()
         if len(large):
             with np.errstate(over="ignore"):
-                means[large] = np.ldexp(self.taken(large).pairs(SMALLER)[0] / counts[large], SMALLER)
+                means[large] = np.ldexp(sums.taken(large).pairs(SMALLER)[0] / counts[large], SMALLER)
         return means
 
     def _large_groups(self) -> np.ndarray:
@@ -148,9 +173,9 @@ class Digits:
 
     def pairs(self, smaller: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The float next to each sum and about what that lacks, of sums that are smaller by so many bits."""
-        self.carry()
+        places = self.carried().places
         with np.errstate(over="ignore", invalid="ignore"):
-            floats = (np.ldexp(self.places[place].astype(np.float64), place * BITS - smaller) for place in sorted(self.places, reverse=True))
+            floats = (np.ldexp(places[place].astype(np.float64), place * BITS - smaller) for place in sorted(places, reverse=True))
             high, low = added_up(floats, self.count)
         if self.others is not None:
             high, low = np.where(self.others == 0.0, high, self.others), np.where(self.others == 0.0, low, 0.0)
@@ -161,17 +186,83 @@ class Digits:
         places = {place: digits[groups] for place, digits in self.places.items()}
         return Digits(len(groups), places, None if self.others is None else self.others[groups])
 
+    @classmethod
+    def joined(cls, parts: Sequence[Digits]) -> Digits:
+        """The sums of groups of some parts, one after the other."""
+        count = sum(part.count for part in parts)
+        found = cls(count)
+        for place in {place for part in parts for place in part.places}:
+            found.places[place] = np.concatenate([part.places.get(place, np.zeros(part.count, dtype=np.int64)) for part in parts])
+        if any(part.others is not None for part in parts):
+            found.others = np.concatenate([np.zeros(part.count) if part.others is None else part.others for part in parts])
+        return found
+
+    @classmethod
+    def of_words(cls, words: Words) -> Digits:
+        """Sums in two ints."""
+        found, groups = cls(len(words.high)), np.arange(len(words.high))
+        found.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)
+        found.add(np.ldexp(words.low.astype(np.float64), words.unit), groups)
+        return found
+
+    @classmethod
+    def of_units(cls, units: int, lowest: int, others: float = 0.0) -> Digits:
+        """One sum, of one group, in units of ``2**(40 * lowest)``."""
+        found, place = cls(1, others=np.array([others]) if others else None), lowest
+        while units:
+            above = (units + HALF) >> BITS
+            if units != above << BITS:
+                found.places[place] = np.array([units - (above << BITS)])
+            units, place = above, place + 1
+        return found
+
+    @classmethod
+    def of_sum(cls, total: ExactSum) -> Digits:
+        """One sum, of one group."""
+        return cls.of_units(total.units << (BITS * LOWEST_PLACE - LOWEST), -LOWEST_PLACE, total.others)
+
+    def sum_of(self, group: int) -> ExactSum:
+        """The sum of one group."""
+        others = 0.0 if self.others is None else float(self.others[group])
+        return ExactSum(self.units(group, -LOWEST_PLACE) >> (BITS * LOWEST_PLACE - LOWEST), others)
+
+    def most_bits(self) -> int:
+        """The largest sum is less than two to the power of this."""
+        # Of carried digits what is below one is less than one of it.
+        places = self.carried().places.items()
+        bits = (int(np.abs(digits).max(initial=0)).bit_length() + place * BITS for place, digits in places if digits.any())
+        return max(bits, default=-BITS * LARGE_PLACE) + 1
+
+    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """The sums in units of ``2**unit``, as ints of so many bits and what is above these; None where that is not all of one."""
+        high, low = np.zeros(self.count, dtype=np.int64), np.zeros(self.count, dtype=np.int64)
+        for place, digits in self.carried().places.items():
+            moved = place * BITS - unit
+            if not digits.any():
+                continue
+            if moved >= bits:
+                high += digits << (moved - bits)
+            elif moved >= 0:
+                above = digits >> (bits - moved)
+                high += above
+                low += (digits - (above << (bits - moved))) << moved
+            elif moved <= -BITS or (digits & ((1 << -moved) - 1)).any():
+                return None
+            else:
+                low += digits >> -moved
+        return high, low
+
     def units(self, group: int, lowest: int) -> int:
         """One sum in units of ``2**(40 * lowest)``, a place that is below all digits."""
         return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
 
     def lists(self) -> pa.ListArray:
         """The digits of each group, without zeros."""
-        self.carry()
-        places = sorted(place for place, digits in self.places.items() if digits.any())
+        carried = self.carried().places
+        places = sorted(place for place, digits in carried.items() if digits.any())
         coded = np.zeros((self.count, len(places) + 1), dtype=np.int64)
         for column, place in enumerate(places):
-            digits = self.places[place]
+            digits = carried[place]
             coded[:, column] = np.where(digits == 0, 0, (digits << PLACE_BITS) | (place - FIRST_PLACE))
         if self.others is not None:
             kinds = np.select([self.others == math.inf, self.others == -math.inf, np.isnan(self.others)], [INFINITE, NEGATIVE, NOT_A_NUMBER], 0)
@@ -204,7 +295,7 @@ class Digits:
 
 def first_place(largest: float, bits: int) -> int:
     """The place of the first digit, of at most so many bits, of floats up to the largest one."""
-    return -(-(math.frexp(largest)[1] - bits) // BITS)
+    return max(-(-(math.frexp(largest)[1] - bits) // BITS), -LOWEST_PLACE)
 
 
 def added_up(floats: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.decompositions import floats
+from sframe_spark.operators.aggregates.vectors import VectorSum, elements
+from sframe_spark.operators.kernels.exact_running import Sums, running, running_sum
+from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.kernels.new_arrays import new_array
-from sframe_spark.operators.kernels.running_moments import running_moments
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -24,15 +26,15 @@ from sframe_spark.planner.parameters import one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 VECTOR_KINDS = ("sum", "mean")
+SPREADS = ("mean", "std", "var")
 LARGEST_INT = 2**63 - 1
+ONE_GROUP = np.zeros(1, dtype=np.int64)
 
 
 @register
@@ -72,26 +74,32 @@ class Cumulative(SequentialOperator):
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
         """No value yet."""
-        return Moments() if self.kind in ("mean", "std", "var") and facts[0].schema[0] != ARRAY else None
+        return Moments() if self.kind in SPREADS and facts[0].schema[0] != ARRAY else None
 
     def combine(self, first: Any, second: Any) -> Any:
         """State of two runs, one after the other."""
         if first is None or second is None:
             return second if first is None else first
-        # Sums beyond the largest float are infinite, those of infinities of both signs NaN: no reason for numpy to warn.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(first, Moments):
-                return first.merged(second)
-            if isinstance(first, tuple):
-                return (first[0] + second[0], same_size(first[1], second[1]) + second[1])
-            if self.kind == "sum":
+        if isinstance(first, Moments):
+            return first.merged(second)
+        if isinstance(first, VectorSum):
+            return merged_vectors(first, second)
+        if self.kind == "sum":
+            with np.errstate(over="ignore"):
                 return first + second
         return np.fmin(first, second) if self.kind == "min" else np.fmax(first, second)
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
         """State after the run on its own."""
         if isinstance(self.initial_state(facts), Moments):
-            return Moments.of(floats(inputs[0].columns[0]))
+            numbers = floats(inputs[0].columns[0])
+            return Moments(len(numbers), ExactSum.of(numbers)) if self.kind == "mean" else Moments.of(numbers)
+        if facts[0].schema[0] == FLOAT and self.kind == "sum":
+            numbers = floats(inputs[0].columns[0])
+            return ExactSum.of(numbers) if len(numbers) else None
+        if facts[0].schema[0] == ARRAY:
+            found = VectorSum.of(inputs[0].columns[0])
+            return same_size(found) if found.count else None
         return self.advance(inputs, facts, self.initial_state(facts))[1]
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
@@ -103,19 +111,22 @@ class Cumulative(SequentialOperator):
         valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
         values = (column if valid is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
         if isinstance(state, Moments):
-            return self._advance_moments(values.astype(np.float64), np.ones(len(values), dtype=bool) if valid is None else valid, state)
+            return self._advance_moments(values.astype(np.float64, copy=False), valid, state)
+        if self.kind == "sum" and column_type == FLOAT:
+            running, total = running_sum(values, ExactSum() if state is None else state)
+            missing = None if valid is None or state is not None else ~np.logical_or.accumulate(valid)
+            is_known = state is not None or (len(values) > 0 and (missing is None or not missing[-1]))
+            return Chunk.of([pa.array(running, mask=missing, from_pandas=False)]), total if is_known else None
         return self._advance_plain(values, valid, column_type, state)
 
     def _advance_plain(self, values: np.ndarray, valid: np.ndarray | None, column_type: ColumnType, state: Any) -> tuple[Chunk, Any]:
         """Running values; ``valid``: which are there, None for all."""
         running = new_array(len(values), values.dtype)
         if self.kind == "sum":
-            with np.errstate(over="ignore", invalid="ignore"):
-                running[:] = values
+            with np.errstate(over="ignore"):
+                np.cumsum(values, out=running)
                 if state is not None:
-                    # One addition after the other, as if there were no batches: where sums overflow, that of later rows may be another infinity.
-                    running[:1] += state
-                np.cumsum(running, out=running)
+                    running += state
         else:
             combine = np.fmin if self.kind == "min" else np.fmax
             combine.accumulate(values if valid is None else np.where(valid, values, neutral(values.dtype, self.kind)), out=running)
@@ -126,19 +137,29 @@ class Cumulative(SequentialOperator):
         is_known = len(running) > 0 and (missing is None or not missing[-1])
         return Chunk.of([result]), (running[-1] if is_known else state)
 
-    def _advance_moments(self, values: np.ndarray, valid: np.ndarray, state: Moments) -> tuple[Chunk, Any]:
-        found, counts, state = running_moments(values, valid, state, self.kind)
-        return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), state
+    def _advance_moments(self, values: np.ndarray, valid: np.ndarray | None, state: Moments) -> tuple[Chunk, Any]:
+        if not len(values):
+            return Chunk.of([pa.array(values)]), state
+        found, counts, after = running(self.kind, values, valid, ONE_GROUP, Sums.of_moments(state, self.kind != "mean"))
+        return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), after.moments(0)
 
-    def _advance_vectors(self, column: pa.Array, state: Any) -> tuple[Chunk, Any]:
-        results: list[Any] = []
-        for cell in decode(column, ARRAY):
-            if cell is not None:
-                vector = np.array(cell)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    state = (1, vector) if state is None else (state[0] + 1, same_size(state[1], vector) + vector)
-            results.append(None if state is None else state[1] / state[0] if self.kind == "mean" else state[1])
-        return Chunk.of([encode([None if item is None else list(item) for item in results], ARRAY)]), state
+    def _advance_vectors(self, column: pa.Array, state: VectorSum | None) -> tuple[Chunk, Any]:
+        rows = VectorSum.of(column)
+        total = merged_vectors(state, rows) if state is not None and rows.count else rows if rows.count else state
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        if total is None or total.total is None or not len(valid):
+            return Chunk.of([pa.nulls(len(valid), ARRAY.physical)]), total
+        before, width = state if state is not None and state.total is not None else VectorSum.nothing(total.total.count), total.total.count
+        numbers = np.zeros((len(valid), width))
+        numbers[valid] = elements(column.drop_null()).reshape(rows.count, width)
+        found = np.empty_like(numbers)
+        counts = np.cumsum(valid) + before.count
+        for place in range(width):
+            sums = Sums(np.array([before.count]), before.total.taken(np.array([place])), None)  # type: ignore[union-attr]
+            found[:, place] = running(self.kind, numbers[:, place].copy(), valid, ONE_GROUP, sums)[0]
+        offsets = pa.array(np.arange(len(valid) + 1, dtype=np.int32) * np.int32(width))
+        lists = pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), mask=pa.array(counts == 0))
+        return Chunk.of([lists.cast(ARRAY.physical)]), total
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A window over all rows so far."""
@@ -149,7 +170,7 @@ class Cumulative(SequentialOperator):
         if column_type == ARRAY:
             return self._lower_vectors(relation)
         window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        result = FLOAT if self.kind in ("mean", "std", "var") else column_type
+        result = FLOAT if self.kind in SPREADS else column_type
         return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window)], (result,))
 
     def _lower_vectors(self, relation: Relation) -> Relation:
@@ -190,17 +211,31 @@ def neutral(dtype: np.dtype, kind: str) -> Any:
     return limits.max if kind == "min" else limits.min
 
 
-def same_size(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The first vector, if the second has its size.
+def same_size(found: VectorSum) -> VectorSum:
+    """The sum of some vectors, if they have one size.
 
     Raises
     ------
     ExecutionError
         If not.
     """
-    if len(first) != len(second):
-        raise ExecutionError(f"vectors of {len(first)} and {len(second)} numbers cannot be added: make the lengths equal")
-    return first
+    if found.total is None:
+        raise ExecutionError("vectors of different lengths cannot be added: make the lengths equal")
+    return found
+
+
+def merged_vectors(first: VectorSum, second: VectorSum) -> VectorSum:
+    """The sum of vectors of both, if they have one size.
+
+    Raises
+    ------
+    ExecutionError
+        If not.
+    """
+    same_size(first), same_size(second)
+    if first.total.count != second.total.count:  # type: ignore[union-attr]
+        raise ExecutionError(f"vectors of {first.total.count} and {second.total.count} numbers cannot be added: make the lengths equal")  # type: ignore[union-attr]
+    return first.merged(second)
 
 
 def window_aggregate(column: Column, column_type: ColumnType, kind: str, window: Any) -> Column:

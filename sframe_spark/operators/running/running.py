@@ -15,6 +15,7 @@ from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_colu
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.operators.running.distinct import DistinctAggregate
+from sframe_spark.operators.running.exact_states import ExactAggregate
 from sframe_spark.operators.running.groups import RowGroups
 from sframe_spark.operators.running.scans import scan_of
 from sframe_spark.operators.running.states import CollectedAggregate, PartsAggregate, RunningAggregate, ScanAggregate
@@ -111,6 +112,8 @@ class Running(SequentialOperator):
         scan = scan_of(aggregation.function, types)
         if scan is not None:
             return ScanAggregate(scan, types)
+        if aggregation.function in ("sum", "mean", "var", "std") and types[0].is_numeric:
+            return ExactAggregate(aggregation.function)
         if aggregation.function == "count_distinct":
             return DistinctAggregate(types[0])
         implementation = aggregation.implementation()

@@ -85,43 +85,21 @@ class CountScan(NumpyScan):
 
 
 class SumScan(NumpyScan):
-    """Sum of values that are not missing; ints wrap around."""
+    """Sum of ints that are not missing, which wraps around."""
 
     functions = (np.add,)
 
-    def __init__(self, column_type: ColumnType) -> None:
-        self.dtype = np.dtype(np.int64 if column_type == INT else np.float64)
-
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
         """The value."""
-        return (numbers(columns[0], self.dtype),)
+        return (numbers(columns[0], np.dtype(np.int64)),)
 
     def identity(self, count: int) -> Components:
         """Zero."""
-        return (np.zeros(count, dtype=self.dtype),)
+        return (np.zeros(count, dtype=np.int64),)
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         """The sum."""
-        return pa.array(values[0], from_pandas=False)
-
-
-class MeanScan(NumpyScan):
-    """Mean of values that are not missing, from their number and sum."""
-
-    functions = (np.add, np.add)
-
-    def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """One and the value."""
-        return (valid(columns[0]).astype(np.int64), numbers(columns[0], np.dtype(np.float64)))
-
-    def identity(self, count: int) -> Components:
-        """Of nothing."""
-        return (np.zeros(count, dtype=np.int64), np.zeros(count))
-
-    def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """Missing when there is no value."""
-        counts, sums = values
-        return pa.array(sums / np.maximum(counts, 1), mask=counts == 0, from_pandas=False)
+        return pa.array(values[0])
 
 
 class ExtremeScan(NumpyScan):
@@ -146,41 +124,6 @@ class ExtremeScan(NumpyScan):
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         """The value, if there is one."""
         return pa.array(values[0], mask=~values[1], from_pandas=False).cast(self.physical)
-
-
-class SpreadScan(Scan):
-    """Population variance or standard deviation; zero for one value or none.
-
-    Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
-    """
-
-    def __init__(self, root: bool) -> None:
-        self.root = root
-
-    def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """Count, mean and sum of squared deviations of one value; one that is not finite makes all that follows NaN."""
-        values = numbers(columns[0], np.dtype(np.float64))
-        return (valid(columns[0]).astype(np.float64), np.where(np.isfinite(values), values, np.nan), np.zeros(rows))
-
-    def identity(self, count: int) -> Components:
-        """Of nothing."""
-        return (np.zeros(count), np.zeros(count), np.zeros(count))
-
-    def combine(self, first: Components, second: Components) -> Components:
-        """Moments of both."""
-        total = first[0] + second[0]
-        share = second[0] / np.maximum(total, 1.0)
-        delta = second[1] - first[1]
-        # A difference may be infinite where both are not.
-        between = np.where(np.isfinite(delta), first[1] + delta * share, first[1] * (1 - share) + second[1] * share)
-        mean = np.where(first[0] == 0, second[1], np.where(second[0] == 0, first[1], between))
-        apart = np.where((first[0] == 0) | (second[0] == 0), 0.0, delta * delta * first[0] * share)
-        return (total, mean, first[2] + second[2] + apart)
-
-    def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """From the sum of squared deviations."""
-        variance = np.maximum(values[2], 0.0) / np.maximum(values[0], 1.0)
-        return pa.array(np.sqrt(variance) if self.root else variance, from_pandas=False)
 
 
 class FirstScan(NumpyScan):
@@ -287,7 +230,7 @@ def pointed(pointers: np.ndarray, pool: pa.Array | None) -> pa.Array:
 
 
 def scan_of(function: str, types: Sequence[ColumnType]) -> Scan | None:
-    """The scan of an aggregate over columns of these types; None where its state is all rows so far."""
+    """The scan of an aggregate over columns of these types; None where it has none."""
     if function == "count":
         return CountScan()
     if function == "select_one":
@@ -296,8 +239,6 @@ def scan_of(function: str, types: Sequence[ColumnType]) -> Scan | None:
         return PlaceOfExtremeScan(types[0], function == "argmax")
     if function in ("min", "max"):
         return ZonedExtremeScan(function == "max") if types[0].is_zoned else ExtremeScan(types[0], function == "max")
-    if function in ("sum", "mean") and types[0].is_numeric:
-        return SumScan(types[0]) if function == "sum" else MeanScan()
-    if function in ("var", "std"):
-        return SpreadScan(function == "std")
+    if function == "sum" and types[0] == INT:
+        return SumScan()
     return None

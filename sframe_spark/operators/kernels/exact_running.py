@@ -1,0 +1,227 @@
+"""Running sums, means and spreads of floats without rounding: each value is that of all numbers so far, however rows are cut."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import numpy as np
+
+from sframe_spark.operators.kernels.exact_digits import BITS, LOWEST_PLACE, Digits, first_place, in_reach
+from sframe_spark.operators.kernels.exact_spreads import squared_deviations
+from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, whole_piece
+from sframe_spark.operators.kernels.exact_words import BLOCK, OneSum, accumulated, in_two_words
+from sframe_spark.operators.kernels.moments import Moments
+from sframe_spark.operators.kernels.products import lacking_product
+
+# Digits of so many bits of a block of rows add up in 64.
+MOST_BITS = 48
+# From the square of the smallest float down to the first digit below it.
+SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
+
+
+@attrs.frozen(eq=False)
+class Sums:
+    """What is known of the numbers of some groups.
+
+    Parameters
+    ----------
+    counts
+        How many there are.
+    sums
+        Their sums.
+    squares
+        The sums of their squares, where somebody asks for these.
+    """
+
+    counts: np.ndarray
+    sums: Digits
+    squares: Digits | None
+
+    @classmethod
+    def nothing(cls, count: int, with_squares: bool) -> Sums:
+        """Of so many groups without numbers."""
+        return cls(np.zeros(count, dtype=np.int64), Digits(count), Digits(count) if with_squares else None)
+
+    @classmethod
+    def of(cls, numbers: np.ndarray, valid: np.ndarray | None, codes: np.ndarray, count: int, with_squares: bool) -> Sums:
+        """Of rows of groups of these numbers; numbers are zero where there is none."""
+        sums, squares = Digits(count), Digits(count) if with_squares else None
+        sums.add(numbers, codes)
+        if squares is not None:
+            finite = slice(None) if sums.others is None else np.isfinite(numbers)
+            squares.add_squares(numbers[finite], codes[finite])
+        return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squares)
+
+    @classmethod
+    def of_moments(cls, known: Moments, with_squares: bool) -> Sums:
+        """Of one group."""
+        squares = Digits.of_units(known.square_units << SQUARE_SHIFT, 2 * -LOWEST_PLACE) if with_squares else None
+        return cls(np.array([known.count]), Digits.of_sum(known.total), squares)
+
+    def moments(self, group: int) -> Moments:
+        """Those of one group."""
+        squares = 0 if self.squares is None else self.squares.units(group, 2 * -LOWEST_PLACE) >> SQUARE_SHIFT
+        return Moments(int(self.counts[group]), self.sums.sum_of(group), squares)
+
+    def merged(self, other: Sums, groups: np.ndarray) -> Sums:
+        """These groups and others, each of which is a part of the group of its number."""
+        counts = self.counts.copy()
+        counts[groups] += other.counts
+        squares = None if self.squares is None or other.squares is None else self.squares.added(other.squares, groups)
+        return Sums(counts, self.sums.added(other.sums, groups), squares)
+
+    def replaced(self, other: Sums, groups: np.ndarray) -> Sums:
+        """These groups, with others in place of those of these numbers."""
+        counts = self.counts.copy()
+        counts[groups] = other.counts
+        squares = None if self.squares is None or other.squares is None else self.squares.replaced(other.squares, groups)
+        return Sums(counts, self.sums.replaced(other.sums, groups), squares)
+
+    def taken(self, groups: np.ndarray) -> Sums:
+        """Of some of the groups."""
+        return Sums(self.counts[groups], self.sums.taken(groups), None if self.squares is None else self.squares.taken(groups))
+
+    def values(self, kind: str) -> np.ndarray:
+        """The ``sum``, ``mean``, ``var`` or ``std`` of each group; zero of none."""
+        if kind == "sum":
+            return self.sums.rounded()
+        sizes = np.maximum(self.counts, 1)
+        if kind == "mean" or self.squares is None:
+            return self.sums.means(sizes)
+        variance = squared_deviations(self.counts, self.sums, self.squares) / sizes
+        return np.sqrt(variance) if kind == "std" else variance
+
+
+def running(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
+    """The ``sum``, ``mean``, ``var`` or ``std`` of all numbers of its group up to each row, how many these are, and what is known at the end.
+
+    Parameters
+    ----------
+    kind
+        What is asked.
+    numbers
+        Floats, group by group; zero where there is none.
+    valid
+        Where there is one; None for everywhere.
+    starts
+        Where each group begins; none is empty.
+    before
+        What is known of earlier rows of these groups.
+
+    Examples
+    --------
+    >>> nothing = Sums.nothing(2, False)
+    >>> found, counts, after = running("sum", np.array([0.1, 0.2, 0.3, 5.0]), None, np.array([0, 3]), nothing)
+    >>> found.tolist(), counts.tolist(), after.values("sum").tolist()
+    ([0.1, 0.30000000000000004, 0.6, 5.0], [1, 2, 3, 1], [0.6, 5.0])
+    """
+    found, counts = np.empty(len(numbers)), np.empty(len(numbers), dtype=np.int64)
+    ends = np.append(starts[1:], len(numbers))
+    states: list[Sums] = []
+    first, going_on = 0, None
+    for start in range(0, len(numbers), BLOCK):
+        stop = min(start + BLOCK, len(numbers))
+        # The groups of these rows: the first may have begun before, the last may go on.
+        last = int(np.searchsorted(starts, stop))
+        here = before.taken(np.arange(first, last))
+        if going_on is not None:
+            here = joined([going_on, here.taken(np.arange(1, last - first))])
+        places = np.maximum(starts[first:last] - start, 0)
+        part = None if valid is None else valid[start:stop]
+        found[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, here)
+        is_over = ends[last - 1] == stop
+        closed = last if is_over else last - 1
+        states.append(after.taken(np.arange(closed - first)))
+        going_on = None if is_over else after.taken(np.array([last - 1 - first]))
+        first = closed
+    return found, counts, joined(states) if states else before
+
+
+def joined(parts: list[Sums]) -> Sums:
+    """Groups of some parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    squares = [part.squares for part in parts if part.squares is not None]
+    sums = Digits.joined([part.sums for part in parts])
+    return Sums(np.concatenate([part.counts for part in parts]), sums, Digits.joined(squares) if squares else None)
+
+
+def block(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
+    """The same of a few rows."""
+    ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
+    counts = accumulated(ones, starts, before.counts)
+    ends = np.append(starts[1:], len(numbers)) - 1
+    quick = None if before.squares is not None or before.sums.others is not None else in_two_words(numbers, starts, before.sums)
+    if quick is not None:
+        found, words = quick
+        sums = Digits.of_words(words)
+        return (found if kind == "sum" else found / np.maximum(counts, 1)), counts, Sums(counts[ends], sums, None)
+    sums = row_digits([(numbers, 0)], starts, before.sums)
+    squares = None
+    if before.squares is not None:
+        finite = np.where(np.isfinite(numbers), numbers, 0.0)
+        parts = [(pair, place) for part, place in in_reach(finite) for pair in (part * part, lacking_product(part, part, part * part))]
+        squares = row_digits(parts, starts, before.squares)
+    every = Sums(counts, sums, squares)
+    return every.values(kind), counts, every.taken(ends)
+
+
+def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: Digits) -> Digits:
+    """The digits of running sums of floats, each times ``2**(40 * place)``, within groups."""
+    found: dict[int, np.ndarray] = {}
+    others = None if before.others is None else np.repeat(before.others, np.diff(np.append(starts, len(parts[0][0]))))
+    for numbers, moved in parts:
+        left, largest = numbers, largest_of(numbers)
+        if not math.isfinite(largest):
+            finite = np.isfinite(numbers)
+            others = running_others(numbers, finite, starts, before.others)
+            left = np.where(finite, numbers, 0.0)
+            largest = largest_of(left)
+        place = first_place(largest, MOST_BITS)
+        while largest:
+            digits, left = whole_piece(left, place * BITS)
+            there = found.get(place + moved)
+            found[place + moved] = digits if there is None else np.add(there, digits, out=there)
+            largest = largest_of(left)
+            place = min(place - 1, first_place(largest, BITS))
+    nothing = np.zeros(len(starts), dtype=np.int64)
+    for place in {*found, *before.places}:
+        digits = found.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
+        found[place] = accumulated(digits, starts, before.places.get(place, nothing))
+    return Digits(len(parts[0][0]), found, others)
+
+
+def running_others(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    """Running sums of what is not finite, zero for what is."""
+    others = np.where(finite, 0.0, numbers)
+    if before is not None:
+        with np.errstate(invalid="ignore"):
+            others[starts] += before
+    kinds = [others == math.inf, others == -math.inf, np.isnan(others)]
+    nothing = np.zeros(len(starts), dtype=np.int64)
+    ups, downs, nans = (accumulated(kind.astype(np.int64), starts, nothing) > 0 for kind in kinds)
+    return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
+
+
+def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, ExactSum]:
+    """Running sums of one group, and the last one.
+
+    Examples
+    --------
+    >>> found, after = running_sum(np.array([0.1, 0.2, 0.3]), ExactSum())
+    >>> found.tolist(), after.value
+    ([0.1, 0.30000000000000004, 0.6], 0.6)
+    """
+    found, start = np.empty(len(numbers)), np.zeros(1, dtype=np.int64)
+    for place in range(0, len(numbers), BLOCK):
+        part = numbers[place : place + BLOCK]
+        quick = None if before.others else in_two_words(part, start, OneSum(before.units))
+        if quick is None:
+            state = Sums(start, Digits.of_sum(before), None)
+            found[place : place + BLOCK], _, after = block("sum", part, None, start, state)
+            before = after.sums.sum_of(0)
+        else:
+            found[place : place + BLOCK], words = quick
+            before = ExactSum(OneSum.units_of(words))
+    return found, before
