@@ -195,6 +195,8 @@ class CountedRuns(PartialAggregate):
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Runs among the rows of each group."""
         values = arrays[0].take(pa.array(groups.order))
+        if not groups.rows:
+            return [pa.array([], pa.int64()), values, values]
         return self.merge([pa.array(np.ones(groups.rows, dtype=np.int64)), values, values], groups.starts)
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:

@@ -21,9 +21,9 @@ def lacking_product(first: np.ndarray, second: np.ndarray, product: np.ndarray) 
 
     Examples
     --------
-    >>> tenth = np.array([0.1])
-    >>> lacking_product(tenth, tenth, tenth * tenth).tolist()
-    [-9.020562075079397e-19]
+    >>> number = np.array([1.0 + 2.0**-30])
+    >>> lacking_product(number, number, number * number).tolist() == [2.0**-60]
+    True
     """
     high, low = halves(first)
     other, below = halves(second)

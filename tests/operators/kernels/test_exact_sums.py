@@ -1,0 +1,142 @@
+"""Sums, means and spreads of floats are those of exact numbers, and the same whatever the order and the cuts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sframe_spark.operators.kernels import exact_digits, exact_sums, moments
+from sframe_spark.operators.kernels.exact_digits import FIRST_PLACE, Digits, longer
+from sframe_spark.operators.kernels.exact_spreads import squared_deviations
+from sframe_spark.operators.kernels.exact_sums import ExactSum
+from sframe_spark.operators.kernels.moments import Moments
+from tests.operators.kernels.odd_numbers import FINITE, NUMBERS
+from tests.operators.kernels.test_exact_running import rounded
+
+CODED = st.lists(st.tuples(NUMBERS, st.integers(0, 2)), max_size=30)
+
+
+def columns(rows: list[tuple[float, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and codes of rows."""
+    return np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=np.int64)
+
+
+@pytest.fixture(params=[3, None])
+def blocks(request: Any, monkeypatch: Any) -> None:
+    """Blocks of few rows, or as they are."""
+    if request.param:
+        for module in (exact_sums, exact_digits, moments):
+            monkeypatch.setattr(module, "BLOCK", request.param)
+
+
+@pytest.mark.usefixtures("blocks")
+def test_sums_and_squares_are_exact() -> None:
+    @given(st.lists(FINITE, max_size=30))
+    def check(values: list[float]) -> None:
+        numbers = list(map(Fraction, values))
+        total, squares = sum(numbers, Fraction(0)), sum((number**2 for number in numbers), Fraction(0))
+        found = Moments.of(np.array(values))
+        assert Fraction(found.total.units, 1 << 1074) == total == Fraction(ExactSum.of(np.array(values)).units, 1 << 1074)
+        assert Fraction(found.square_units, 1 << 2148) == squares
+        assert found.total.value == rounded(total)
+        if values:
+            mean = total / len(values)
+            assert found.squares == rounded(sum(((number - mean) ** 2 for number in numbers), Fraction(0)))
+            assert math.isclose(found.mean, rounded(mean), rel_tol=3e-16, abs_tol=5e-324)
+
+    check()
+
+
+@pytest.mark.usefixtures("blocks")
+def test_sums_of_groups_are_exact() -> None:
+    @given(CODED)
+    def check(rows: list[tuple[float, int]]) -> None:
+        digits, squares = Digits(3), Digits(3)
+        values, codes = columns(rows)
+        digits.add(values, codes)
+        finite = np.isfinite(values)
+        squares.add_squares(values[finite], codes[finite])
+        for group in range(3):
+            known = [value for value, code in rows if code == group]
+            numbers = [Fraction(value) for value in known if math.isfinite(value)]
+            assert Fraction(digits.units(group, FIRST_PLACE), 1 << (-FIRST_PLACE * 40)) == sum(numbers, Fraction(0))
+            assert Fraction(squares.units(group, FIRST_PLACE), 1 << (-FIRST_PLACE * 40)) == sum((number**2 for number in numbers), Fraction(0))
+            assert repr(float(digits.rounded()[group])) == repr(ExactSum.of(np.array(known)).value)
+            assert repr(digits.sum_of(group)) == repr(ExactSum.of(np.array(known)))
+
+    check()
+
+
+@given(CODED, st.lists(st.integers(0, 30), max_size=3), st.randoms(use_true_random=False))
+def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any, cuts: Any, random: Any) -> None:
+    whole = Digits(3)
+    whole.add(*columns(rows))
+    shuffled = random.sample(rows, len(rows))
+    edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    parts = []
+    for start, stop in itertools.pairwise(edges):
+        part = Digits(3)
+        part.add(*columns(shuffled[start:stop]))
+        parts.append(part)
+    together = parts[0]
+    for part in parts[1:]:
+        together = together.added(part, np.arange(3))
+    assert together.lists().equals(whole.lists())
+    # The same by lists, of which each group has one from each part.
+    order = np.arange(3 * len(parts)).reshape(len(parts), 3).T.ravel()
+    lists = pa.concat_arrays([part.lists() for part in parts]).take(pa.array(order))
+    starts = np.arange(0, 3 * len(parts), len(parts))
+    for most in (0, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(exact_digits, "MOST_KEPT", most)
+            assert Digits.of_lists(longer(lists, starts)).lists().equals(whole.lists())
+
+
+@given(CODED)
+def test_spreads_of_groups_are_those_of_moments(rows: Any) -> None:
+    values, codes = columns(rows)
+    sums, squares = Digits(3), Digits(3)
+    sums.add(values, codes)
+    finite = np.isfinite(values)
+    squares.add_squares(values[finite], codes[finite])
+    found = squared_deviations(np.bincount(codes, minlength=3), sums, squares)
+    for group in range(3):
+        expected = Moments.of(values[codes == group])
+        if expected.count > 1:
+            known = expected.squares
+            assert math.isclose(found[group], known, rel_tol=4e-16, abs_tol=1e-322) or (math.isnan(known) and math.isnan(found[group]))
+        else:
+            assert found[group] == 0.0
+
+
+@pytest.mark.parametrize("base", [1e9, 1e15, 1.7e18, 1e-300, 1e200, 3.0])
+def test_spreads_far_from_zero_have_all_digits(base: float) -> None:
+    """Deviations of the last digits, all equal numbers, and some between."""
+    random = np.random.default_rng(5)
+    near = np.nextafter(base, math.inf)
+    for values in (np.full(9, base), np.array([base, near]), np.array([base] * 5 + [near]), base * (1 + random.random(50) * 1e-8)):
+        sums, squares, codes = Digits(1), Digits(1), np.zeros(len(values), dtype=np.int64)
+        sums.add(values, codes)
+        squares.add_squares(values, codes)
+        assert math.isclose(squared_deviations(np.array([len(values)]), sums, squares)[0], Moments.of(values).squares, rel_tol=4e-16)
+
+
+def test_many_rows_and_many_groups() -> None:
+    """More than digits have room for without carrying, in few groups and in many."""
+    random = np.random.default_rng(6)
+    values = random.random(300_000) * 60.0 + 3.0
+    for count in (1, 20_000):
+        codes = random.integers(0, count, len(values))
+        digits = Digits(count)
+        digits.add(values, codes)
+        found = digits.rounded()
+        for group in range(0, count, 4001):
+            assert found[group] == math.fsum(values[codes == group])
