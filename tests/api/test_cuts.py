@@ -1,0 +1,105 @@
+"""What floats add up to does not show how rows were cut: budgets, batches, segments and the order of groups leave every digit as it is."""
+
+from __future__ import annotations
+
+import array
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
+
+ROWS = 1_500
+# Of these each other order of adding gives other last digits; some are far from zero, some beyond the squares of floats.
+RANDOM = np.random.default_rng(41)
+COLUMNS: dict[str, Any] = {
+    "id": list(range(ROWS)),
+    "day": [row // 40 for row in range(ROWS)],
+    "few": RANDOM.integers(0, 7, ROWS).tolist(),
+    "many": RANDOM.integers(0, 600, ROWS).tolist(),
+    "f": RANDOM.normal(size=ROWS).tolist(),
+    "far": (1e9 + RANDOM.normal(size=ROWS)).tolist(),
+    "large": (RANDOM.normal(size=ROWS) * 1e305).tolist(),
+    "some": [value if value > -0.5 else None for value in RANDOM.normal(size=ROWS).tolist()],
+    "ints": RANDOM.integers(-(2**60), 2**60, ROWS).tolist(),
+    "v": [array.array("d", pair) for pair in RANDOM.normal(size=(ROWS, 2)).tolist()],
+}
+NUMBERS = ("f", "far", "large", "some", "ints")
+OPERATIONS = {
+    f"{name}_{column}": function(column)
+    for column in NUMBERS
+    for name, function in (("sum", aggregate.SUM), ("mean", aggregate.MEAN), ("var", aggregate.VAR), ("std", aggregate.STD))
+}
+VECTORS = {"vs": aggregate.SUM("v"), "vm": aggregate.MEAN("v")}
+CUTS = (
+    {"segment_rows": ROWS},
+    {"segment_rows": 133, "batch_rows": 50},
+    {"segment_rows": 600, "batch_rows": 23},
+    {"segment_rows": 133, "batch_bytes": 3000},
+    {"segment_rows": 800, "memory_budget": 100_000},
+    {"segment_rows": 500, "small_rows": 1},
+)
+
+
+def rows_of(frame: SFrame) -> list[str]:
+    """Each row of a frame, as a text that shows every digit."""
+    return [repr(row) for row in frame]
+
+
+def of_column(column: SArray) -> list[str]:
+    """The same of a column."""
+    return [repr(value) for value in column]
+
+
+PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
+    "reductions": lambda sf: [(sf[n].sum(), sf[n].mean(), sf[n].var(), sf[n].std(ddof=1)) for n in NUMBERS],
+    "vectors": lambda sf: [list(sf["v"].sum()), list(sf["v"].mean())],
+    "few groups": lambda sf: rows_of(sf.groupby("few", {**OPERATIONS, **VECTORS}).sort("few")),
+    "many groups": lambda sf: rows_of(sf.groupby("many", OPERATIONS).sort("many")),
+    "neighbours": lambda sf: rows_of(sf.sort("day").groupby("day", OPERATIONS).sort("day")),
+    "filtered": lambda sf: rows_of(sf[sf["few"] > 2].groupby("few", OPERATIONS).sort("few")),
+    "in another order": lambda sf: rows_of(sf.sort("f").groupby("few", OPERATIONS).sort("few")),
+    "joined": lambda sf: rows_of(sf.join(sf.groupby("few", {"m": aggregate.MEAN("f")}), "few").groupby("many", OPERATIONS).sort("many")),
+    "cumulative": lambda sf: [of_column(getattr(sf[n], f"cumulative_{kind}")()) for n in NUMBERS for kind in ("sum", "mean", "var", "std")],
+    "cumulative vectors": lambda sf: [of_column(sf["v"].cumulative_sum()), of_column(sf["v"].cumulative_mean())],
+    "running": lambda sf: rows_of(sf.running(OPERATIONS)),
+    "running by key": lambda sf: rows_of(sf.running(OPERATIONS, by="few")),
+    "running by many": lambda sf: rows_of(sf.running(OPERATIONS, by="many")),
+    "rolling": lambda sf: [of_column(getattr(sf[n], f"rolling_{kind}")(-9, 0)) for n in NUMBERS for kind in ("sum", "mean", "var", "stdv")],
+    "windows": lambda sf: rows_of(sf.window("id", OPERATIONS, before=30)),
+    "resampled": lambda sf: rows_of(sf.resample("id", every=50, operations=OPERATIONS)),
+    "summary": lambda sf: [(s.mean(), s.var(), s.std(), s.sum()) for s in (sf[n].summary() for n in NUMBERS)],
+}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The rows in segments of so many each."""
+    base, found = tmp_path_factory.mktemp("cuts"), []
+    for number, cut in enumerate(CUTS):
+        with config.using(segment_rows=cut["segment_rows"]):
+            SFrame(COLUMNS).save(str(base / str(number)))
+        found.append(base / str(number))
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_digit_depends_on_cuts(name: str, places: list[Path]) -> None:
+    found = []
+    for place, cut in zip(places, CUTS, strict=True):
+        with config.using(**cut):
+            found.append(repr(PROGRAMS[name](load_sframe(str(place)))))
+    assert all(other == found[0] for other in found[1:]), [other == found[0] for other in found]
+
+
+def test_sums_are_the_floats_next_to_those_of_exact_numbers(places: list[Path]) -> None:
+    frame = load_sframe(str(places[1]))
+    assert frame["f"].sum() == math.fsum(COLUMNS["f"])
+    groups = frame.groupby("few", {"total": aggregate.SUM("far")})
+    assert {row["few"]: row["total"] for row in groups} == {
+        key: math.fsum(value for value, few in zip(COLUMNS["far"], COLUMNS["few"], strict=True) if few == key) for key in range(7)
+    }
