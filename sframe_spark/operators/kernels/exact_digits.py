@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, whole_piece
-from sframe_spark.operators.kernels.exact_words import Words
+from sframe_spark.operators.kernels.exact_words import TwoInts
 from sframe_spark.operators.kernels.products import lacking_product
 
 BITS = 40
@@ -198,7 +198,7 @@ class Digits:
         return found
 
     @classmethod
-    def of_words(cls, words: Words) -> Digits:
+    def of_words(cls, words: TwoInts) -> Digits:
         """Sums in two ints."""
         found, groups = cls(len(words.high)), np.arange(len(words.high))
         found.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)

@@ -17,7 +17,7 @@ UPPER, LOWER = 51, (37, 46)
 IS_FLOAT = LOWER[0]
 
 
-class Words(NamedTuple):
+class TwoInts(NamedTuple):
     """Sums in two ints.
 
     Parameters
@@ -57,7 +57,7 @@ def accumulated(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) -> 
     return numbers
 
 
-def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before) -> tuple[np.ndarray, Words] | None:
+def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before) -> tuple[np.ndarray, TwoInts] | None:
     """Running sums of at most a block of rows within groups; None where two ints have no room for all bits.
 
     Also the last sum of each group.
@@ -72,11 +72,11 @@ def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before) -> tup
         low, left = whole_piece(left, unit)
         words = None if left.any() else before.words(unit, bits)
         if words is not None:
-            return rounded_words(Words(accumulated(high, starts, words[0]), accumulated(low, starts, words[1]), unit, bits), starts)
+            return rounded_words(TwoInts(accumulated(high, starts, words[0]), accumulated(low, starts, words[1]), unit, bits), starts)
     return None
 
 
-def rounded_words(sums: Words, starts: np.ndarray) -> tuple[np.ndarray, Words]:
+def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInts]:
     """Floats next to sums of rows, and the last sum of each group."""
     high, low, unit, bits = sums
     if bits > IS_FLOAT:
@@ -84,7 +84,7 @@ def rounded_words(sums: Words, starts: np.ndarray) -> tuple[np.ndarray, Words]:
         high += more
         low -= more << bits
     ends = np.append(starts[1:], len(high)) - 1
-    last = Words(high[ends], low[ends], unit, bits)
+    last = TwoInts(high[ends], low[ends], unit, bits)
     # Both are floats without rounding, so their sum is rounded once.
     return as_floats(high, unit + bits) + as_floats(low, unit), last
 
@@ -122,6 +122,6 @@ class OneSum:
         return np.array([above]), np.array([whole - (above << bits)])
 
     @staticmethod
-    def units_of(sums: Words) -> int:
+    def units_of(sums: TwoInts) -> int:
         """The first sum in units of the smallest float."""
         return ((int(sums.high[0]) << sums.bits) + int(sums.low[0])) << (sums.unit - LEAST_PLACE)
