@@ -7,7 +7,7 @@ import datetime
 import math
 from typing import Any
 
-# Floats are added range by range, so last digits depend on the ranges; what cancels out leaves these behind.
+# Spark adds up floats in any order, so last digits depend on it; what cancels out leaves these behind.
 TOLERANCE = 1e-9
 
 
