@@ -1,4 +1,7 @@
-"""Sums of floats, means and spreads in parts: exact sums of groups, rounded when the last part is there."""
+"""Sums of floats, means and spreads in parts: exact sums of groups, rounded when the last part is there.
+
+The only number of a group stays as it is, without digits: of as many groups as rows nothing is added up.
+"""
 
 from __future__ import annotations
 
@@ -11,89 +14,129 @@ import pyarrow as pa
 
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, totals
-from sframe_spark.operators.kernels.exact_digits import Digits, longer
+from sframe_spark.operators.kernels.exact_digits import GROUPS_TOGETHER, Digits
+from sframe_spark.operators.kernels.exact_lists import at, digits_of, lists_of, longer
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.runs import plain_numbers
 from sframe_spark.types import ColumnType
 
 
-def floats_of(column: pa.Array) -> np.ndarray:
-    """Numbers as floats, zero where missing."""
-    return plain_numbers(column).astype(np.float64, copy=False)
-
-
 @attrs.frozen
 class SummedExactly(PartialAggregate):
-    """Sum of floats."""
+    """Sum of floats: the only number of a group, or the digits of the sum of several."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
+    has_squares: ClassVar[bool] = False
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """The digits of the sums."""
-        sums = Digits(groups.count)
-        sums.add(floats_of(arrays[0]), groups.codes)
-        return [sums.lists()]
+        """The only numbers, and the digits of sums."""
+        numbers = plain_numbers(arrays[0]).astype(np.float64, copy=False)
+        alone = groups.sizes == 1
+        if not alone.any():
+            return [pa.nulls(groups.count, pa.float64()), *self._lists(numbers, groups.codes, groups.count)]
+        several = np.flatnonzero(~alone)
+        rows = np.flatnonzero(~alone[groups.codes])
+        lists = self._lists(numbers[rows], (np.cumsum(~alone) - 1)[groups.codes[rows]], len(several))
+        kept = pa.array(numbers[groups.firsts], mask=~alone, from_pandas=False)
+        return [kept, *(at(column, several, groups.count) for column in lists)]
+
+    def _lists(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Arrays:
+        return [lists_of(digits) for digits in self._digits(numbers, codes, count)]
+
+    def _digits(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> list[Digits]:
+        sums, squares = Digits(count), Digits(count)
+        sums.add(numbers, codes)
+        if not self.has_squares:
+            return [sums]
+        finite = slice(None) if sums.others is None else np.isfinite(numbers)
+        squares.add_squares(numbers[finite], codes[finite])
+        return [sums, squares]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Sums of sums."""
-        return [longer(partial[0], starts)]
+        """Sums of sums, where there are several; only numbers stay what they are."""
+        alone, *lists = partial
+        sizes = np.diff(np.append(starts, len(alone)))
+        mixed = alone.is_valid().to_numpy(zero_copy_only=False) & np.repeat(sizes > 1, sizes)
+        if not mixed.any():
+            # No sum has a number that is not in digits yet.
+            return [alone.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
+        places = np.flatnonzero(mixed)
+        numbers = plain_numbers(alone.take(pa.array(places)))
+        digits = self._lists(numbers, np.arange(len(places)), len(places))
+        kept = pa.array(plain_numbers(alone), mask=mixed | alone.is_null().to_numpy(zero_copy_only=False), from_pandas=False)
+        lists = [joined(column, at(more, places, len(alone))) for column, more in zip(lists, digits, strict=True)]
+        return [kept.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """The floats next to the sums."""
-        return pa.array(Digits.of_lists(partial[0]).rounded(), from_pandas=False)
+        return pa.array(self._finished(np.ones(len(partial[0]), dtype=np.int64), partial), from_pandas=False)
+
+    def _finished(self, counts: np.ndarray, partial: Arrays) -> np.ndarray:
+        """Values of groups of so many numbers."""
+        found = np.empty(len(counts))
+        for start in range(0, len(counts), GROUPS_TOGETHER):
+            alone, *lists = (column.slice(start, GROUPS_TOGETHER) for column in partial)
+            is_alone = alone.is_valid().to_numpy(zero_copy_only=False)
+            part = found[start : start + GROUPS_TOGETHER]
+            part[:] = self._of_one(plain_numbers(alone))
+            if not is_alone.all():
+                several = np.flatnonzero(~is_alone)
+                digits = [digits_of(column.take(pa.array(several))) for column in lists]
+                part[several] = self._of_several(np.maximum(counts[start : start + GROUPS_TOGETHER][several], 1), digits)
+        return found
+
+    def _of_one(self, numbers: np.ndarray) -> np.ndarray:
+        # A sum begins with zero: none is -0.0.
+        return numbers + 0.0
+
+    def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
+        return digits[0].means(counts)
 
 
 @attrs.frozen
-class Averaged(PartialAggregate):
-    """Mean of numbers: their count and sum."""
-
-    holds_values: ClassVar[bool] = False
-    is_small: ClassVar[bool] = True
+class Averaged(SummedExactly):
+    """Mean of numbers: their count, and their sum."""
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """How many numbers there are, and the digits of their sum."""
+        """How many numbers there are, and their sums."""
         counts = groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
-        sums = Digits(groups.count)
-        sums.add(floats_of(arrays[0]), groups.codes)
-        return [pa.array(counts), sums.lists()]
+        return [pa.array(counts), *super().of_groups(arrays, groups)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Both add up."""
-        return [pa.array(totals(plain_numbers(partial[0]), starts)), longer(partial[1], starts)]
+        return [pa.array(totals(plain_numbers(partial[0]), starts)), *super().merge(partial[1:], starts)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """Sum by count; missing when there is no number."""
         counts = plain_numbers(partial[0])
-        means = Digits.of_lists(partial[1]).means(np.maximum(counts, 1))
-        return pa.array(means, pa.float64(), mask=counts == 0, from_pandas=False)
+        return pa.array(self._finished(counts, partial[1:]), pa.float64(), mask=counts == 0, from_pandas=False)
 
 
 @attrs.frozen
-class Spread(PartialAggregate):
+class Spread(Averaged):
     """Variance or standard deviation: count, sum and sum of squares."""
 
-    holds_values: ClassVar[bool] = False
-    is_small: ClassVar[bool] = True
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """How many numbers there are, and the digits of their sum and of that of their squares."""
-        counts = groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
-        numbers, codes = floats_of(arrays[0]), groups.codes
-        sums, squares = Digits(groups.count), Digits(groups.count)
-        sums.add(numbers, codes)
-        finite = slice(None) if sums.others is None else np.isfinite(numbers)
-        squares.add_squares(numbers[finite], codes[finite])
-        return [pa.array(counts), sums.lists(), squares.lists()]
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """All add up."""
-        counts, sums, squares = partial
-        return [pa.array(totals(plain_numbers(counts), starts)), longer(sums, starts), longer(squares, starts)]
+    has_squares: ClassVar[bool] = True
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """Mean squared deviation or its root; zero for one value or none."""
-        counts = plain_numbers(partial[0])
-        squares = squared_deviations(counts, Digits.of_lists(partial[1]), Digits.of_lists(partial[2]))
-        variance = squares / np.maximum(counts, 1)
+        variance = self._finished(plain_numbers(partial[0]), partial[1:])
         return pa.array(np.sqrt(variance) if self.aggregation.function == "std" else variance, from_pandas=False)
+
+    def _of_one(self, numbers: np.ndarray) -> np.ndarray:
+        return np.zeros(len(numbers))
+
+    def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
+        return squared_deviations(counts, *digits) / counts
+
+
+def joined(first: pa.ListArray, second: pa.ListArray) -> pa.ListArray:
+    """The lists of two columns, of which one at least is empty in each row."""
+    return pa.concat_arrays([first, second]).take(pa.array(rows_of_lists(first, second)))
+
+
+def rows_of_lists(first: pa.ListArray, second: pa.ListArray) -> np.ndarray:
+    """For each row which of the lists of both, one after the other, is not the empty one."""
+    is_second = np.diff(second.offsets.to_numpy(zero_copy_only=False)) > 0
+    return np.arange(len(first)) + np.where(is_second, len(first), 0)

@@ -29,7 +29,7 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
     kind = types[0].kind
     if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
         sums = Summed if kind == INT_KIND else SummedExactly
-        form, width = {"sum": (sums, 1), "mean": (Averaged, 2)}.get(function, (Spread, 3))
+        form, width = {"sum": (sums, 1 if kind == INT_KIND else 2), "mean": (Averaged, 3)}.get(function, (Spread, 4))
         return form(aggregation, types, width)
     if function in ("min", "max") and kind in ORDERED:
         return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)

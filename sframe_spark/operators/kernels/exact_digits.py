@@ -4,9 +4,6 @@ A sum is a row of digits: whole numbers of 40 bits, each worth 2**40 times as mu
 digits by arithmetic of floats, digits of rows add up exactly, and what overflows is carried to the next digit. Digits
 from -2**39 up to 2**39 make each number in one way, so sums of the same floats are the same digits, whatever the order
 and the cuts.
-
-A group's digits are kept as a list of ints, each a digit with its place in its last bits: none for zero, three or so for
-usual sums.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, whole_piece
 from sframe_spark.operators.kernels.exact_words import TwoInts
@@ -28,16 +24,10 @@ HALF = 1 << (BITS - 1)
 LOWEST_PLACE = 27
 # So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
 MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
-# So many rows are looked at together.
-BLOCK = 1 << 13
-# In a list a digit is above its place; the squares of the smallest and of the largest floats have one of these.
-PLACE_BITS, FIRST_PLACE = 8, -64
-# A place for what is not finite, and the codes of that.
-OTHERS = (1 << PLACE_BITS) - 1
-INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
-OTHER_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
-# Lists of so many digits on average are not made shorter.
-MOST_KEPT = 6
+# So many rows are looked at together, and so many groups.
+BLOCK = GROUPS_TOGETHER = 1 << 13
+# The squares of the smallest and of the largest floats have a place above this.
+FIRST_PLACE = -64
 # From this place on digits as floats may be infinite: sums are made smaller by as many bits.
 LARGE_PLACE, SMALLER = 23, 200
 # Outside these a square, or what it lacks, may be no float: such numbers are made smaller or larger by some places first.
@@ -158,13 +148,21 @@ class Digits:
 
     def means(self, counts: np.ndarray) -> np.ndarray:
         """Each sum by a number of rows, one at least: finite where the rows are."""
-        sums = self.carried()
-        means = sums.pairs()[0] / counts
-        large = sums._large_groups()
-        if len(large):
-            with np.errstate(over="ignore"):
-                means[large] = np.ldexp(sums.taken(large).pairs(SMALLER)[0] / counts[large], SMALLER)
+        means = np.empty(self.count)
+        for start, sums in self.in_parts():
+            stop = start + sums.count
+            means[start:stop] = sums.pairs()[0] / counts[start:stop]
+            large = sums._large_groups()
+            if len(large):
+                with np.errstate(over="ignore"):
+                    means[start + large] = np.ldexp(sums.taken(large).pairs(SMALLER)[0] / counts[start + large], SMALLER)
         return means
+
+    def in_parts(self) -> Iterator[tuple[int, Digits]]:
+        """A few groups after the other, carried, and the number of the first of them: arrays that stay in the cache of a core."""
+        for start in range(0, self.count, GROUPS_TOGETHER):
+            part = slice(start, start + GROUPS_TOGETHER)
+            yield start, self.taken(part).carried()
 
     def _large_groups(self) -> np.ndarray:
         """The groups whose digits may be infinite as floats."""
@@ -181,10 +179,11 @@ class Digits:
             high, low = np.where(self.others == 0.0, high, self.others), np.where(self.others == 0.0, low, 0.0)
         return high, low
 
-    def taken(self, groups: np.ndarray) -> Digits:
+    def taken(self, groups: np.ndarray | slice) -> Digits:
         """The sums of some of the groups."""
         places = {place: digits[groups] for place, digits in self.places.items()}
-        return Digits(len(groups), places, None if self.others is None else self.others[groups])
+        count = len(range(self.count)[groups]) if isinstance(groups, slice) else len(groups)
+        return Digits(count, places, None if self.others is None else self.others[groups])
 
     @classmethod
     def joined(cls, parts: Sequence[Digits]) -> Digits:
@@ -256,42 +255,6 @@ class Digits:
         """One sum in units of ``2**(40 * lowest)``, a place that is below all digits."""
         return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
 
-    def lists(self) -> pa.ListArray:
-        """The digits of each group, without zeros."""
-        carried = self.carried().places
-        places = sorted(place for place, digits in carried.items() if digits.any())
-        coded = np.zeros((self.count, len(places) + 1), dtype=np.int64)
-        for column, place in enumerate(places):
-            digits = carried[place]
-            coded[:, column] = np.where(digits == 0, 0, (digits << PLACE_BITS) | (place - FIRST_PLACE))
-        if self.others is not None:
-            kinds = np.select([self.others == math.inf, self.others == -math.inf, np.isnan(self.others)], [INFINITE, NEGATIVE, NOT_A_NUMBER], 0)
-            coded[kinds > 0] = 0
-            coded[:, -1] = np.where(kinds > 0, (kinds << PLACE_BITS) | OTHERS, 0)
-        there = coded != 0
-        offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(there, axis=1))]).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(coded[there]))
-
-    @classmethod
-    def of_lists(cls, lists: pa.ListArray, groups: np.ndarray | None = None, count: int | None = None) -> Digits:
-        """The sums of lists that groups have, one each or those of the numbers that are told."""
-        offsets = lists.offsets.to_numpy(zero_copy_only=False)
-        coded = lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]]
-        groups = np.arange(len(lists)) if groups is None else groups
-        codes = np.repeat(groups, np.diff(offsets))
-        found = cls(len(lists) if count is None else count)
-        places = coded & OTHERS
-        for place in np.unique(places).tolist():
-            here = places == place
-            if place == OTHERS:
-                others = np.bincount(codes[here], OTHER_FLOATS[coded[here] >> PLACE_BITS], found.count)
-                found.others = others
-            else:
-                digits = np.zeros(found.count, dtype=np.int64)
-                np.add.at(digits, codes[here], coded[here] >> PLACE_BITS)
-                found.places[place + FIRST_PLACE] = digits
-        return found
-
 
 def first_place(largest: float, bits: int) -> int:
     """The place of the first digit, of at most so many bits, of floats up to the largest one."""
@@ -326,13 +289,3 @@ def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     yield np.where(large | small, 0.0, values), 0
     yield np.where(large, values, 0.0) * 2.0 ** (-BITS * SQUARED_PLACES), 2 * SQUARED_PLACES
     yield np.where(small, values, 0.0) * 2.0 ** (BITS * SQUARED_PLACES), -2 * SQUARED_PLACES
-
-
-def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
-    """The sums of neighbouring lists together: one list for all from each start to the next."""
-    offsets = lists.offsets.to_numpy(zero_copy_only=False)
-    joined = np.append(offsets[starts], offsets[-1])
-    if joined[-1] - joined[0] <= MOST_KEPT * len(starts):
-        return pa.ListArray.from_arrays(pa.array(joined), lists.values)
-    groups = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(lists))))
-    return Digits.of_lists(lists, groups, len(starts)).lists()

@@ -27,6 +27,15 @@ def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.
     >>> squared_deviations(np.array([2]), sums, squares).tolist()
     [2.0]
     """
+    found = np.empty(len(counts))
+    for (start, part), (_, its_squares) in zip(sums.in_parts(), squares.in_parts(), strict=True):
+        stop = start + part.count
+        found[start:stop] = of_a_few(counts[start:stop], part, its_squares)
+    return found
+
+
+def of_a_few(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same of groups whose numbers stay in the cache of a core."""
     sizes = np.maximum(counts, 1)
     is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
     several = (counts > 1) & is_finite

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.kernels import exact_digits, exact_sums, moments
-from sframe_spark.operators.kernels.exact_digits import FIRST_PLACE, Digits, longer
+from sframe_spark.operators.kernels import exact_digits, exact_lists, exact_sums, moments
+from sframe_spark.operators.kernels.exact_digits import FIRST_PLACE, Digits
+from sframe_spark.operators.kernels.exact_lists import digits_of, lists_of, longer
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.kernels.moments import Moments
@@ -89,15 +90,15 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
     together = parts[0]
     for part in parts[1:]:
         together = together.added(part, np.arange(3))
-    assert together.lists().equals(whole.lists())
+    assert lists_of(together).equals(lists_of(whole))
     # The same by lists, of which each group has one from each part.
     order = np.arange(3 * len(parts)).reshape(len(parts), 3).T.ravel()
-    lists = pa.concat_arrays([part.lists() for part in parts]).take(pa.array(order))
+    lists = pa.concat_arrays([lists_of(part) for part in parts]).take(pa.array(order))
     starts = np.arange(0, 3 * len(parts), len(parts))
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_digits, "MOST_KEPT", most)
-            assert Digits.of_lists(longer(lists, starts)).lists().equals(whole.lists())
+            patch.setattr(exact_lists, "MOST_KEPT", most)
+            assert lists_of(digits_of(longer(lists, starts))).equals(lists_of(whole))
 
 
 @given(CODED)
