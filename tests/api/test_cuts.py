@@ -34,6 +34,8 @@ OPERATIONS = {
     for column in NUMBERS
     for name, function in (("sum", aggregate.SUM), ("mean", aggregate.MEAN), ("var", aggregate.VAR), ("std", aggregate.STD))
 }
+# Each batch advances each of them.
+SOME = {name: operation for name, operation in OPERATIONS.items() if name.endswith(("_f", "_some"))}
 VECTORS = {"vs": aggregate.SUM("v"), "vm": aggregate.MEAN("v")}
 CUTS = (
     {"segment_rows": ROWS},
@@ -64,11 +66,13 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
     "filtered": lambda sf: rows_of(sf[sf["few"] > 2].groupby("few", OPERATIONS).sort("few")),
     "in another order": lambda sf: rows_of(sf.sort("f").groupby("few", OPERATIONS).sort("few")),
     "joined": lambda sf: rows_of(sf.join(sf.groupby("few", {"m": aggregate.MEAN("f")}), "few").groupby("many", OPERATIONS).sort("many")),
-    "cumulative": lambda sf: [of_column(getattr(sf[n], f"cumulative_{kind}")()) for n in NUMBERS for kind in ("sum", "mean", "var", "std")],
+    "cumulative": lambda sf: [
+        of_column(getattr(sf[n], f"cumulative_{kind}")()) for n in ("f", "large", "some") for kind in ("sum", "mean", "var", "std")
+    ],
     "cumulative vectors": lambda sf: [of_column(sf["v"].cumulative_sum()), of_column(sf["v"].cumulative_mean())],
-    "running": lambda sf: rows_of(sf.running(OPERATIONS)),
-    "running by key": lambda sf: rows_of(sf.running(OPERATIONS, by="few")),
-    "running by many": lambda sf: rows_of(sf.running(OPERATIONS, by="many")),
+    "running": lambda sf: rows_of(sf.running(SOME)),
+    "running by key": lambda sf: rows_of(sf.running(SOME, by="few")),
+    "running by many": lambda sf: rows_of(sf.running(SOME, by="many")),
     "rolling": lambda sf: [of_column(getattr(sf[n], f"rolling_{kind}")(-9, 0)) for n in NUMBERS for kind in ("sum", "mean", "var", "stdv")],
     "windows": lambda sf: rows_of(sf.window("id", OPERATIONS, before=30)),
     "resampled": lambda sf: rows_of(sf.resample("id", every=50, operations=OPERATIONS)),

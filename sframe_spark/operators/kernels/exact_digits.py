@@ -109,23 +109,26 @@ class Digits:
 
     def __add__(self, other: Digits) -> Digits:
         """The sums of the same groups, of both."""
-        return self.added(other, np.arange(self.count))
+        first, second = self.carried(), other.carried()
+        nothing = np.zeros(self.count, dtype=np.int64)
+        places = {place: first.places.get(place, nothing) + second.places.get(place, nothing) for place in {*first.places, *second.places}}
+        with np.errstate(invalid="ignore"):
+            others = second.others if self.others is None else self.others if second.others is None else self.others + second.others
+        return Digits(self.count, places, others)
 
     def added(self, other: Digits, groups: np.ndarray) -> Digits:
         """These sums and others, each of which is added to the group of its number, once at most."""
-        found = self.carried().taken(np.arange(self.count))
-        for place, digits in other.carried().places.items():
-            found.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] += digits
-        if other.others is not None:
-            found._add_others(other.others, groups)
-        return found
+        return self.replaced(self.taken(groups) + other, groups)
 
     def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
         """These sums, with others in place of those of the groups of these numbers."""
-        kept = np.ones(self.count, dtype=bool)
-        kept[groups] = False
-        rest = {place: np.where(kept, digits, 0) for place, digits in self.places.items()}
-        return Digits(self.count, rest, None if self.others is None else np.where(kept, self.others, 0.0)).added(other, groups)
+        found = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
+        for place in {*self.places, *other.places}:
+            found.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)
+        if self.others is not None or other.others is not None:
+            found.others = np.zeros(self.count) if self.others is None else self.others.copy()
+            found.others[groups] = 0.0 if other.others is None else other.others
+        return found
 
     def carried(self) -> Digits:
         """The same sums with digits from ``-2**39`` up to ``2**39``: equal sums have equal digits."""
