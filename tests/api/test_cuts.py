@@ -74,8 +74,8 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
     "running by key": lambda sf: rows_of(sf.running(SOME, by="few")),
     "running by many": lambda sf: rows_of(sf.running(SOME, by="many")),
     "rolling": lambda sf: [of_column(getattr(sf[n], f"rolling_{kind}")(-9, 0)) for n in NUMBERS for kind in ("sum", "mean", "var", "stdv")],
-    "windows": lambda sf: rows_of(sf.window("id", OPERATIONS, before=30)),
-    "resampled": lambda sf: rows_of(sf.resample("id", every=50, operations=OPERATIONS)),
+    "windows": lambda sf: rows_of(sf.window("id", SOME, before=30)),
+    "resampled": lambda sf: rows_of(sf.resample("id", every=50, operations=SOME)),
     "summary": lambda sf: [(s.mean(), s.var(), s.std(), s.sum()) for s in (sf[n].summary() for n in NUMBERS)],
 }
 
