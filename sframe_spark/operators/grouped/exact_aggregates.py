@@ -5,6 +5,7 @@ The only number of a group stays as it is, without digits: of as many groups as 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -14,11 +15,14 @@ import pyarrow as pa
 
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, totals
-from sframe_spark.operators.kernels.exact_digits import GROUPS_TOGETHER, Digits
+from sframe_spark.operators.kernels.exact_digits import BITS, GROUPS_TOGETHER, Digits
 from sframe_spark.operators.kernels.exact_lists import at, digits_of, lists_of, longer
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.runs import plain_numbers
 from sframe_spark.types import ColumnType
+
+# Digits of groups take no more at once; with squares they are three times as many.
+MOST_BYTES = 64 << 20
 
 
 @attrs.frozen
@@ -42,7 +46,14 @@ class SummedExactly(PartialAggregate):
         return [kept, *(at(column, several, groups.count) for column in lists)]
 
     def _lists(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Arrays:
-        return [lists_of(digits) for digits in self._digits(numbers, codes, count)]
+        most = MOST_BYTES // (8 * (3 if self.has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else count
+        if count <= most:
+            return [lists_of(digits) for digits in self._digits(numbers, codes, count)]
+        found = []
+        for start in range(0, count, most):
+            rows = np.flatnonzero((codes >= start) & (codes < start + most))
+            found.append([lists_of(digits) for digits in self._digits(numbers[rows], codes[rows] - start, min(most, count - start))])
+        return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
 
     def _digits(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> list[Digits]:
         sums, squares = Digits(count), Digits(count)
@@ -129,6 +140,19 @@ class Spread(Averaged):
 
     def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
         return squared_deviations(counts, *digits) / counts
+
+
+def places_of(numbers: np.ndarray) -> int:
+    """As many digits have sums of these numbers at most: more the further these are apart.
+
+    Examples
+    --------
+    >>> places_of(np.array([1.0, 0.5, 0.0])), places_of(np.array([1e300, 1e-300]))
+    (4, 53)
+    """
+    distances = np.abs(numbers[np.isfinite(numbers) & (numbers != 0.0)])
+    bits = math.frexp(distances.max())[1] - math.frexp(distances.min())[1] if len(distances) else 0
+    return bits // BITS + 4
 
 
 def joined(first: pa.ListArray, second: pa.ListArray) -> pa.ListArray:

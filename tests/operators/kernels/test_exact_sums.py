@@ -13,12 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sframe_spark.operators.grouped import exact_aggregates
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys
 from sframe_spark.operators.kernels import exact_digits, exact_lists, exact_sums, moments
 from sframe_spark.operators.kernels.exact_digits import FIRST_PLACE, Digits
 from sframe_spark.operators.kernels.exact_lists import digits_of, lists_of, longer
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.kernels.moments import Moments
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.types import FLOAT, INT
 from tests.operators.kernels.odd_numbers import FINITE, NUMBERS
 from tests.operators.kernels.test_exact_running import rounded
 
@@ -141,3 +146,20 @@ def test_many_rows_and_many_groups() -> None:
         found = digits.rounded()
         for group in range(0, count, 4001):
             assert found[group] == math.fsum(values[codes == group])
+
+
+@pytest.mark.parametrize("most", [1, 8 * 3 * 60 * 2, 1 << 26])
+def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most: int, monkeypatch: Any) -> None:
+    """Digits of all groups, for each place one, would take gigabytes."""
+    monkeypatch.setattr(exact_aggregates, "MOST_BYTES", max(most, 8 * 3 * 60))
+    monkeypatch.setattr(exact_aggregates, "GROUPS_TOGETHER", 2)
+    values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]
+    keys = [1, 1, 2, 2, 3, 3, 1, 4]
+    for function in ("sum", "std"):
+        grouping = GroupingByKeys.of((INT, FLOAT), [0], [Aggregation(function, (1,))])
+        found = grouping.finished(grouping.groups(Chunk.of([pa.array(keys), pa.array(values)]))).columns[1].to_pylist()
+        of_keys = [[value for value, other in zip(values, keys, strict=True) if other == key] for key in (1, 2, 3, 4)]
+        if function == "sum":
+            assert found == [math.fsum(known) for known in of_keys]
+        else:
+            assert found == [pytest.approx(math.sqrt(Moments.of(np.array(known)).squares / len(known)), rel=1e-15) for known in of_keys]
