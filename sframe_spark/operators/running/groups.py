@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.kernels.equal_keys import codes_of, comparable, tokens_of
+from sframe_spark.operators.kernels.equal_keys import comparable, spread_codes_of, tokens_of
 from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.types import ColumnType
 
@@ -44,7 +44,7 @@ class RowGroups:
         if not columns:
             return cls([()], np.arange(rows), np.zeros(1, np.int64))
         keys = [comparable(column, column_type) for column, column_type in zip(columns, types, strict=True)]
-        codes = codes_of(keys)
+        codes = spread_codes_of(keys)
         order = order_of([codes])
         sorted_codes = codes[order]
         starts = np.concatenate([[0], np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1]) + 1])
@@ -69,8 +69,30 @@ class RowGroups:
         """Group of each entry of ``order``."""
         return np.repeat(np.arange(len(self.starts)), self.stops - self.starts)
 
+    def along(self, values: np.ndarray) -> np.ndarray:
+        """Values given row by row, along ``order``."""
+        # The rows of one group are in order as they are.
+        return values[self.order] if len(self.starts) > 1 else values
+
+    def chosen(self, which: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
+        """Some entries of ``order``: which these are, where each group starts among them, and which groups have any.
+
+        Examples
+        --------
+        >>> groups = RowGroups(["a", "b"], np.array([0, 2, 1]), np.array([0, 2]))
+        >>> [found.tolist() for found in groups.chosen(np.array([False, True, False]))]
+        [[1], [0], [0]]
+        """
+        if which.all():
+            return slice(None), self.starts, np.arange(len(self.starts))
+        counts = np.add.reduceat(which, self.starts, dtype=np.int64)
+        there = np.flatnonzero(counts)
+        return np.flatnonzero(which), (np.cumsum(counts) - counts)[there], there
+
     def to_row_order(self, values: np.ndarray) -> np.ndarray:
         """Values given along ``order``, row by row."""
+        if len(self.starts) <= 1:
+            return values
         result = np.empty_like(values)
         result[self.order] = values
         return result

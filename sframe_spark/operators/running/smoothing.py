@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.operators.aggregates.support import ReduceCollected
 from sframe_spark.operators.kernels.equal_keys import comparable_column
+from sframe_spark.operators.kernels.runs import plain_numbers
 from sframe_spark.operators.running.groups import Components, RowGroups
 from sframe_spark.operators.running.running import placed
-from sframe_spark.operators.running.scans import numbers, valid
-from sframe_spark.operators.running.smoothing_scan import decayed_scan, decayed_together, means, no_values
+from sframe_spark.operators.running.scans import valid
+from sframe_spark.operators.running.smoothing_scan import ValuesInTime, decayed_together, means, no_values
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
@@ -65,6 +66,48 @@ class SmoothingState:
         return SmoothingState(slots, np.concatenate([self.rows, more.rows]), latest, decayed)
 
 
+@attrs.frozen(eq=False)
+class Run:
+    """A run of rows, group by group.
+
+    Parameters
+    ----------
+    groups
+        Its rows by group.
+    places
+        Place of each group in the state.
+    after
+        The state after the run.
+    timed, present
+        Along the order of the groups: rows with a time, and those of them with a value.
+    valued
+        Groups that have such a row.
+    values
+        The values of these rows.
+    """
+
+    groups: RowGroups
+    places: np.ndarray
+    after: SmoothingState
+    timed: np.ndarray
+    present: np.ndarray
+    valued: np.ndarray
+    values: ValuesInTime
+
+    def in_row_order(self, smoothed: np.ndarray, before: np.ndarray, known: np.ndarray) -> pa.Array:
+        """Row by row what was known last, missing without a time: what is known after each value, and ``before`` the run in some groups."""
+        groups = self.groups
+        if len(smoothed) == groups.rows:
+            return pa.array(groups.to_row_order(smoothed), from_pandas=False)
+        counts = np.cumsum(self.present)
+        is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
+        # Values before the run stand in front of those after each value.
+        last = np.where(is_later, counts + (len(before) - 1), groups.group_of_rows())
+        found = np.concatenate([before, smoothed])[last]
+        missing = ~(np.concatenate([known, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
+        return pa.array(groups.to_row_order(found), mask=groups.to_row_order(missing), from_pandas=False)
+
+
 @register
 @attrs.frozen
 class ExponentialSmoothing(SequentialOperator):
@@ -111,7 +154,12 @@ class ExponentialSmoothing(SequentialOperator):
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> SmoothingState:
         """State after the run on its own."""
-        return self.advance(inputs, facts, self.initial_state(facts))[1]
+        if not inputs[0].rows:
+            return self.initial_state(facts)
+        with np.errstate(all="ignore"):
+            run = self._begun(inputs[0], facts[0].schema, self.initial_state(facts))
+            put(run.after.decayed, run.places[run.valued], run.values.totals(self.half_life))
+        return run.after
 
     def combine(self, first: SmoothingState, second: SmoothingState) -> SmoothingState:
         """State of two runs, one after the other; neither is changed."""
@@ -130,56 +178,61 @@ class ExponentialSmoothing(SequentialOperator):
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: SmoothingState) -> tuple[Chunk, SmoothingState]:
         """Smoothed values of a run."""
-        chunk, schema = inputs[0], facts[0].schema
-        if not chunk.rows:
+        if not inputs[0].rows:
             return Chunk.empty((FLOAT,)), state
+        with np.errstate(all="ignore"):
+            run = self._begun(inputs[0], facts[0].schema, state)
+            slots = run.places[run.valued]
+            before = tuple(component[run.places] for component in run.after.decayed)
+            scanned = run.values.scanned(tuple(component[run.valued] for component in before), self.half_life)
+            put(run.after.decayed, slots, tuple(component[run.values.lasts] for component in scanned))
+            return Chunk.of([run.in_row_order(means(scanned), means(before), before[4])]), run.after
+
+    def _begun(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> Run:
+        """A run by group, and a copy of the state with room for its groups that knows the rows and times of the run, but not the values yet."""
         groups = RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
         slots, places = placed(state.slots, groups.tokens)
         after = state.widened(slots)
-        slot_of_rows = places[groups.group_of_rows()]
-        times, timed = self._times(chunk, schema, groups, after.rows[slot_of_rows])
+        times, timed = self._times(chunk, schema, groups, after.rows[places])
         if self.time is not None:
             self._check_order(times, timed, groups, after, places, schema[self.time])
-        column = chunk.columns[self.value]
-        present = valid(column)[groups.order] & timed
-        values = np.where(present, numbers(column, np.dtype(np.float64))[groups.order], 0.0)
-        with np.errstate(all="ignore"):
-            scanned = decayed_scan(times, values, present, groups, self.half_life)
-            total = decayed_together(tuple(component[slot_of_rows] for component in after.decayed), scanned, self.half_life)
-            smoothed = means(total)
-        put(after.decayed, places, tuple(component[groups.stops - 1] for component in total))
         after.rows[places] += groups.stops - groups.starts
-        known = groups.to_row_order(total[4] & timed)
-        return Chunk.of([pa.array(groups.to_row_order(smoothed), mask=~known, from_pandas=False)]), after
+        column = chunk.columns[self.value]
+        present = groups.along(valid(column)) & timed if column.null_count else timed
+        entries, starts, valued = groups.chosen(present)
+        values = groups.along(plain_numbers(column).astype(np.float64, copy=False))
+        return Run(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
 
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Times along the order of the groups, and whether there is one; ``before`` counts earlier rows of the same key."""
+        """Times along the order of the groups, and whether there is one; ``before`` counts earlier rows of each group."""
         if self.time is None:
-            place = np.arange(groups.rows) - np.repeat(groups.starts, groups.stops - groups.starts)
-            return before + place, np.ones(groups.rows, dtype=bool)
+            first = before - groups.starts
+            first = first if len(first) == 1 else np.repeat(first, groups.stops - groups.starts)
+            return np.arange(groups.rows) + first, np.ones(groups.rows, dtype=bool)
         column = chunk.columns[self.time]
         if schema[self.time].is_zoned:
             column = pc.struct_field(column, "instant")
-        dtype = np.dtype(np.float64 if schema[self.time].kind == FLOAT_KIND else np.int64)
-        times = numbers(column, dtype)[groups.order]
-        return times, valid(column)[groups.order] & ~np.isnan(times)
+        times = groups.along(plain_numbers(column))
+        timed = groups.along(valid(column)) if column.null_count else np.ones(groups.rows, dtype=bool)
+        return times, timed & ~np.isnan(times) if schema[self.time].kind == FLOAT_KIND else timed
 
     def _check_order(
         self, times: np.ndarray, timed: np.ndarray, groups: RowGroups, state: SmoothingState, places: np.ndarray, column_type: ColumnType
     ) -> None:
         """Refuse times that go backwards within a key; note the last one of each key in the state."""
-        chosen = np.flatnonzero(timed)
-        group, found = groups.group_of_rows()[chosen], times[chosen]
-        first = np.concatenate([[True], group[1:] != group[:-1]])[: len(group)]
+        entries, starts, chosen = groups.chosen(timed)
+        found, slots = times[entries], places[chosen]
+        if not len(found):
+            return
+        # The first time of each key is compared with the last one of earlier runs, if there is one.
         earlier = np.concatenate([found[:1], found[:-1]])
-        slots = places[group]
-        earlier = np.where(first, np.where(state.latest[1][slots], state.latest[0][slots], found), earlier)
-        backwards = np.flatnonzero(found < earlier)
-        if len(backwards):
-            before, after = (moment_text(values[backwards[0]], column_type) for values in (earlier, found))
+        earlier[starts] = np.where(state.latest[1][slots], state.latest[0][slots], found[starts])
+        backwards = found < earlier
+        if backwards.any():
+            row = int(backwards.argmax())
+            before, after = (moment_text(values[row], column_type) for values in (earlier, found))
             raise ExecutionError(f"exponential smoothing needs times that do not go backwards, but {after} comes after {before}: sort by time first")
-        last = np.concatenate([group[1:] != group[:-1], [True]])[: len(group)]
-        put(state.latest, slots[last], (found[last], np.ones(int(last.sum()), dtype=bool)))
+        put(state.latest, slots, (found[np.append(starts[1:], len(found)) - 1], np.ones(len(slots), dtype=bool)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The last smoothed value of all rows so far, collected over a window."""
