@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
 NAN_TOKEN = ("nan",)
-# Ints that are no further apart are numbers of groups by themselves, and products of two such numbers stay far below 64 bits.
-MOST_SPAN, MOST_CODES = 1 << 30, 1 << 62
+# A table of ints has so many places, and so many more for each row.
+MOST_SPAN, MOST_SPREAD = 1 << 12, 4
 
 
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
@@ -83,7 +83,7 @@ def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
     >>> codes_of([pa.array(["a", None, "a"]), pa.array([1, 2, 1])]).tolist()
     [0, 1, 0]
     """
-    codes = [dictionary_codes(array)[0] for array in arrays]
+    codes = [encoded(array)[0] for array in arrays]
     result = codes[0]
     for other in codes[1:]:
         # Small again after each column, so that the product cannot wrap around.
@@ -91,45 +91,35 @@ def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
     return result
 
 
-def spread_codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-    """Like :func:`codes_of`, but some numbers may be nobody's: ints that are near each other need no dictionary, which takes most of the time.
+def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """For each row the place of its value, or of a missing one, among the different values, and these.
 
     Examples
     --------
-    >>> spread_codes_of([pa.array([7, None, 5, 7])]).tolist()
-    [2, 3, 0, 2]
-    >>> spread_codes_of([pa.array(["a", "b", "a"]), pa.array([3, 4, 3])]).tolist()
-    [0, 4, 0]
+    >>> [found.tolist() for found in encoded(pa.array([7, None, 5, 7]))]
+    [[1, 2, 0, 1], [5, 7, None]]
     """
-    result, bound = near_codes(arrays[0])
-    for array in arrays[1:]:
-        other, count = near_codes(array)
-        if bound > MOST_CODES // count:
-            result = np.unique(result, return_inverse=True)[1]
-            bound = len(result)
-        result, bound = result * count + other, bound * count
-    return result
-
-
-def near_codes(array: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
-    """Codes of one array, and a number above all of them: differences from the least value of ints that are near each other."""
-    if pa.types.is_int64(array.type) and len(array):
+    if pa.types.is_int64(array.type) and array.null_count < len(array):
         limits = pc.min_max(array).as_py()
-        span = 0 if limits["min"] is None else limits["max"] - limits["min"]
-        if span < MOST_SPAN:
-            least = limits["min"] or 0
-            codes = (array.fill_null(least) if array.null_count else array).to_numpy(zero_copy_only=False) - least
-            if array.null_count:
-                # Missing values come after all others.
-                codes[array.is_null().to_numpy(zero_copy_only=False)] = span + 1
-            return codes, span + 2
-    return dictionary_codes(array)
+        if limits["max"] - limits["min"] <= MOST_SPAN + MOST_SPREAD * len(array):
+            return _encoded_near(array, limits["min"], limits["max"] - limits["min"] + 1)
+    found = array.dictionary_encode("encode")
+    return found.indices.to_numpy(zero_copy_only=False).astype(np.int64), found.dictionary
 
 
-def dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
-    """Codes of one array in order of first appearance, and their number."""
-    encoded = array.dictionary_encode("encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+def _encoded_near(array: pa.Array, least: int, count: int) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """The same of ints that are near each other, which need no hashing: the least of them, and how many there may be."""
+    numbers = (array.fill_null(least) if array.null_count else array).to_numpy(zero_copy_only=False) - least
+    if array.null_count:
+        # Missing values come after all others.
+        numbers[array.is_null().to_numpy(zero_copy_only=False)] = count
+    there = np.zeros(count + 1, dtype=bool)
+    there[numbers] = True
+    values = np.flatnonzero(there)
+    codes = (np.cumsum(there) - 1)[numbers]
+    if array.null_count:
+        return codes, pa.array(np.append(values[:-1] + least, 0), mask=values == count)
+    return codes, pa.array(values + least)
 
 
 def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:

@@ -9,12 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.kernels.row_order import order_of, places_in
+from sframe_spark.operators.kernels.row_order import FEW, order_of, places_in
 from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
 from sframe_spark.operators.lookups.lookup import OUT_OF_ORDER, Lookup, Recent, runs
 from sframe_spark.types import ColumnType
 
 INDEX_BYTES = 64 * 1024 * 1024
+# Of so many rows for each one wanted it takes less time to go through all than to search for each.
+MOST_MERGED = 8
+# No block has as many rows as numbers of so many bits.
+PLACE_BITS = 32
 
 
 @attrs.frozen(eq=False)
@@ -81,6 +85,8 @@ class BlockIndex:
         ``group * (len(keys) + 1) + row`` of each row with a group, ascending; rows are counted from ``first``. None: all rows are one group.
     edges
         Where each group's places start, and at the end their number.
+    rows, codes
+        Rows with a group, ascending, and their groups' codes; empty where all rows are one group.
     """
 
     first: int
@@ -88,25 +94,32 @@ class BlockIndex:
     groups: Positions
     places: Positions | None
     edges: Positions
+    rows: Positions
+    codes: Positions
 
     @classmethod
     def of(cls, first: int, keys: Numbers, codes: Positions, there: Flags) -> BlockIndex:
         """The index of rows with these keys and groups; rows that are not there have no group."""
         rows = np.flatnonzero(there)
-        groups, group = np.unique(codes[rows], return_inverse=True)
-        order = np.argsort(group, kind="stable")
-        places = group[order] * (len(keys) + 1) + rows[order]
-        return cls(first, keys, groups, places, np.searchsorted(group[order], np.arange(len(groups) + 1)))
+        codes = codes if len(rows) == len(there) else codes[rows]
+        order = order_of([codes])
+        by_group = codes[order]
+        starts = group_starts(by_group)
+        edges = np.append(starts, len(rows))
+        places = np.repeat(np.arange(len(starts)) * (len(keys) + 1), np.diff(edges)) + rows[order]
+        return cls(first, keys, by_group[starts], places, edges, rows, codes)
 
     @classmethod
     def ungrouped(cls, first: int, keys: Numbers) -> BlockIndex:
         """The index of rows that are all in group zero."""
-        return cls(first, keys, np.zeros(min(len(keys), 1), dtype=np.int64), None, np.array([0, len(keys)]))
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(first, keys, np.zeros(min(len(keys), 1), dtype=np.int64), None, np.array([0, len(keys)]), nothing, nothing)
 
     @property
     def nbytes(self) -> int:
         """Size in bytes."""
-        return self.keys.nbytes + self.groups.nbytes + self.edges.nbytes + (0 if self.places is None else self.places.nbytes)
+        arrays = (self.keys, self.groups, self.edges, self.rows, self.codes, *([] if self.places is None else [self.places]))
+        return sum(array.nbytes for array in arrays)
 
     def ends(self) -> GroupEnds:
         """The groups' outermost rows."""
@@ -132,10 +145,8 @@ class BlockIndex:
         """Where in :meth:`order` the rows of each group start and stop whose keys lie between two keys, both included."""
         starts, stops = self.counts(low, False), self.counts(high, True)
         if self.places is not None:
-            group, known = group_places(self.groups, codes)
-            base = group * (len(self.keys) + 1)
-            starts, stops = np.searchsorted(self.places, base + starts), np.searchsorted(self.places, base + stops)
-            stops = np.where(known, stops, starts)
+            (group, starts), (_, stops) = self._located(codes, starts), self._located(codes, stops)
+            stops = np.where(group >= 0, stops, starts)
         return starts, np.maximum(starts, stops)
 
     def nearest(self, keys: Numbers, codes: Positions, after: bool, equal: bool) -> Positions:
@@ -144,13 +155,65 @@ class BlockIndex:
         if self.places is None:
             found = counts - (not after)
             return np.where(found < len(self.keys) if after else found >= 0, found + self.first, -1)
-        group, known = group_places(self.groups, codes)
-        if not known.any():
+        if not len(self.groups):
             return np.full(len(keys), -1, dtype=np.int64)
-        base = group * (len(self.keys) + 1)
-        found = np.searchsorted(self.places, base + counts) - (not after)
-        known &= (found < self.edges[group + 1]) if after else (found >= self.edges[group])
-        return np.where(known, self.places[np.where(known, found, 0)] - base + self.first, -1)
+        group, found = self._located(codes, counts)
+        found -= not after
+        known = (group >= 0) & ((found < self.edges[group + 1]) if after else (found >= self.edges[group]))
+        return np.where(known, self.places[np.where(known, found, 0)] - group * (len(self.keys) + 1) + self.first, -1)
+
+    def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
+        """For each group's code the place of the group, or -1, and how many of :attr:`places` come before so many rows of the group end."""
+        assert self.places is not None
+        if len(codes) >= FEW:
+            low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
+            if high - low <= MOST_MERGED * len(codes):
+                return self._merged(codes, counts, low, high)
+        group, known = group_places(self.groups, codes)
+        return np.where(known, group, -1), np.searchsorted(self.places, group * (len(self.keys) + 1) + counts)
+
+    def _merged(self, codes: Positions, counts: Positions, low: int, high: int) -> tuple[Positions, Positions]:
+        """The same: what is wanted takes its places among the rows ``low`` to ``high``, and both are put in the order of the groups.
+
+        A search among many places waits for memory at each of its steps; this goes through all of them in order.
+        """
+        order = None if bool((counts[1:] >= counts[:-1]).all()) else order_of([counts])
+        if order is not None:
+            codes, counts = codes[order], counts[order]
+        # Of rows that all have a group the numbers need no search.
+        before = counts - low if len(self.rows) == len(self.keys) else places_in(self.rows[low:high], counts, "left")
+        wanted = np.arange(len(codes)) + before
+        passes = np.ones(len(codes) + high - low, dtype=bool)
+        passes[wanted] = False
+        together = np.empty(len(passes), dtype=np.int64)
+        together[wanted], together[passes] = codes, self.codes[low:high]
+        by_group = order_of([together])
+        together, passes = together[by_group], passes[by_group]
+        starts = group_starts(together)
+        group, known = group_places(self.groups, together[starts])
+        passed = np.cumsum(passes)
+        # Of each group those that come before these rows, less what was passed of other groups.
+        first = self.rows[low] if low < len(self.rows) else len(self.keys)
+        earlier = np.searchsorted(self.places, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
+        # Both answers in one number, which is moved once.
+        answers = (np.where(known, group, -1) << PLACE_BITS) + earlier
+        located = np.empty(len(together), dtype=np.int64)
+        located[by_group] = passed + np.repeat(answers, np.diff(starts, append=len(together)))
+        located = located[wanted]
+        if order is not None:
+            located[order] = located.copy()
+        return located >> PLACE_BITS, located & ((1 << PLACE_BITS) - 1)
+
+
+def group_starts(codes: Positions) -> Positions:
+    """Where each run of equal codes starts.
+
+    Examples
+    --------
+    >>> group_starts(np.array([4, 4, 7])).tolist()
+    [0, 2]
+    """
+    return np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), dtype=bool), codes[1:] != codes[:-1]]))
 
 
 def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -> tuple[Numbers, int]:

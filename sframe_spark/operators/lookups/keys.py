@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.functions.datetimes import microseconds_column
-from sframe_spark.operators.kernels.equal_keys import comparable, tokens_of
+from sframe_spark.operators.kernels.equal_keys import comparable, encoded, tokens_of
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, ColumnType
 
 if TYPE_CHECKING:
@@ -164,9 +164,8 @@ class GroupCodes:
         return codes, there
 
     def _codes(self, column: pa.Array, column_type: ColumnType, table: int) -> Positions:
-        encoded = comparable(column, column_type).dictionary_encode(null_encoding="encode")
-        codes = self._numbered(tokens_of([encoded.dictionary]), table)
-        return codes[encoded.indices.to_numpy(zero_copy_only=False)]
+        places, values = encoded(comparable(column, column_type))
+        return self._numbered(tokens_of([values]), table)[places]
 
     def _pairs(self, first: Positions, second: Positions, table: int) -> Positions:
         packed, places = np.unique((first << CODE_BITS) | second, return_inverse=True)

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.kernels.equal_keys import comparable, spread_codes_of, tokens_of
+from sframe_spark.operators.kernels.equal_keys import codes_of, comparable, tokens_of
 from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.types import ColumnType
 
@@ -44,7 +44,7 @@ class RowGroups:
         if not columns:
             return cls([()], np.arange(rows), np.zeros(1, np.int64))
         keys = [comparable(column, column_type) for column, column_type in zip(columns, types, strict=True)]
-        codes = spread_codes_of(keys)
+        codes = codes_of(keys)
         order = order_of([codes])
         sorted_codes = codes[order]
         starts = np.concatenate([[0], np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1]) + 1])
