@@ -68,6 +68,13 @@ def places_in(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "
 def _places_of_ascending(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """The same where the wanted numbers ascend too: those that are fewer are searched for among the others."""
     first, last = (int(place) for place in np.searchsorted(ascending, wanted[[0, -1]], "left"))
+    if np.array_equal(ascending[first : first + len(wanted)], wanted):
+        # Numbers that are searched for among themselves: their runs of equal ones tell.
+        stops = np.append(np.flatnonzero(wanted[1:] != wanted[:-1]) + 1, len(wanted))
+        starts = np.insert(stops[:-1], 0, 0)
+        lengths = stops - starts
+        stops[-1] = np.searchsorted(ascending, wanted[-1], "right") - first
+        return np.repeat(first + (starts if side == "left" else stops), lengths)
     if 2 * (last - first) > len(wanted):
         return np.searchsorted(ascending, wanted, side)
     # A wanted number has as many before it as there are whose own place among the wanted ones is not behind it.

@@ -16,13 +16,16 @@ from sframe_spark.values.encode import encode_plain
 
 Parts = tuple[Numbers, ...]
 Combine = Callable[[Parts, Parts], Parts]
+WINDOWS_IN_CACHE = 32_768
+# Windows are taken in pieces where no row is then read more often than this, on average.
+MOST_READ = 2
 
 
 def fold_windows(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
     """Combine the values of each window ``starts..stops`` in row order; windows may overlap, have any length, or none.
 
     Values are combined in runs of 1, 2, 4 ... rows, and a window is put together from the runs that its length is the sum of: as many steps as its
-    length has binary digits, each over all windows at once.
+    length has binary digits, each over all windows at once. What is added to a window thus depends on its own rows only.
 
     Parameters
     ----------
@@ -39,20 +42,70 @@ def fold_windows(parts: Parts, combine: Combine, neutral: Sequence[Any], starts:
     >>> sums.tolist()
     [3, 5, 0]
     """
+    return in_pieces(sums_of_runs, parts, combine, neutral, starts, stops)
+
+
+def sums_of_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """What :func:`fold_windows` gives, of all windows at once."""
     lengths, places = stops - starts, starts.copy()
     result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
     longest, width = int(lengths.max(initial=0)), 1
     while width <= longest:
-        rows = np.flatnonzero(lengths & width)
-        if len(rows):
-            run = tuple(part[places[rows]] for part in parts)
-            for total, value in zip(result, combine(tuple(total[rows] for total in result), run), strict=True):
-                total[rows] = value
-            places[rows] += width
-        if 2 * width <= longest:
-            parts = combine(tuple(part[:-width] for part in parts), tuple(part[width:] for part in parts))
+        taken = lengths & width
+        is_taken = taken != 0
+        # Places that are not taken may lie beyond the last run, so they are clipped.
+        runs = (np.where(is_taken, part.take(places, mode="clip"), value) for part, value in zip(parts, neutral, strict=True))
+        result = combine(result, tuple(runs))
+        places += taken
+        parts = doubled(parts, combine, width, longest)
         width *= 2
     return result
+
+
+def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """What :func:`fold_windows` gives where a row may as well count twice, as in extremes: of the two longest runs that cover a window.
+
+    Examples
+    --------
+    >>> (most,) = fold_by_two((np.array([1, 3, 2]),), lambda a, b: (np.maximum(a[0], b[0]),), (0,), np.array([0, 1, 2]), np.array([3, 3, 2]))
+    >>> most.tolist()
+    [3, 3, 0]
+    """
+    return in_pieces(two_runs, parts, combine, neutral, starts, stops)
+
+
+def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """What :func:`fold_by_two` gives, of all windows at once."""
+    lengths = stops - starts
+    result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
+    longest, width = int(lengths.max(initial=0)), 1
+    while width <= longest:
+        rows = np.flatnonzero((lengths >= width) & (lengths < 2 * width))
+        if len(rows):
+            first, last = starts[rows], stops[rows] - width
+            for total, value in zip(result, combine(tuple(part[first] for part in parts), tuple(part[last] for part in parts)), strict=True):
+                total[rows] = value
+        parts = doubled(parts, combine, width, longest)
+        width *= 2
+    return result
+
+
+def in_pieces(fold: Callable[..., Parts], parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """A fold of many windows, some at a time where these reach over few rows: arrays that stay in the cache of a core take half of the time."""
+    bounds = range(0, len(starts), WINDOWS_IN_CACHE)
+    firsts, lasts = (function.reduceat(ends, bounds) if bounds else ends for function, ends in ((np.minimum, starts), (np.maximum, stops)))
+    if len(bounds) < 2 or int((lasts - firsts).sum()) > MOST_READ * len(parts[0]):
+        return fold(parts, combine, neutral, starts, stops)
+    found = []
+    for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):
+        some = slice(low, low + WINDOWS_IN_CACHE)
+        found.append(fold(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
+    return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
+
+
+def doubled(parts: Parts, combine: Combine, width: int, longest: int) -> Parts:
+    """Runs of twice as many rows, if any window is as long."""
+    return combine(tuple(part[:-width] for part in parts), tuple(part[width:] for part in parts)) if 2 * width <= longest else parts
 
 
 def add(first: Parts, second: Parts) -> Parts:
@@ -72,12 +125,16 @@ def merge_spreads(first: Parts, second: Parts) -> Parts:
         delta = other - mean
         share = m / np.maximum(total, 1)
         merged = mean + delta * share, squares + more + delta * delta * (n * share)
+    if np.isfinite(merged[1]).all():
+        return (total, *merged)
     # Runs without values must not spoil others that hold infinities.
     return (total, *[np.where(m == 0, a, np.where(n == 0, b, both)) for a, b, both in zip((mean, squares), (other, more), merged, strict=True)])
 
 
 def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
     """How many valid values are in each window."""
+    if valid.all():
+        return stops - starts
     totals = np.concatenate([[0], np.cumsum(valid)])
     counts: Positions = totals[stops] - totals[starts]
     return counts
@@ -122,7 +179,7 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
         return tuple(np.where(better, b, a) for a, b in zip(first, second, strict=True))
 
     parts = (np.where(nan, 0, keys), nan, np.where(valid, np.arange(len(values)), -1))
-    return fold_windows(parts, choose, (0, False, -1), starts, stops)[2]
+    return fold_by_two(parts, choose, (0, False, -1), starts, stops)[2]
 
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
@@ -158,7 +215,7 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
         neutral = limits[0] if largest else limits[1]
         # Both spread NaN, as the aggregates do.
         choose = np.maximum if largest else np.minimum
-        (found,) = fold_windows((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
+        (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
         return pa.array(found, mask=counts == 0)
 
     return compute
