@@ -177,6 +177,7 @@ class BlockIndex:
 
         A search among many places waits for memory at each of its steps; this goes through all of them in order.
         """
+        assert self.places is not None
         order = None if bool((counts[1:] >= counts[:-1]).all()) else order_of([counts])
         if order is not None:
             codes, counts = codes[order], counts[order]

@@ -16,6 +16,8 @@ Components = tuple[np.ndarray, ...]
 Combine = Callable[[Components, Components], Components]
 LEAST_ROWS_PER_CALL = 2_000
 """Rows that a group must have on average for a call of its own."""
+STEPS = 16
+"""So many steps of a scan are taken one after the other."""
 
 
 @attrs.frozen(eq=False)
@@ -100,50 +102,86 @@ class RowGroups:
 
 def segmented_scan(values: Components, groups: RowGroups, combine: Combine) -> Components:
     """Along ``groups.order``, each entry combined with all entries of its group before it."""
-    if groups.are_long():
-        return by_group(values, groups, lambda part: doubling_scan(part, combine))
-    results = tuple(component.copy() for component in values)
-    lengths = groups.stops - groups.starts
-    place = np.arange(groups.rows) - np.repeat(groups.starts, lengths)
-    distance, longest = 1, int(lengths.max(initial=0))
-    while distance < longest:
-        rows = np.flatnonzero(place >= distance)
-        before = tuple(component[rows - distance] for component in results)
-        combined = combine(before, tuple(component[rows] for component in results))
-        for component, new in zip(results, combined, strict=True):
-            component[rows] = new
-        distance *= 2
-    return results
+    goes_on = np.ones(groups.rows, dtype=bool)
+    goes_on[groups.starts] = False
+    return scan(values, goes_on, combine)
 
 
-def doubling_scan(values: Components, combine: Combine) -> Components:
-    """Each entry combined with all entries before it.
+def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Components:
+    """Each entry combined with those before it, back to one that does not go on with what is before it; the first one does not.
 
-    Source: Hillis, Steele, "Data parallel algorithms" (1986): as many passes over the entries as their number has binary digits.
+    Stretches of ``STEPS`` entries are scanned side by side, step by step; what goes over from one to the next is found by such a scan itself.
+
+    Examples
+    --------
+    >>> goes_on = np.array([False, True, False, True, True])
+    >>> scan((np.array([1, 2, 3, 4, 5]),), goes_on, lambda a, b: (a[0] + b[0],))[0].tolist()
+    [1, 3, 3, 7, 12]
     """
-    results = tuple(component.copy() for component in values)
-    distance, rows = 1, len(values[0])
-    while distance < rows:
-        before = tuple(component[:-distance] for component in results)
-        combined = combine(before, tuple(component[distance:] for component in results))
-        for component, new in zip(results, combined, strict=True):
-            component[distance:] = new
-        distance *= 2
-    return results
+    count = len(goes_on)
+    if count <= 1:
+        return values
+    steps = min(STEPS, count)
+    stretches = -(-count // steps)
+    # A step of all stretches lies together.
+    laid = tuple(in_steps(component, steps, stretches) for component in values)
+    reaches = in_steps(goes_on, steps, stretches)
+    for step in range(1, steps):
+        update(laid, step, combine(at(laid, step - 1), at(laid, step)), reaches[step])
+        reaches[step] &= reaches[step - 1]
+    if stretches > 1:
+        ends = scan(at(laid, steps - 1), reaches[-1], combine)
+        carried = tuple(np.concatenate([end[:1], end[:-1]]) for end in ends)
+        for step in range(steps):
+            update(laid, step, combine(carried, at(laid, step)), reaches[step])
+    return tuple(component.T.reshape(-1)[:count] for component in laid)
+
+
+def in_steps(component: np.ndarray, steps: int, stretches: int) -> np.ndarray:
+    """A copy in which entries of one step lie together; the last entry fills up the last stretch."""
+    added = steps * stretches - len(component)
+    filled = np.concatenate([component, np.repeat(component[-1:], added)]) if added else component
+    return np.array(filled.reshape(stretches, steps).T, order="C")
+
+
+def at(laid: Components, step: int) -> Components:
+    """Entries of one step."""
+    return tuple(component[step] for component in laid)
+
+
+def update(laid: Components, step: int, combined: Components, where: np.ndarray) -> None:
+    """Put entries of a step in place, some of them."""
+    for component, new in zip(laid, combined, strict=True):
+        np.copyto(component[step], new, where=where)
 
 
 def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.ufunc]) -> Components:
     """What :func:`segmented_scan` gives for one numpy function per component."""
-    if not groups.are_long():
-        return segmented_scan(values, groups, lambda a, b: componentwise(functions, a, b))
-    return by_group(values, groups, lambda part: tuple(f.accumulate(c) for f, c in zip(functions, part, strict=True)))
+    if groups.are_long():
+        return by_group(values, groups, lambda part: tuple(f.accumulate(c) for f, c in zip(functions, part, strict=True)))
+    return tuple(
+        totals_so_far(component, groups) if function is np.add and component.dtype.kind == "i" else scanned_by(function, component, groups)
+        for component, function in zip(values, functions, strict=True)
+    )
 
 
-def by_group(values: Components, groups: RowGroups, scan: Callable[[Components], Components]) -> Components:
+def totals_so_far(numbers: np.ndarray, groups: RowGroups) -> np.ndarray:
+    """Sums of ints of the group so far: differences of those of all rows, which wrap around as the sums do."""
+    with np.errstate(over="ignore"):
+        sums = np.cumsum(numbers)
+        return sums - np.repeat(sums[groups.starts] - numbers[groups.starts], groups.stops - groups.starts)
+
+
+def scanned_by(function: np.ufunc, component: np.ndarray, groups: RowGroups) -> np.ndarray:
+    """What :func:`segmented_scan` gives for one component and a numpy function."""
+    return segmented_scan((component,), groups, lambda first, second: (function(*first, *second),))[0]
+
+
+def by_group(values: Components, groups: RowGroups, of_one: Callable[[Components], Components]) -> Components:
     """A scan called once per group."""
     results = tuple(np.empty_like(component) for component in values)
     for start, stop in zip(groups.starts.tolist(), groups.stops.tolist(), strict=True):
-        scanned = scan(tuple(component[start:stop] for component in values))
+        scanned = of_one(tuple(component[start:stop] for component in values))
         for result, new in zip(results, scanned, strict=True):
             result[start:stop] = new
     return results

@@ -9,10 +9,8 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from sframe_spark.operators.running.groups import Components, RowGroups, accumulated
+from sframe_spark.operators.running.groups import STEPS, Components, RowGroups, accumulated
 
-# So many steps are taken one after the other, each for all stretches of so many values at once.
-STEPS = 16
 # After so many half-lives less is left of a weight than any float but zero.
 LEAST_EXPONENT = -1075
 
