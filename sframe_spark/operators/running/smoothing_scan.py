@@ -9,6 +9,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.running.groups import STEPS, Components, RowGroups, accumulated
 
 # After so many half-lives less is left of a weight than any float but zero.
@@ -37,8 +38,8 @@ def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarr
         gap = np.where(gap >= 0, gap, later.astype(np.float64) - earlier.astype(np.float64))
     if len(gap) and gap.min() == gap.max():
         # On a regular grid, as that of row numbers, every step is the same.
-        return np.broadcast_to(np.exp2(-gap[:1] / half_life), gap.shape)
-    exponents = -gap / half_life
+        return np.broadcast_to(np.exp2(gap[:1] / -half_life), gap.shape)
+    exponents = gap / -half_life
     # Numpy takes long for results that are zero, or almost.
     some = exponents > LEAST_EXPONENT
     if some.all():
@@ -95,18 +96,25 @@ class ValuesInTime:
             return no_values(0, self.times.dtype)
         lasts = self.lasts
         finite, special = self._parted()
-        weights = decays(self.times, self._spread(self.times[lasts]), half_life)
-        sums, totals = (np.add.reduceat(each, self.starts) for each in (finite * weights, weights))
+        if len(lasts) == 1:
+            # Of one group most values may be so old that nothing is left of their weights.
+            first = first_with_weight(self.times, half_life)
+            weights = decays(self.times[first:], self.times[-1:], half_life)
+            sums, totals = np.sum(finite[first:] * weights, keepdims=True), np.sum(weights, keepdims=True)
+        else:
+            weights = decays(self.times, self._spread(self.times[lasts]), half_life)
+            sums, totals = (np.add.reduceat(each, self.starts) for each in (finite * weights, weights))
         specials = np.zeros(len(lasts)) if special is None else np.add.reduceat(special, self.starts)
         return (self.times[lasts], sums, totals, specials, np.ones(len(lasts), dtype=bool))
 
     def scanned(self, before: Components, half_life: float) -> Components:
         """Components after each value, given those before the first one of each group."""
         finite, special = self._parted()
-        left = np.empty(len(self.times))
+        left = new_array(len(self.times), np.float64)
         left[1:] = decays(self.times[:-1], self.times[1:], half_life)
         from_before = np.where(before[4], decays(before[0], self.times[self.starts], half_life), 0.0)
-        sums = np.stack([finite, np.ones(len(finite))])
+        sums = new_array(2 * len(finite), np.float64).reshape(2, -1)
+        sums[0], sums[1] = finite, 1.0
         sums[:, self.starts] += np.stack(before[1:3]) * from_before
         left[self.starts] = 0.0
         sums = decayed_sums(sums, left)
@@ -115,6 +123,21 @@ class ValuesInTime:
             order = RowGroups([], np.arange(len(self.times)), self.starts)
             specials = specials + accumulated((special,), order, (np.add,))[0]
         return (self.times, sums[0], sums[1], specials, np.ones(len(self.times), dtype=bool))
+
+
+def first_with_weight(times: np.ndarray, half_life: float) -> int:
+    """A place among ascending times before which nothing is left of a weight at the last of them.
+
+    Examples
+    --------
+    >>> first_with_weight(np.arange(5000), 2.0), first_with_weight(np.array([0.0, 1.0]), 1e300)
+    (2850, 0)
+    """
+    low, high = 0, len(times) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decays(times[middle : middle + 1], times[-1:], half_life)[0] else (middle + 1, high)
+    return low
 
 
 def decayed_sums(values: np.ndarray, left: np.ndarray) -> np.ndarray:
@@ -141,12 +164,14 @@ def decayed_sums(values: np.ndarray, left: np.ndarray) -> np.ndarray:
             sums[:, step] += sums[:, step - 1] * left[step]
         return sums
     stretches = -(-count // STEPS)
-    added = stretches * STEPS - count
-    if added:
-        values, left = np.pad(values, ((0, 0), (0, added))), np.pad(left, (0, added))
-    # A step of all stretches lies together.
-    sums = np.ascontiguousarray(values.reshape(rows, stretches, STEPS).transpose(2, 0, 1))
-    kept = np.ascontiguousarray(left.reshape(stretches, STEPS).T)
+    # A step of all stretches lies together; the last stretch is filled up with zeros.
+    sums = new_array(STEPS * rows * stretches, np.float64).reshape(STEPS, rows, stretches)
+    kept = new_array(STEPS * stretches, np.float64).reshape(STEPS, stretches)
+    for laid, given in ((sums.transpose(1, 2, 0), values), (kept.T[np.newaxis], left[np.newaxis])):
+        whole = count // STEPS
+        laid[:, :whole] = given[:, : whole * STEPS].reshape(len(given), whole, STEPS)
+        laid[:, whole:] = 0.0
+        laid[:, whole:, : count - whole * STEPS] = given[:, np.newaxis, whole * STEPS :]
     part = np.empty((rows, stretches))
     for step in range(1, STEPS):
         sums[step] += np.multiply(sums[step - 1], kept[step], out=part)
@@ -155,7 +180,9 @@ def decayed_sums(values: np.ndarray, left: np.ndarray) -> np.ndarray:
     carried[:, 1:] = decayed_sums(sums[-1], kept[-1])[:, :-1]
     for step in range(STEPS):
         sums[step] += np.multiply(carried, kept[step], out=part)
-    return sums.transpose(1, 2, 0).reshape(rows, -1)[:, :count]
+    found = new_array(rows * stretches * STEPS, np.float64).reshape(rows, stretches, STEPS)
+    found[...] = sums.transpose(1, 2, 0)
+    return found.reshape(rows, -1)[:, :count]
 
 
 def means(components: Components) -> np.ndarray:
