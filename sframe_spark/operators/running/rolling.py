@@ -115,7 +115,7 @@ class Rolling(Operator):
             counts = np.full(rows, narrow.width, dtype=np.int64)
         else:
             valid[shift : shift + len(column)] = column.is_valid().to_numpy(zero_copy_only=False)
-            counts = window_sums(valid.astype(np.int64), narrow.width)
+            counts = window_sums(valid, narrow.width)
         if self.kind == "count":
             return Chunk.of([pa.array(counts)])
         needed = self.width if self.minimum is None else max(self.minimum, 1)
@@ -145,13 +145,12 @@ class Rolling(Operator):
         if self.kind == "sum" and values.dtype.kind == "i":
             return window_sums(values, self.width)
         special = ~np.isfinite(values)
-        every = bool(valid.all()) and not special.any()
-        clean = values.astype(np.float64, copy=False) if every else np.where(special | ~valid, 0.0, values).astype(np.float64)
-        divisor: Any = self.width if every else np.maximum(counts, 1)
+        is_finite = not special.any()
+        # Missing values are zero already.
+        clean = values.astype(np.float64, copy=False) if is_finite else np.where(special, 0.0, values)
+        divisor: Any = self.width if is_finite and valid.all() else np.maximum(counts, 1)
         if self.kind in ("stdv", "var"):
-            counted = (valid & ~special).astype(np.float64)
-            _, _, squares = over_windows((counted, clean, np.zeros(len(clean))), self.width, merged_moments)
-            variance = squares / divisor
+            variance = squared_deviations((valid & ~special).astype(np.float64), clean, self.width) / divisor
             result = np.sqrt(variance) if self.kind == "stdv" else variance
         else:
             sums = exact_sums(clean, self.width)
@@ -162,9 +161,7 @@ class Rolling(Operator):
         """NaN and infinities act in their own windows only."""
         if not special.any():
             return result
-        nan = window_sums(np.isnan(values).astype(np.int64), self.width) > 0
-        up = window_sums((values == np.inf).astype(np.int64), self.width) > 0
-        down = window_sums((values == -np.inf).astype(np.int64), self.width) > 0
+        nan, up, down = (window_sums(kind, self.width) > 0 for kind in (np.isnan(values), values == np.inf, values == -np.inf))
         if self.kind in ("stdv", "var"):
             return np.where(nan | up | down, np.nan, result)
         result = np.where(up, np.inf, np.where(down, -np.inf, result))
@@ -255,21 +252,39 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
     >>> exact_sums(np.array([1e16, 1.0, -1e16, 1e308, 1e308, -1e308]), 3)[[0, 3]].tolist()
     [1.0, 1e+308]
     """
-    rows = len(values) - width + 1
-    result = new_array(max(rows, 0), np.float64)
-    # Blocks whose sums stay in the processor's cache take a quarter of the time.
-    block = max(ROWS_IN_CACHE, 4 * width)
-    for start in range(0, rows, block):
-        part = values[start : start + block + width - 1]
+
+    def of_block(part: np.ndarray) -> np.ndarray:
         sums, lost = over_windows((part, np.zeros(len(part))), width, exactly_added)
-        total = result[start : start + block]
         with np.errstate(invalid="ignore"):
-            np.add(sums, lost, out=total)
+            total = np.add(sums, lost)
         overflown = ~np.isfinite(total)
         if overflown.any():
             (wide,) = over_windows((part.astype(np.longdouble),), width, added)
             with np.errstate(over="ignore"):
                 total[overflown] = wide[overflown].astype(np.float64)
+        return total
+
+    return in_blocks((values,), width, of_block)
+
+
+def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
+    """Sum of squared deviations from their mean of every ``width`` consecutive floats, of which some count and the others are zero.
+
+    Examples
+    --------
+    >>> squared_deviations(np.ones(3), np.array([1.0, 3.0, 7.0]), 2).tolist()
+    [2.0, 8.0]
+    """
+    return in_blocks((counts, values), width, lambda *part: over_windows((*part, np.zeros(len(part[0]))), width, merged_moments)[2])
+
+
+def in_blocks(states: States, width: int, of_block: Callable[..., np.ndarray]) -> np.ndarray:
+    """Floats of every ``width`` consecutive entries, some at a time: what stays in the processor's cache takes a quarter of the time."""
+    rows = max(len(states[0]) - width + 1, 0)
+    result = new_array(rows, np.float64)
+    block = max(ROWS_IN_CACHE, 4 * width)
+    for start in range(0, rows, block):
+        result[start : start + block] = of_block(*(state[start : start + block + width - 1] for state in states))
     return result
 
 
@@ -286,9 +301,11 @@ def merged_moments(first: States, second: States) -> States:
 
 
 def window_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive ints."""
+    """Sum of every ``width`` consecutive ints, or how many of them are true."""
+    total = new_array(len(values) + 1, np.int64)
+    total[0] = 0
     with np.errstate(over="ignore"):
-        total = np.cumsum(np.concatenate([np.zeros(1, dtype=values.dtype), values]))
+        np.cumsum(values, out=total[1:])
         return total[width:] - total[:-width]
 
 
