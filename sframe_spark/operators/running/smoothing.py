@@ -67,7 +67,7 @@ class SmoothingState:
 
 
 @attrs.frozen(eq=False)
-class Run:
+class SmoothedRun:
     """A run of rows, group by group.
 
     Parameters
@@ -188,7 +188,7 @@ class ExponentialSmoothing(SequentialOperator):
             put(run.after.decayed, slots, tuple(component[run.values.lasts] for component in scanned))
             return Chunk.of([run.in_row_order(means(scanned), means(before), before[4])]), run.after
 
-    def _begun(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> Run:
+    def _begun(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> SmoothedRun:
         """A run by group, and a copy of the state with room for its groups that knows the rows and times of the run, but not the values yet."""
         groups = RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
         slots, places = placed(state.slots, groups.tokens)
@@ -201,7 +201,7 @@ class ExponentialSmoothing(SequentialOperator):
         present = groups.along(valid(column)) & timed if column.null_count else timed
         entries, starts, valued = groups.chosen(present)
         values = groups.along(plain_numbers(column).astype(np.float64, copy=False))
-        return Run(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
+        return SmoothedRun(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
 
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times along the order of the groups, and whether there is one; ``before`` counts earlier rows of each group."""
