@@ -16,7 +16,7 @@ from sframe_spark.values.encode import encode_plain
 
 Parts = tuple[Numbers, ...]
 Combine = Callable[[Parts, Parts], Parts]
-WINDOWS_IN_CACHE = 32_768
+WINDOWS_IN_CACHE = 16_384
 # Windows are taken in pieces where no row is then read more often than this, on average.
 MOST_READ = 2
 
@@ -122,13 +122,21 @@ def merge_spreads(first: Parts, second: Parts) -> Parts:
     (n, mean, squares), (m, other, more) = first, second
     total = n + m
     with np.errstate(over="ignore", invalid="ignore"):
-        delta = other - mean
         share = m / np.maximum(total, 1)
-        merged = mean + delta * share, squares + more + delta * delta * (n * share)
-    if np.isfinite(merged[1]).all():
-        return (total, *merged)
+        delta = other - mean
+        merged = delta * share
+        merged += mean
+        # The squared distance by the product of both counts, over their sum.
+        delta *= delta
+        share *= n
+        delta *= share
+        deviations = squares + more
+        deviations += delta
+        if np.isfinite(deviations.sum()):
+            return total, merged, deviations
     # Runs without values must not spoil others that hold infinities.
-    return (total, *[np.where(m == 0, a, np.where(n == 0, b, both)) for a, b, both in zip((mean, squares), (other, more), merged, strict=True)])
+    both = ((mean, other, merged), (squares, more, deviations))
+    return (total, *[np.where(m == 0, a, np.where(n == 0, b, value)) for a, b, value in both])
 
 
 def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
