@@ -55,10 +55,10 @@ def places_in(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "
     >>> places_in(np.array([1, 3, 3]), np.array([3, 0]), "right").tolist()
     [3, 0]
     """
+    if len(wanted) >= FEW and bool((wanted[1:] >= wanted[:-1]).all()):
+        return _places_of_ascending(ascending, wanted, side)
     if len(wanted) < FEW or len(ascending) < FEW:
         return np.searchsorted(ascending, wanted, side)
-    if bool((wanted[1:] >= wanted[:-1]).all()):
-        return _places_of_ascending(ascending, wanted, side)
     order = order_of([wanted])
     found = np.empty(len(wanted), dtype=np.int64)
     found[order] = np.searchsorted(ascending, wanted[order], side)

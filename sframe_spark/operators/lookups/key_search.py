@@ -365,11 +365,20 @@ class KeySearch:
         return BlockIndex.of(start, keys, codes[rows], grouped[rows])
 
 
-def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Positions]]:
-    """The rows that belong to each block, block by block."""
+def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Positions | slice]]:
+    """The rows that belong to each block, block by block; neighbours as a slice, which copies nothing.
+
+    Examples
+    --------
+    >>> [*by_block(np.array([4, 4, 4, 7]), np.array([0, 2, 3]))]
+    [(4, array([0, 2])), (7, slice(3, 4, None))]
+    """
     chosen = blocks[rows]
     if not bool((chosen[1:] >= chosen[:-1]).all()):
         rows = rows[order_of([chosen])]
         chosen = blocks[rows]
     for start, stop in runs(chosen):
-        yield int(chosen[start]), rows[start:stop]
+        part = rows[start:stop]
+        # Different rows, of which the first and the last are so far apart, are neighbours where they ascend.
+        is_whole = part[-1] - part[0] == len(part) - 1 and bool((part[1:] > part[:-1]).all())
+        yield int(chosen[start]), slice(int(part[0]), int(part[-1]) + 1) if is_whole else part

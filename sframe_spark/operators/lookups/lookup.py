@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.kernels.row_order import order_of
+from sframe_spark.operators.kernels.row_order import order_of, places_in
 from sframe_spark.operators.lookups.blocks import RowBlock, blocks_of, first_keys
 from sframe_spark.operators.lookups.keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources.memory_source import MemorySource
@@ -46,7 +46,7 @@ class Fences:
 
     def last_block_from(self, wanted: Numbers, including: bool) -> Positions:
         """For each key the last block that starts before it (``including``: or with it); -1 when there is none."""
-        return np.searchsorted(self.keys, wanted, side="right" if including else "left") + (self.missing - 1)
+        return places_in(self.keys, wanted, "right" if including else "left") + (self.missing - 1)
 
 
 @attrs.define(eq=False)
@@ -186,7 +186,7 @@ class Lookup:
         found = positions >= 0
         if not found.any():
             return Chunk(tuple(pa.nulls(len(positions), self.schema[column].physical) for column in columns), len(positions))
-        numbers = np.searchsorted(self.starts, positions, side="right") - 1
+        numbers = places_in(self.starts, positions, "right") - 1
         # Rows without a match go with the row before them, so that rows in order stay in order.
         numbers = numbers if found.all() else filled_forward(numbers, found)
         order = None if bool((numbers[1:] >= numbers[:-1]).all()) else order_of([numbers])
