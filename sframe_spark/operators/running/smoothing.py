@@ -206,9 +206,12 @@ class ExponentialSmoothing(SequentialOperator):
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times along the order of the groups, and whether there is one; ``before`` counts earlier rows of each group."""
         if self.time is None:
-            first = before - groups.starts
-            first = first if len(first) == 1 else np.repeat(first, groups.stops - groups.starts)
-            return np.arange(groups.rows) + first, np.ones(groups.rows, dtype=bool)
+            # Numbers of rows along the order of the groups, each of which goes on with its own.
+            if len(before) == 1:
+                times = np.arange(before[0], before[0] + groups.rows)
+            else:
+                times = np.arange(groups.rows) + np.repeat(before - groups.starts, groups.stops - groups.starts)
+            return times, np.ones(groups.rows, dtype=bool)
         column = chunk.columns[self.time]
         if schema[self.time].is_zoned:
             column = pc.struct_field(column, "instant")
