@@ -29,7 +29,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
 
-# Rows whose windows reach over more blocks than this are divided, so that memory stays bounded.
+# Rows whose windows reach over more blocks than this, and over twice those of one of them, are divided, so that memory stays bounded.
 MOST_BLOCKS = 8
 
 
@@ -246,7 +246,9 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
     waiting = [(0, len(reach.rows))]
     while waiting:
         start, stop = waiting.pop()
-        if stop - start > 1 and lasts[stop - 1] - firsts[start] >= MOST_BLOCKS:
+        # A window that reaches over many blocks by itself is not made shorter by dividing the rows.
+        most = max(MOST_BLOCKS, 2 * int(lasts[start] - firsts[start] + 1))
+        if stop - start > 1 and lasts[stop - 1] - firsts[start] >= most:
             middle = (start + stop) // 2
             waiting += [(middle, stop), (start, middle)]
         else:

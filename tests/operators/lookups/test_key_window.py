@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,9 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups import blocks as blocks_module
 from sframe_spark.operators.lookups import key_window as key_window_module
 from sframe_spark.operators.lookups.key_window import KeyWindow
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.lookups.lookup import Lookup
+from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from tests.examples import examples
@@ -116,3 +119,15 @@ def test_a_plan_of_others_with_a_negative_distance_is_refused(distance: float) -
     node = memory_source([pa.array([1, 2])], [INT])
     with pytest.raises(SchemaError, match="not negative"):
         KeyWindow(0, (), distance, 0, ()).make_planner_node(node, node)
+
+
+def test_rows_whose_windows_are_long_themselves_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each window needs more blocks than stretches have otherwise: dividing the rows would read all of them again for each row."""
+    monkeypatch.setattr(blocks_module, "BLOCK_ROWS", 3)
+    keys = np.arange(300)
+    lookup = Lookup.of(MemorySource.of(Chunk.of([pa.array(keys)]), (INT,)))
+    for reach, most in ((300, 12), (60, 30), (0, 40)):
+        found = key_window_module.stretches(key_window_module.Reach(keys, keys - reach, keys, keys * 0), lookup, 0)
+        assert [row for part, _, _ in found for row in part.rows] == keys.tolist()
+        assert len(found) <= most
+        assert all(last - first <= max(8, 2 * reach // 3 + 4) for _, first, last in found)
