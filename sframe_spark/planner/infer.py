@@ -38,6 +38,12 @@ def current_facts(node: PlannerNode) -> Facts:
     return fold([node], with_length_found)[id(node)]
 
 
+def learn_lengths(root: PlannerNode) -> None:
+    """Let each node of a graph know the number of its rows where it follows now: rows below may have been materialised since the node was made."""
+    for node in postorder([root]):
+        node.facts = with_length_found(node, [child.facts for child in node.inputs])
+
+
 def with_current_lengths(root: PlannerNode) -> PlannerNode:
     """The graph with every row count that follows now; this very graph when nothing new follows.
 
@@ -88,6 +94,7 @@ __all__ = [
     "infer_planner_node_length",
     "infer_planner_node_type",
     "known_rows",
+    "learn_lengths",
     "prove_equal_length",
     "same_plan",
     "with_current_lengths",

@@ -26,7 +26,13 @@ class Printed:
     mode: Mode
     operators: tuple[str, ...]
     reads: tuple[str, ...]
+    reason: str
     alternatives: tuple[Alternative, ...]
+
+    def ran_as(self, outcome: Outcome) -> bool:
+        """Whether a section that ran is this one."""
+        same = without_sources(outcome.operators) == without_sources(self.operators) and outcome.reads == self.reads
+        return same and outcome.mode is self.mode and outcome.reason == self.reason
 
 
 def printed(node: PlannerNode) -> list[Printed]:
@@ -37,6 +43,7 @@ def printed(node: PlannerNode) -> list[Printed]:
             section.mode,
             tuple(below.operator_type for below in postorder([section.root])),
             tuple(below.number for below in section.inputs),
+            section.reason,
             section.alternatives,
         )
         for section in foresee(node).sections
@@ -54,7 +61,7 @@ def differences(plan: Sequence[Printed], ran: Sequence[Outcome]) -> list[str]:
     found = []
     for section in plan:
         outcome = used.pop(section.number, None)
-        if outcome is not None and outcome.mode is section.mode and without_sources(outcome.operators) == without_sources(section.operators):
+        if outcome is not None and section.ran_as(outcome):
             continue
         if not section.alternatives:
             found.append(f"{section} was printed, {outcome} ran")

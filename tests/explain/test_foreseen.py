@@ -12,10 +12,12 @@ import pytest
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.planning import placement
-from sframe_spark.engine.planning.sections import Alternative, Mode
+from sframe_spark.engine.planning.sections import THE_RESULT, Alternative, Mode
 from sframe_spark.engine.runs.journal import Outcome
+from sframe_spark.engine.runs.section_runs import workers_of
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.testing.plans import DRIVER_STEPS, random_program
+from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
 
 ROWS = 300
@@ -94,6 +96,38 @@ def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows:
             assert compared(node) == []
 
 
+# What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_printed_of_programs_with_looks_before_runs(seed: int) -> None:
+    with config.using(small_rows=20, single_task_rows=0):
+        program = program_of(seed)
+        for frame in program.random.sample(program.frames, len(program.frames)):
+            assert compared(frame._node) == [], program.lines
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small_rows", [0, 20])
+@pytest.mark.parametrize("seed", range(1000, 1006))
+def test_what_is_printed_of_programs_with_looks_before_runs_on_spark(seed: int, small_rows: int, spark: Any) -> None:
+    with config.using(small_rows=small_rows, single_task_rows=0):
+        program = program_of(seed, steps=4)
+        for frame in program.frames[-2:]:
+            assert compared(frame._node) == [], program.lines
+
+
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.is_elsewhere or mode in (Mode.THREADS, Mode.PARTS_HERE)])
+def test_plans_and_runs_agree_on_who_may_call_no_function_of_others(mode: Mode) -> None:
+    assert workers_of(mode).are_elsewhere is mode.is_elsewhere
+
+
+def test_rows_made_first_keep_their_reason_where_they_are_the_result() -> None:
+    applied = SFrame({"w": frame()["v"].apply(lambda value: value if os.getpid() else None)})
+    with config.using(small_rows=20):
+        first = applied.head(ROWS)
+        assert ["kept for all who read it" in section.reason for section in printed(first._node)] == [True]
+        assert compared(first._node) == []
+
+
 def test_foreseeing_changes_nothing() -> None:
     called: list[float] = []
     rows = frame()
@@ -110,13 +144,14 @@ def test_rows_that_are_there_need_no_section() -> None:
 
 
 def test_the_comparison_finds_what_was_not_announced() -> None:
-    plan = [Printed("1", Mode.TASKS, ("section", "sort"), (), ())]
+    plan = [Printed("1", Mode.TASKS, ("section", "sort"), (), THE_RESULT, ())]
 
-    def ran(number: str, mode: Mode, operator: str) -> Outcome:
-        return Outcome(number, mode, ("memory_source", operator), (), "")
+    def ran(number: str, mode: Mode, operator: str, reason: str = THE_RESULT) -> Outcome:
+        return Outcome(number, mode, ("memory_source", operator), (), reason)
 
     assert differences(plan, [ran("1", Mode.TASKS, "sort")]) == []
     assert differences(plan, [ran("1", Mode.DRIVER, "sort")]) != []
     assert differences(plan, [ran("1", Mode.TASKS, "filter_rows")]) != []
+    assert differences(plan, [ran("1", Mode.TASKS, "sort", "its rows are made all at once")]) != []
     assert differences(plan, []) != []
     assert differences(plan, [ran("1", Mode.TASKS, "sort"), ran("2", Mode.DRIVER, "project")]) != []

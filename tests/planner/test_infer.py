@@ -11,6 +11,7 @@ from sframe_spark.planner.infer import (
     current_facts,
     infer_planner_node_length,
     infer_planner_node_type,
+    learn_lengths,
     prove_equal_length,
     same_plan,
 )
@@ -41,6 +42,8 @@ def test_lengths_are_refreshed_when_an_input_has_been_spliced() -> None:
     assert above.length.rows is None
     assert infer_planner_node_length(above) == 9
     assert current_facts(above).domain is above.facts.domain
+    learn_lengths(above)
+    assert [above.length.rows, above.inputs[0].length.rows] == [9, 9]
 
 
 def test_refreshing_ten_thousand_nodes() -> None:

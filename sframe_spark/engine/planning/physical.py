@@ -116,7 +116,9 @@ class SectionPlanner:
         self._root = root
         fragment, placement = self.fragment(root)
         if isinstance(fragment.operator, SectionResult):
-            fragment.operator.section.reason = reason
+            # Why an earlier look made its rows stays as it was.
+            if fragment is not root:
+                fragment.operator.section.reason = reason
             return fragment.operator.section
         return Section(mode_of(fragment, placement, self.refused), fragment, reason, placement=placement)
 

@@ -51,6 +51,11 @@ class Mode(enum.Enum):
         return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
+    def is_elsewhere(self) -> bool:
+        """True where other processes than the user's run it, which call no function whose results somebody here is to remember."""
+        return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES)
+
+    @property
     def gathers_here(self) -> bool:
         """True where threads of this process make all rows of a kernel's input first."""
         return self in (Mode.GATHERED, Mode.EXCHANGED)

@@ -31,6 +31,7 @@ from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullErr
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.infer import learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
@@ -254,6 +255,7 @@ def settle(root: PlannerNode, done: Look) -> None:
 def plan_look(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> Look:
     """What a look at a graph may run now, or what it has to wait for."""
     trace = Trace()
+    learn_lengths(root)
     if not calls_users(root):
         return Look(optimize(root, None, trace), root, trace)
     held = held_below(root) if becomes else set()

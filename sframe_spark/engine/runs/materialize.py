@@ -33,7 +33,7 @@ from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length, sum_of_bounds
 from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.infer import current_facts, known_rows
+from sframe_spark.planner.infer import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.agreement import agree
 from sframe_spark.values.decode import decode
@@ -89,6 +89,9 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
     Of a plan of the node that was run in part already the rest is run, where that goes well.
     """
     chosen = options or MaterializeOptions()
+    with GRAPH_LOCK:
+        # Whether rows are stored already, and which columns are, may depend on how many there are.
+        learn_lengths(node)
     while not is_materialized(node) or chosen.directory is not None or (chosen.converts and is_decoded_anew(node)):
         action, busy = Action(), None
         try:
@@ -108,7 +111,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
         busy.wait()
     with GRAPH_LOCK:
         # What lies beside materialised rows knows their number from then on, though nothing was spliced into its own place.
-        node.facts = current_facts(node)
+        learn_lengths(node)
     if chosen.on_batch is not None:
         for chunk in iterate(node):
             chosen.on_batch(chunk)
