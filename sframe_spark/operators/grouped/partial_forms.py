@@ -43,3 +43,15 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
     if function == "concat" and len(types) == 2 and not aggregation.infer(schema).is_encoded:
         return Paired(aggregation, types, 2)
     return PartialAggregate(aggregation, types, len(types))
+
+
+def is_finished_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
+    """True for an aggregate over columns of a schema that makes no Python object of each value, also where it gives lists or dicts.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import DATETIME, STR
+    >>> is_finished_by_arrow(Aggregation("concat", (0,)), (STR,)), is_finished_by_arrow(Aggregation("concat", (0,)), (DATETIME,))
+    (True, False)
+    """
+    return type(partial_aggregate(aggregation, schema)) is not PartialAggregate

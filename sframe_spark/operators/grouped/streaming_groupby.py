@@ -13,7 +13,7 @@ import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the tab
 from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.grouped.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
-from sframe_spark.operators.grouped.partial_forms import partial_aggregate
+from sframe_spark.operators.grouped.partial_forms import is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.kernels.runs import Grouping, RunOperator, group_runs, run_numbers
@@ -67,8 +67,9 @@ class StreamingGroupBy(RunOperator):
         return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """The dicts of frequencies."""
-        return [len(self.grouped) + place for place, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
+        """Lists and dicts of plain values, dicts of frequencies among them."""
+        schema, width = inputs[0].schema, len(self.grouped)
+        return [width + place for place, aggregation in enumerate(self.aggregations) if is_finished_by_arrow(aggregation, schema)]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the keys, then of the aggregates."""

@@ -181,6 +181,10 @@ class Lookup:
             number += 1
         return concatenate(parts, tuple(self.schema[column] for column in chosen))
 
+    def next_rows(self, start: int, stop: int) -> Chunk:
+        """Rows of all columns, by who asks for range after range: each row is decoded once, about when it is asked for, and no block is kept."""
+        return self.note("reader", lambda: self.source.reader(0)).read(start, stop)
+
     def take(self, positions: Positions, columns: Sequence[int]) -> Chunk:
         """Rows by number, in the order of ``positions``; a row of missing values for each -1."""
         found = positions >= 0

@@ -155,12 +155,12 @@ class MergeSorted(Operator):
     def _rows(self, number: int, side: Lookup, first: int, last: int) -> Chunk:
         """Rows of one input, after a look at each and the one before it."""
         before = max(first - 1, 0) if first < last else first
-        keys = side.read(before, last, self.positions)
-        directions = [up for _, up in self.by]
-        found = first_break([keys], tuple(side.schema[p] for p in self.positions), list(enumerate(directions)))
+        rows, directions = side.next_rows(first, last), [up for _, up in self.by]
+        keys = [side.read(before, first, self.positions), rows.select(self.positions)]
+        found = first_break(keys, tuple(side.schema[p] for p in self.positions), list(enumerate(directions)))
         if found is not None:
             raise InvalidArgumentError(unsorted_message(self.columns, directions, SIDES[number], before + found[0]))
-        return side.read(first, last)
+        return rows
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A stable sort of one input after the other."""
