@@ -20,6 +20,9 @@ from sframe_spark.planner.operator import Need, Operator, SequentialOperator
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.session.memory import batch_bytes
 
+# Objects of Python take so many times the bytes of the values that they are made of, about: functions see shorter batches.
+BYTES_OF_OBJECTS = 4
+
 
 @attrs.frozen(eq=False)
 class FlatPlan(Shared):
@@ -135,6 +138,8 @@ class FlatPlan(Shared):
         sizes = [self.sizes[place] for place in places]
         known = not any(None in found for found in sizes)
         most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
+        if any(self.operators[place].user_functions(sum(facts.width for facts in self.input_facts(place))) for place in places):
+            most //= BYTES_OF_OBJECTS
         return BatchSize(most, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
 
     def uneven(self) -> frozenset[int]:

@@ -15,7 +15,7 @@ from sframe_spark.operators.lookups.key_window_spark import window_relation
 from sframe_spark.operators.lookups.keys import GroupCodes, Numbers, Positions, check_distances, check_keys, key_numbers
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookups.order import known_ascending
-from sframe_spark.operators.lookups.window_folds import aggregate_windows
+from sframe_spark.operators.lookups.window_folds import aggregate_windows, are_lists_by_arrow
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import Project, places_of, project, zip_columns
 from sframe_spark.operators.rowwise.row_number import row_number
@@ -101,6 +101,11 @@ class KeyWindow(Operator):
         """Columns kept."""
         return [[(0, position)] for position in self.kept]
 
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """Lists of plain values."""
+        width, schema = len(self.kept), inputs[1].schema
+        return [width + place for place, aggregation in enumerate(self.aggregations) if are_lists_by_arrow(aggregation, schema)]
+
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the columns kept and of the aggregates.
 
@@ -169,10 +174,11 @@ class KeyWindow(Operator):
         """Aggregates of rows whose windows lie within some blocks."""
         schema = lookup.schema
         needed = tuple(dict.fromkeys([self.on, *self.by, *(position for a in self.aggregations for position in a.positions)]))
-        chunk = lookup.read(int(lookup.starts[first]), int(lookup.starts[last + 1]), needed)
-        keys, start = key_run(chunk.columns[0], schema[self.on])
+        begin = int(lookup.starts[first])
+        keys, start = key_run(lookup.read(begin, int(lookup.starts[last + 1]), [self.on]).columns[0], schema[self.on])
         low, high = np.searchsorted(keys, reach.low[0]), np.searchsorted(keys, reach.high[-1], side="right")
-        chunk, keys = chunk.slice(start + int(low), start + int(high)), keys[low:high]
+        # Of blocks that are put together there are no more rows than windows reach over.
+        chunk, keys = lookup.read(begin + start + int(low), begin + start + int(high), needed), keys[low:high]
         columns = dict(zip(needed, chunk.columns, strict=True))
         if self.by:
             codes, there = groups.of([columns[position] for position in self.by], chunk.rows)

@@ -20,9 +20,10 @@ from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.sizes import uneven_bytes
+from sframe_spark.session.memory import work_memory
 
-# Columns of blocks read last stay in memory up to this many bytes.
-CACHE_BYTES = 128 * 1024 * 1024
+# Columns of blocks read last stay in memory up to this many bytes, or a share of those for work: each thread looks up rows of its own.
+CACHE_BYTES, SHARE_OF_WORK = 128 * 1024 * 1024, 8
 
 OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
 
@@ -51,7 +52,7 @@ class Fences:
 
 @attrs.define(eq=False)
 class Recent:
-    """Values used last, up to a total size.
+    """Values used last, up to a total size; those that belong together with the one put last stay with it, however large they are.
 
     Examples
     --------
@@ -60,11 +61,15 @@ class Recent:
     >>> recent.put("b", 2, 6)
     >>> recent.get("a"), recent.get("b")
     (None, 2)
+    >>> recent.put("c", 3, 9, "cd"), recent.put("d", 4, 9, "cd")
+    (None, None)
+    >>> [recent.get(key) for key in "bcd"]
+    [None, 3, 4]
     """
 
     most: int
     _total: int = 0
-    _values: OrderedDict[Hashable, tuple[Any, int]] = attrs.field(factory=OrderedDict)
+    _values: OrderedDict[Hashable, tuple[Any, int, Hashable]] = attrs.field(factory=OrderedDict)
 
     def get(self, key: Hashable) -> Any:
         """The value, or None when it is not kept."""
@@ -74,12 +79,16 @@ class Recent:
         self._values.move_to_end(key)
         return found[0]
 
-    def put(self, key: Hashable, value: Any, size: int) -> None:
-        """Keep a value; the one used least recently goes when there is no room, but never the last one."""
-        self._values[key] = (value, size)
+    def put(self, key: Hashable, value: Any, size: int, family: Hashable = None) -> None:
+        """Keep a value; the one used least recently goes when there is no room, but never the last one, nor others of its family."""
+        family = key if family is None else family
+        self._values[key] = (value, size, family)
         self._total += size
-        while self._total > self.most and len(self._values) > 1:
-            self._total -= self._values.popitem(last=False)[1][1]
+        while self._total > self.most:
+            other = next((other for other, (_, _, of) in self._values.items() if of != family), None)
+            if other is None:
+                break
+            self._total -= self._values.pop(other)[1]
 
 
 @attrs.define(eq=False)
@@ -113,7 +122,7 @@ class Lookup:
     blocks: tuple[RowBlock, ...]
     starts: Positions
     blocks_read: int = 0
-    _columns: Recent = attrs.field(factory=lambda: Recent(CACHE_BYTES))
+    _columns: Recent = attrs.field(factory=lambda: Recent(min(CACHE_BYTES, work_memory() // SHARE_OF_WORK)))
     _fences: dict[tuple[int, bool], Fences] = attrs.field(factory=dict)
     _notes: dict[Hashable, Any] = attrs.field(factory=dict)
 
@@ -167,7 +176,8 @@ class Lookup:
         self.blocks_read += 1
         arrays = list(chunk.columns) if narrowed is not None else [chunk.columns[column] for column in columns]
         for column, values in zip(columns, arrays, strict=True):
-            self._columns.put((number, column), values, values.nbytes)
+            # A block larger than the room is not read anew for each batch that is looked up in it.
+            self._columns.put((number, column), values, values.nbytes, number)
         return arrays
 
     def read(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Chunk:

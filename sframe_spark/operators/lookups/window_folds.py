@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups.keys import Numbers, Positions
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema
-from sframe_spark.types import DATETIME, FLOAT, INT
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
+
+# Python makes objects of so many windows before they become a column: they take several times its bytes.
+WINDOWS_AT_ONCE = 4_096
 
 Parts = tuple[Numbers, ...]
 Combine = Callable[[Parts, Parts], Parts]
@@ -163,7 +168,48 @@ def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], sch
         values, valid = numbers_of(arguments[0])
         found = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
         return found.cast(types[0].physical) if types[0] == DATETIME else found
+    if are_lists_by_arrow(aggregation, schema):
+        return lists_of_windows(arguments[0], starts, stops, aggregation.infer(schema))
     return reduce_windows(aggregation, columns, schema, starts, stops)
+
+
+def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
+    """True for lists of the values of windows that Python need not look at."""
+    types = [schema[position] for position in aggregation.positions]
+    return aggregation.function == "concat" and len(types) == 1 and types[0] in (INT, FLOAT, STR)
+
+
+def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, result: ColumnType) -> pa.Array:
+    """The values of each window that are not missing, as lists.
+
+    Raises
+    ------
+    ArrowCapacityError
+        If they are more than an array holds, before any is made.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import list_of
+    >>> lists_of_windows(pa.array([5, None, 7]), np.array([0, 1, 3]), np.array([3, 3, 3]), list_of(INT)).to_pylist()
+    [[5, 7], [7], []]
+    """
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    places, before = np.flatnonzero(there), np.concatenate([[0], np.cumsum(there)])
+    firsts = before[starts]
+    ends = np.cumsum(before[stops] - firsts)
+    begins = np.concatenate([[0], ends])
+    if max(begins[-1], bytes_of_windows(column, starts, stops)) > MOST_BYTES_OF_ARRAY:
+        raise pa.ArrowCapacityError("windows hold more values than an array")
+    chosen = places[np.arange(begins[-1]) + np.repeat(firsts - begins[:-1], np.diff(begins))]
+    return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), column.take(pa.array(chosen)), type=result.physical)
+
+
+def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> int:
+    """What the values of all windows take together."""
+    if not pa.types.is_string(column.type):
+        return int((stops - starts).sum()) * (column.type.bit_width // 8)
+    ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
+    return int((ends[stops] - ends[starts]).sum())
 
 
 def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
@@ -191,19 +237,37 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
 
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Any aggregate, window by window; neighbours with the same rows share the answer."""
-    reduce = aggregation.reduction()
+    """Any aggregate, window by window; what Python makes of some windows is a column before it makes more."""
+    reduce, result = aggregation.reduction(), aggregation.infer(schema)
     types = [schema[position] for position in aggregation.positions]
     arguments = [columns[position] for position in aggregation.positions]
+
+    def answer(start: int, stop: int) -> Any:
+        return reduce([argument.slice(start, stop - start) for argument in arguments], types, aggregation.parameters)
+
+    made = [Chunk.empty((result,))]
+    for first in range(0, len(starts), WINDOWS_AT_ONCE):
+        some = slice(first, first + WINDOWS_AT_ONCE)
+        made.append(Chunk.of([encode_plain(answers(answer, starts[some].tolist(), stops[some].tolist()), result)]))
+    return concatenate(made, (result,)).columns[0]
+
+
+def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
+    """What is found of each window; neighbours with the same rows share it.
+
+    Examples
+    --------
+    >>> answers(lambda start, stop: print(start, stop) or stop - start, [0, 0, 1], [2, 2, 2])
+    0 2
+    1 2
+    [2, 2, 1]
+    """
     found: list[Any] = []
     last: tuple[int, int] | None = None
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        if last == (start, stop):
-            found.append(found[-1])
-            continue
-        last = (start, stop)
-        found.append(reduce([argument.slice(start, stop - start) for argument in arguments], types, aggregation.parameters))
-    return encode_plain(found, aggregation.infer(schema))
+    for window in zip(starts, stops, strict=True):
+        found.append(found[-1] if window == last else answer(*window))
+        last = window
+    return found
 
 
 def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:

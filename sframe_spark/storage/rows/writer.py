@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.memory import work_memory
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
@@ -39,6 +40,8 @@ from sframe_spark.types import ColumnType
 ROWS_PER_GROUP = 131_072
 # Rows with long texts or lists fill a row group early, so that a writer's memory stays bounded.
 BYTES_PER_GROUP = 64 * 1024 * 1024
+# Each thread, or process, that makes rows has a writer in which they wait: where there is little memory for work, row groups are smaller.
+LEAST_BYTES_PER_GROUP, SHARE_OF_WORK = 4 * 1024 * 1024, 8
 # The writer looks between batches of so many rows whether a page is full (1 MB).
 # Seldom costs less (6% of writing), but pages of long texts must not grow.
 LEAST_BATCH, LARGEST_BATCH, BYTES_PER_BATCH = 1024, 32_768, 512 * 1024
@@ -94,6 +97,7 @@ class SegmentWriter:
         self._pending: list[list[pa.Array]] = []
         self._pending_rows = 0
         self._pending_bytes = 0
+        self._most_bytes = min(BYTES_PER_GROUP, max(LEAST_BYTES_PER_GROUP, work_memory() // SHARE_OF_WORK))
         self._rows = 0
         self._groups = 0
         self._group_bytes = 0
@@ -115,7 +119,7 @@ class SegmentWriter:
         self._pending.extend(_unchunked(arrays) if arrays else [[pa.nulls(rows)]])
         self._pending_rows += rows
         self._pending_bytes += sum(array.nbytes for array in arrays)
-        while self._pending_rows >= ROWS_PER_GROUP or (self._pending_rows and self._pending_bytes >= BYTES_PER_GROUP):
+        while self._pending_rows >= ROWS_PER_GROUP or (self._pending_rows and self._pending_bytes >= self._most_bytes):
             self._write_group()
 
     def _conformed(self, arrays: Sequence[pa.Array]) -> list[pa.Array]:
@@ -161,11 +165,11 @@ class SegmentWriter:
         return [column.slice(0, rows) for column in columns]
 
     def _rows_of_group(self, columns: Sequence[pa.ChunkedArray]) -> int:
-        fitting = self._pending_rows * BYTES_PER_GROUP // max(self._pending_bytes, 1)
+        fitting = self._pending_rows * self._most_bytes // max(self._pending_bytes, 1)
         rows = max(1, min(self._pending_rows, ROWS_PER_GROUP, fitting))
         # The long rows may be the first ones.
-        while rows > 1 and (size := sum(column.slice(0, rows).nbytes for column in columns)) > 2 * BYTES_PER_GROUP:
-            rows = max(1, rows * BYTES_PER_GROUP // size)
+        while rows > 1 and (size := sum(column.slice(0, rows).nbytes for column in columns)) > 2 * self._most_bytes:
+            rows = max(1, rows * self._most_bytes // size)
         return rows
 
     def _opened(self, sample: pa.Table) -> pq.ParquetWriter:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups import blocks as blocks_module
@@ -39,7 +39,8 @@ TYPES = (STR, INT, FLOAT, DATETIME)
 def aggregations(first: int) -> list[Aggregation]:
     """Every aggregate that takes numbers or text."""
     number, value, time = first, first + 1, first + 2
-    found = [Aggregation("count"), Aggregation("concat", (value,)), Aggregation("freq_count", (number,)), Aggregation("argmin", (value, number))]
+    found = [Aggregation("count"), *(Aggregation("concat", (place,)) for place in (first - 1, number, value, time))]
+    found += [Aggregation("freq_count", (number,)), Aggregation("argmin", (value, number))]
     found += [Aggregation("quantile", (value,), (0.0, 0.5)), Aggregation("count_distinct", (number,)), Aggregation("select_one", (number,))]
     found += [Aggregation(name, (by, number)) for name in ("argmin", "argmax") for by in (number, value, time)]
     found += [Aggregation("min", (time,)), Aggregation("max", (time,)), Aggregation("select_one", (time,))]
@@ -112,6 +113,16 @@ def test_sums_do_not_lose_digits_to_their_neighbours() -> None:
     found = PlanRunner(FlatPlan.of(window.make_planner_node(source, source))).run(0, rows)
     assert found.columns[0].to_pylist()[200:] == [12.5] * (rows - 200)
     assert found.columns[1].to_pylist()[200:] == [0.0] * (rows - 200)
+
+
+def test_lists_of_more_than_an_array_holds_are_told_before_they_are_made() -> None:
+    rows = 60_000
+    source = memory_source([pa.array([7] * rows), pa.array(["t"] * rows)], [INT, STR])
+    window = KeyWindow(0, (), 0, 0, (Aggregation("concat", (1,)),))
+    before = pa.total_allocated_bytes()
+    with pytest.raises(TooLargeError, match="over 2 GiB"):
+        PlanRunner(FlatPlan.of(window.make_planner_node(source, source))).run(0, rows)
+    assert pa.total_allocated_bytes() - before < 1 << 20
 
 
 @pytest.mark.parametrize("distance", [-1, -0.5, float("nan"), -(2**63) + 1])
