@@ -16,6 +16,8 @@ def alternatives_of(section: Section) -> list[Alternative]:
     root, mode = section.root, section.mode
     nodes = list(postorder([root]))
     found = []
+    if mode.makes_parts:
+        found.append(Alternative.LARGE_PARTS)
     if mode is Mode.FIRST_ROWS:
         found.append(Alternative.ALL_ROWS)
     if mode in (Mode.DRIVER, Mode.WHOLE):

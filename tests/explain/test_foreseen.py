@@ -13,6 +13,7 @@ from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.planning import placement
 from sframe_spark.engine.planning.sections import THE_RESULT, Alternative, Mode
+from sframe_spark.engine.runs import section_runs
 from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.engine.runs.section_runs import workers_of
 from sframe_spark.explain.foreseen import foresee
@@ -94,6 +95,29 @@ def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows:
     with config.using(small_rows=small_rows, single_task_rows=0):
         for node in program.copy().nodes[-2:]:
             assert compared(node) == []
+
+
+def test_parts_that_may_be_too_large_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PARTS_BYTES", "LEAST_PART_BYTES"):
+        monkeypatch.setattr(section_runs, name, 100)
+    with config.using(small_rows=20):
+        groups = frame().groupby("v", {"s": aggregate.SUM("k")})
+        assert Alternative.LARGE_PARTS in printed(groups._node)[-1].alternatives
+        assert compared(groups._node) == []
+        assert groups._node.ran.outcomes[0].is_given_up
+
+
+def lists_of(rows: SFrame, name: str, column: str) -> SFrame:
+    lists = {"c": aggregate.CONCAT(column)}
+    return rows.window("t", lists, before=3) if name == "window" else rows.groupby_intervals("t", every=10, operations=lists)
+
+
+@pytest.mark.parametrize("name", ["groupby_intervals", "window"])
+def test_lists_that_arrow_makes_are_work_for_threads(name: str) -> None:
+    rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
+    with config.using(small_rows=20):
+        modes = [printed(lists_of(rows, name, column)._node)[-1].mode for column in ("s", "l")]
+    assert modes == [Mode.THREADS, Mode.PROCESSES]
 
 
 # What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.

@@ -56,6 +56,11 @@ class Mode(enum.Enum):
         return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES)
 
     @property
+    def makes_parts(self) -> bool:
+        """True where each range of rows makes a part, and these are put together in the user's process."""
+        return self in (Mode.PARTS, Mode.PARTS_HERE, Mode.PARTS_OF_PROCESSES)
+
+    @property
     def gathers_here(self) -> bool:
         """True where threads of this process make all rows of a kernel's input first."""
         return self in (Mode.GATHERED, Mode.EXCHANGED)
@@ -72,6 +77,7 @@ class Alternative(enum.Enum):
     FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have at most {small_rows} rows and to fit the driver's memory"
     MORE_KNOWN = "laws and sections are planned again when the rows of the sections before are there, with what is known of them then"
     MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
+    LARGE_PARTS = "planned again, with all rows brought together, if the parts turn out to take more memory than they may, as those of many groups do"
     ALL_ROWS = "all rows are computed if a bounded look at the first ones does not give enough"
     TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
     KEPT = "rows stay in memory as long as there is room, and go to disk if they find none"

@@ -43,6 +43,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session import get_session, is_remote
+from sframe_spark.session.memory import work_memory
 from sframe_spark.session.workers import reads_our_files
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.manifests.manifest import SegmentEntry
@@ -51,6 +52,8 @@ from sframe_spark.storage.manifests.manifest import SegmentEntry
 # more than half of what Spark lets a driver collect.
 PARTS_BYTES = 64 << 20
 LEAST_PART_BYTES = 256 << 10
+# Keys of parts, and values that are each kept once, are numbered anew where parts are put together.
+COPIES_OF_PARTS = 8
 SENT_PARTS_BYTES = 512 << 20
 
 # Where rows were exchanged: ranges are more or less even.
@@ -94,8 +97,8 @@ class Runs:
                 return self.as_query(section.root)
             case Mode.WHOLE:
                 return self._whole(section.root)
-            case Mode.PARTS | Mode.PARTS_HERE | Mode.PARTS_OF_PROCESSES:
-                return self._from_parts(section.root, workers_of(section.mode))
+            case mode if mode.makes_parts:
+                return self._from_parts(section.root, workers_of(mode))
             case Mode.GATHERED:
                 return self._gathered(section.root)
             case Mode.EXCHANGED:
@@ -299,9 +302,10 @@ class Runs:
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-        most = max(PARTS_BYTES // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
+        together = max(LEAST_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
+        most = max(together // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
         works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
-        part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], PARTS_BYTES)
+        part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], together)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
             return NotAsPlanned(node)

@@ -21,7 +21,7 @@ from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.session.memory import batch_bytes
 
 # Objects of Python take so many times the bytes of the values that they are made of, about: functions see shorter batches.
-BYTES_OF_OBJECTS = 4
+BYTES_OF_OBJECTS = 8
 
 
 @attrs.frozen(eq=False)
@@ -133,12 +133,17 @@ class FlatPlan(Shared):
             stages[stage].append(place)
         return stages
 
+    def calls_functions(self) -> bool:
+        """True where operators call functions of users', for which values become objects of Python."""
+        widths = (sum(facts.width for facts in self.input_facts(place)) for place in range(len(self.operators)))
+        return any(operator.user_functions(width) for operator, width in zip(self.operators, widths, strict=True))
+
     def batch_size(self, places: Iterable[int]) -> BatchSize:
         """How many rows of these places make a batch."""
         sizes = [self.sizes[place] for place in places]
         known = not any(None in found for found in sizes)
         most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
-        if any(self.operators[place].user_functions(sum(facts.width for facts in self.input_facts(place))) for place in places):
+        if self.calls_functions():
             most //= BYTES_OF_OBJECTS
         return BatchSize(most, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
 

@@ -12,7 +12,9 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
+from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.materialize import iterate
+from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.storage.rows.reader import last_group_start
 
@@ -74,3 +76,11 @@ def test_each_group_is_read_once(frame: SFrame, monkeypatch: pytest.MonkeyPatch)
     with config.using(batch_rows=2 * max(GROUPS)):
         assert len(list(frame["a"])) == starts()[-1]
     assert len(read) == len(starts()) - 1
+
+
+def test_functions_of_users_see_shorter_batches_of_long_rows() -> None:
+    texts = SFrame({"s": ["x" * 1000] * 20})
+    plain, applied = texts["s"] + "y", texts["s"].apply(lambda text: text + "y", str)
+    with config.using(batch_bytes=1 << 20):
+        rows = [FlatPlan.of(optimize(column._node)).batch_size([0]).rows(10**6) for column in (plain, applied)]
+    assert 7 <= rows[0] / rows[1] <= 9

@@ -95,3 +95,10 @@ def test_the_first_row_out_of_order_is_named(first: list[Any], second: list[Any]
     node = merge_sorted(rows_of(first, kind, "a"), rows_of(second, kind, "b"), [(0, True)], ["time"])
     with pytest.raises(InvalidArgumentError, match=rf"row {row} of the {side} frame.*sort\('time'\)"):
         list(PlanRunner(FlatPlan.of(node)).stream(0, len(first) + len(second), batch))
+
+
+def test_no_block_of_a_side_is_kept_but_its_keys() -> None:
+    sides = [rows_of(list(range(start, 400, 2)), INT, "s") for start in (0, 1)]
+    runner = PlanRunner(FlatPlan.of(merge_sorted(*sides, [(0, True)], ["k"])))
+    assert [value for chunk in runner.stream(0, 400, 30) for value in chunk.columns[0].to_pylist()] == list(range(400))
+    assert {column for side in runner.lookups.values() for _, column in side._columns._values} == {0}

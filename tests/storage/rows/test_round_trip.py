@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sframe_spark.config import config
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.manifests.manifest import Manifest
@@ -171,6 +172,16 @@ def test_a_batch_of_bytes_closes_a_row_group_early(tmp_path: Any, monkeypatch: p
     metadata = pq.read_metadata(tmp_path / manifest.segments[0].file)
     assert all(metadata.row_group(group).num_rows <= 2 for group in range(metadata.num_row_groups))
     assert read_rows(manifest, [0], 3, 7)["c0"].to_pylist() == ["x" * 400] * 4
+
+
+def test_row_groups_are_smaller_where_there_is_little_memory_for_work(tmp_path: Any) -> None:
+    with config.using(work_memory=1 << 25):
+        segment = SegmentWriter(str(tmp_path), 0, [STR])
+        for _ in range(20):
+            segment.write([pa.array(["x" * 1000] * 1000)])
+        entry = segment.close()
+    metadata = pq.read_metadata(tmp_path / entry.file)
+    assert 4 <= metadata.num_row_groups <= 5
 
 
 def test_negative_ranges_are_refused(dataset: Any) -> None:
