@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import attrs
-import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.session.arrow_pools import arrow_bytes
 
 MEMORY_INFORMATION = Path("/proc/meminfo")
 PROCESS_STATUS = Path("/proc/self/statm")
@@ -66,21 +66,6 @@ def kept_memory() -> int:
 def room_left() -> int:
     """Bytes that are left for results beside all that Arrow holds in this process, whoever asked for it; less than zero where it holds more."""
     return kept_memory() - arrow_bytes()
-
-
-def arrow_bytes() -> int:
-    """Bytes that Arrow holds in this process, wherever it took them from."""
-    lasting = lasting_pool()
-    is_another = lasting.backend_name != pa.default_memory_pool().backend_name
-    return int(pa.total_allocated_bytes() + (lasting.bytes_allocated() if is_another else 0))
-
-
-def lasting_pool() -> pa.MemoryPool:
-    """Where memory is taken from for columns that stay.
-
-    Arrow's own pool asks for pages of 2 MiB, which is quick where they come back soon; virtual machines may take 5 ms to find each that is new.
-    """
-    return pa.system_memory_pool()
 
 
 def all_memory() -> int:

@@ -18,6 +18,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.arrow_pools import memory_for_batches
 
 
 def is_to_be_counted(node: PlannerNode) -> bool:
@@ -40,6 +41,7 @@ def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
     return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
 
 
+@memory_for_batches()
 def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
     """A join over a source to be searched, with the number of its rows."""
     operator, (left, right) = node.operator, node.inputs
@@ -56,6 +58,7 @@ def with_known_rows(node: PlannerNode) -> PlannerNode:
     return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
 
 
+@memory_for_batches()
 def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
     """Rows ``start..stop`` of a join, or of columns computed of it row by row; pairs before these are counted, not made.
 

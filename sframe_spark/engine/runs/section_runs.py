@@ -43,6 +43,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session import get_session, is_remote
+from sframe_spark.session.arrow_pools import memory_for_batches
 from sframe_spark.session.memory import work_memory
 from sframe_spark.session.workers import reads_our_files
 from sframe_spark.storage.files.temporary import temporary_store
@@ -119,6 +120,7 @@ class Runs:
             return write_held(rows, node.schema, self.options, recorded_order(node))
         return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node)))
 
+    @memory_for_batches()
     def on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
         """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
         alone, rows = needs_one_batch(node), placement.rows_to_run
@@ -203,6 +205,7 @@ class Runs:
             return False
         return few_groups(node.inputs[0], keys)
 
+    @memory_for_batches()
     def _whole(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
         below = node.inputs[0]

@@ -20,6 +20,7 @@ from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.user_functions.error_transport import error_of_text
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, get_session
+from sframe_spark.session.arrow_pools import memory_for_batches
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
@@ -101,6 +102,7 @@ class Threads(WorkersOfThisMachine):
 
     are_elsewhere: ClassVar[bool] = False
 
+    @memory_for_batches()
     def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
