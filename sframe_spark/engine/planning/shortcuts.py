@@ -16,7 +16,6 @@ from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.arrow_pools import memory_for_batches
 
 # More rows than this are not looked for on the driver.
 MOST_FIRST_ROWS = 10_000
@@ -32,7 +31,6 @@ def may_look_at_first_rows(root: PlannerNode, count: int) -> bool:
     return count <= MOST_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
 
 
-@memory_for_batches()
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """The first ``count`` rows of a segment section, computed batch by batch until there are enough.
 

@@ -93,6 +93,13 @@ class Runs:
 
     def run(self, section: Section) -> PlannerNode | NotAsPlanned:
         """A source of the rows of a section."""
+        if section.mode is Mode.GATHERED:
+            # Arrays of all rows come, and go, and come again.
+            return self._gathered(section.root)
+        with memory_for_batches():
+            return self._over_batches(section)
+
+    def _over_batches(self, section: Section) -> PlannerNode | NotAsPlanned:
         match section.mode:
             case Mode.QUERY:
                 return self.as_query(section.root)
@@ -100,8 +107,6 @@ class Runs:
                 return self._whole(section.root)
             case mode if mode.makes_parts:
                 return self._from_parts(section.root, workers_of(mode))
-            case Mode.GATHERED:
-                return self._gathered(section.root)
             case Mode.EXCHANGED:
                 return self._exchanged(section.root)
             case Mode.EXCHANGED_BY_TASKS:
@@ -205,7 +210,6 @@ class Runs:
             return False
         return few_groups(node.inputs[0], keys)
 
-    @memory_for_batches()
     def _whole(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
         below = node.inputs[0]
