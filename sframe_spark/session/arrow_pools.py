@@ -68,7 +68,8 @@ def _is_arrows_choice(pool: pa.MemoryPool) -> bool:
     names = pa.supported_memory_backends()
     if os.environ.get(CHOICE_OF_USER) or POOL_OF_BATCHES not in names or pool.backend_name != names[0] or names[0] == POOL_OF_BATCHES:
         return False
-    # One that the user has put around it has the same name, and counts for itself.
+    # One that the user has put around it has the same name, and does not count this.
+    pa.allocate_buffer(1, memory_pool=_pool_of(names[0]))
     return bool(pool.total_bytes_allocated() == _pool_of(names[0]).total_bytes_allocated())
 
 

@@ -24,6 +24,7 @@ from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session import is_started
+from sframe_spark.session.arrow_pools import arrow_bytes
 from sframe_spark.storage.files.temporary import temporary_store
 
 ROWS = 3_000
@@ -125,7 +126,7 @@ def test_nothing_is_kept_where_nothing_may_be(frame: SFrame) -> None:
 
 
 def test_what_is_in_memory_already_counts() -> None:
-    with config.using(kept_memory=pa.total_allocated_bytes() + (4 << 20)):
+    with config.using(kept_memory=arrow_bytes() + (4 << 20)):
         before = room_to_keep().size
         assert 3 << 20 < before <= 4 << 20 and may_stay()
         held = pa.allocate_buffer(1 << 20)
