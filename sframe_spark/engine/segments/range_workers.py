@@ -20,8 +20,8 @@ from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.user_functions.error_transport import error_of_text
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, get_session
-from sframe_spark.session.arrow_pools import memory_for_batches
 from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.memory import memory_for_batches
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
 from sframe_spark.session.threads import in_threads

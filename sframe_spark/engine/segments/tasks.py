@@ -19,7 +19,8 @@ from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import raise_if_cancelled
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
-# Groups of so many batches are found at once: groups of parts are merged less often. Numbers of eight are 8 MiB, which the pool of batches does not keep.
+# Groups of so many batches are found at once: groups of parts are merged less often. Columns of eight are 8 MiB, which `memory_for_batches` does
+# not keep.
 BATCHES_IN_A_PART = 4
 
 # How many parts are put together at a time: that of a few groups each takes little longer than that of two.

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.session import arrow_pools
-from sframe_spark.session.arrow_pools import CHOICE_OF_USER, POOL_OF_BATCHES, arrow_bytes, memory_for_batches
+from sframe_spark.session import memory
+from sframe_spark.session.memory import CHOICE_OF_USER, POOL_OF_BATCHES, arrow_bytes, memory_for_batches
 
 ROWS = 200_000
 # Pools that tests have made: what was taken from one goes back there, whenever that is.
@@ -82,7 +82,7 @@ def test_a_pool_that_is_set_meanwhile_stays() -> None:
 
 
 def test_a_build_without_it_is_as_it_was(arrows_choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_pools.pa, "supported_memory_backends", lambda: [arrows_choice, "system"])
+    monkeypatch.setattr(memory.pa, "supported_memory_backends", lambda: [arrows_choice, "system"])
     with memory_for_batches():
         assert name_now() == arrows_choice
 
