@@ -17,7 +17,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.memory import work_memory
+from sframe_spark.session.memory import memory_for_batches, work_memory
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
@@ -124,7 +124,7 @@ def _are_short(files: Sequence[FileRange]) -> bool:
 def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
     """Return results of works that read parts of files and write rows in a directory, in order; the first error ends the rest."""
     if is_work_done_here() or _are_few_bytes(files):
-        with open_counted(len(works), description) as done:
+        with open_counted(len(works), description) as done, memory_for_batches():
             return in_threads(lambda work: done(work()), works, _threads(files))
     require_writable(directory)
     return SparkTasks().run(works, description)

@@ -26,6 +26,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.memory import memory_for_batches
 from sframe_spark.session.threads import in_threads_ahead
 from sframe_spark.storage.files.places import resolve
 from sframe_spark.storage.rows.partitions import partition_columns
@@ -112,6 +113,7 @@ class _Reader:
     files: CsvFiles
     rows_to_infer: int
 
+    @memory_for_batches()
     def read(self) -> PlannerNode:
         """A source of all rows."""
         forms, size = self.files.no_forms(), self.files.size_of_first()
