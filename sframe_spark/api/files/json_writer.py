@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.files.csv.columns import text_of
+from sframe_spark.api.files.csv.texts import text_of
 from sframe_spark.api.files.paths import file_path_text
 from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.runs.exports import write_text
@@ -21,6 +21,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.flat.floats import json_floats
+from sframe_spark.values.flat.repeated import int_texts
 from sframe_spark.values.flat.stored import json_of_texts
 from sframe_spark.values.flat.written import IN_JSON, in_quotes, written
 from sframe_spark.values.moment_texts import moment_texts
@@ -115,7 +116,7 @@ def _member(name: str, values: pa.Array) -> pa.Array:
 def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None) -> pa.Array:
     """The texts of some values, the first of which is in that row if it is known."""
     if kind == INT:
-        return values.cast(pa.string())
+        return int_texts(values)
     if kind == FLOAT:
         return json_floats(values)
     if kind == STR:

@@ -28,7 +28,8 @@ from sframe_spark.storage.files.temporary import written_here
 # Where a process finds its open files, such as its standard output, by number.
 DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
 MOST_LINKS = 40
-COPY_BYTES = 8 << 20
+# More would be new memory of the system each time.
+COPY_BYTES = 1 << 20
 PACKED = ".gz"
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.values.flat.repeated import of_different, seem_repeated
+
 # Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
 LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
 # From here on a whole number of few digits is written with an exponent.
@@ -63,23 +65,35 @@ def brief_floats(values: pa.Array) -> pa.Array:
     >>> brief_floats(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
     ['0.1', '2', '1e+16', 'nan', None]
     """
+    # As bits: a negative zero is another text than zero.
+    bits = values.view(pa.int64())
+    return of_different(bits, lambda bits: _brief(bits.view(pa.float64()))) if seem_repeated(bits) else _brief(values)
+
+
+def _brief(values: pa.Array) -> pa.Array:
     numbers = values.fill_null(0.5).to_numpy(zero_copy_only=False)
     # NaN of some bits is told as invalid.
     with np.errstate(invalid="ignore"):
-        size, is_whole = np.abs(numbers), numbers == np.floor(numbers)
-        is_small = is_whole & (size < LEAST_WITH_EXPONENT)
-        # Of six digits no larger whole number ends in another one than zero.
-        is_brief = is_whole & ~is_small & (numbers == np.floor(numbers / 10) * 10)
+        size = np.abs(numbers)
+        is_other = (numbers == np.floor(numbers)) | ~((size >= LEAST_LIKE_PYTHON) & (size < MOST_LIKE_PYTHON))
+    if is_other.all():
+        return _brief_others(numbers)
     texts = values.cast(pa.string())
-    if is_small.any():
-        wholes = pa.array(np.where(is_small, numbers, 0).astype(np.int64), pa.int64(), mask=~is_small).cast(pa.string())
-        texts = pc.coalesce(wholes, texts)
-    is_long = is_whole & ~is_small & ~is_brief & (size < MOST_LIKE_PYTHON)
+    return pc.replace_with_mask(texts, pa.array(is_other), _brief_others(numbers[is_other])) if is_other.any() else texts
+
+
+def _brief_others(numbers: np.ndarray) -> pa.Array:
+    """Whole numbers, and those that Arrow writes otherwise than Python."""
+    with np.errstate(invalid="ignore"):
+        size = np.abs(numbers)
+        is_int = (numbers == np.floor(numbers)) & (size < MOST_LIKE_PYTHON) & ~((numbers == 0) & np.signbit(numbers))
+        is_long = is_int & (size >= LEAST_WITH_EXPONENT)
+        # Of six digits no long one ends in another digit than zero.
+        is_int &= ~is_long | (numbers != np.floor(numbers / 10) * 10)
+    texts = pa.array(np.where(is_int, numbers, 0).astype(np.int64)).cast(pa.string())
     if is_long.any():
         texts = pc.if_else(pa.array(is_long), pc.binary_join_element_wise(texts, ".0", ""), texts)
-    is_alike = (size >= LEAST_LIKE_PYTHON) & (size < MOST_LIKE_PYTHON) & ~is_brief
-    other = ~(is_alike | (is_small & ~((numbers == 0) & np.signbit(numbers))))
-    return texts if not other.any() else pc.replace_with_mask(texts, pa.array(other), _distinct(pa.array(numbers[other]), write_brief))
+    return texts if is_int.all() else pc.replace_with_mask(texts, pa.array(~is_int), _distinct(pa.array(numbers[~is_int]), write_brief))
 
 
 def signed_floats(values: pa.Array) -> pa.Array:

@@ -74,5 +74,6 @@ class CsvRows:
         writers = [ColumnWriter(self.form, kind, name, len(self.names) == 1) for kind, name in zip(self.types, self.names, strict=True)]
         for chunk in chunks if writers else ():
             fields = [writer.fields(column, first_row) for writer, column in zip(writers, chunk.columns, strict=True)]
-            yield lines_of(fields, self.form)
+            are_plain = all(writer.are_plain(found) for writer, found in zip(writers, fields, strict=True))
+            yield from lines_of(fields, self.form, are_plain)
             first_row = None if first_row is None else first_row + chunk.rows

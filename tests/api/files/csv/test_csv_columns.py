@@ -12,12 +12,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sframe_spark.api.files.csv.columns import ColumnWriter, lines_of, special_texts
+from sframe_spark.api.files.csv import texts
+from sframe_spark.api.files.csv.columns import ColumnWriter, lines_of
 from sframe_spark.api.files.csv.format import CsvFormat
+from sframe_spark.api.files.csv.texts import special_texts
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, dict_of, list_of
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.flat import floats
 from sframe_spark.values.flat.floats import brief_floats
+from sframe_spark.values.flat.repeated import int_texts
 from sframe_spark.values.text import exact_float_text
 from tests.examples import examples
 
@@ -64,25 +68,46 @@ VALUES = {
 
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)
-def test_fields_are_the_same(kind: Any) -> None:
+@pytest.mark.parametrize("seem_repeated", [False, True])
+def test_fields_are_the_same(kind: Any, seem_repeated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (texts, floats):
+        monkeypatch.setattr(module, "seem_repeated", lambda _: seem_repeated)
+
     @given(form=forms(), values=st.lists(st.none() | VALUES[kind], max_size=6), is_alone=st.booleans(), offset=st.integers(0, 2))
     def check(form: CsvFormat, values: list[Any], is_alone: bool, offset: int) -> None:
         column = encode_plain(values, kind)[offset:]
         writer = ColumnWriter(form, kind, "x", is_alone)
         expected = writer._one_by_one(column).to_pylist()
         assert writer.fields(column, 0).to_pylist() == expected
-        lines = bytes(lines_of([writer.fields(column, 0)] * 2, form))
-        assert lines.decode() == "".join(form.line_prefix + form.delimiter.join([field] * 2) + form.line_terminator for field in expected)
+        fields = writer.fields(column, 0)
+        lines = "".join(form.line_prefix + form.delimiter.join([field] * 2) + form.line_terminator for field in expected)
+        for are_plain in {False, writer.are_plain(fields)}:
+            assert b"".join(lines_of([fields] * 2, form, are_plain)).decode() == lines
 
     check()
+
+
+@pytest.mark.parametrize("least", [0, -3, 2**63 - 5, -(2**63)])
+def test_ints_of_which_few_are_different_are_written_as_one_by_one(least: int) -> None:
+    values = [least + number % 5 if number % 3 else None for number in range(60)]
+    column = pa.array(values, pa.int64())
+    assert int_texts(column[1:]).to_pylist() == [None if value is None else str(value) for value in values[1:]]
+
+
+def test_many_values_of_which_few_are_different_are_written_as_few() -> None:
+    few = [0.0, -0.0, 1.5, float("nan"), 1e6, 1234567.0, None, 0.1]
+    assert brief_floats(pa.array(few * 5000)).to_pylist() == brief_floats(pa.array(few)).to_pylist() * 5000
+    marked = ["a,b", "plain", "", None, 'say "x"', "[1", " x", "é"]
+    writer = ColumnWriter(CsvFormat(), STR, "x", False)
+    assert writer.fields(pa.array(marked * 5000), 0).to_pylist() == writer._one_by_one(pa.array(marked)).to_pylist() * 5000
 
 
 @given(st.lists(FLOATS, max_size=examples(200)))
 @example([1e6, 1e6 + 1, 1e6 + 10, 999999.0, 1234560.0, 2.0, -0.0, 0.0, 1e9, 1e15, 1e-4, 2.0**53, SIGNALLING_NAN])
 def test_floats_are_written_as_one_by_one_and_read_as_the_same(values: list[float]) -> None:
-    texts = brief_floats(pa.array(values, pa.float64())).to_pylist()
-    assert texts == list(map(exact_float_text, values))
-    assert list(map(repr, map(float, texts))) == list(map(repr, values))
+    found = brief_floats(pa.array(values, pa.float64())).to_pylist()
+    assert found == list(map(exact_float_text, values))
+    assert list(map(repr, map(float, found))) == list(map(repr, values))
 
 
 def test_plain_texts_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,8 +115,9 @@ def test_plain_texts_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(CsvFormat, "writer_of", lambda *_: pytest.fail("one by one"))
     nested = ColumnWriter(CsvFormat(), ENCODED_DICT, "x", False).fields(encode_plain([{"a": 1, "b": "x"}, None], ENCODED_DICT), 0)
     assert nested.to_pylist() == ['"{""a"":1,""b"":""x""}"', ""]
-    texts = pa.array(["plain", "a b", "naïve", "日本", "x-1.5", "(x)"])
-    assert writer.fields(texts, 0).to_pylist() == texts.to_pylist()
+    plain = pa.array(["plain", "a b", "naïve", "日本", "x-1.5", "(x)"])
+    assert writer.fields(plain, 0).to_pylist() == plain.to_pylist()
+    assert writer.fields(pa.array(["a,b", " x", "", "\t"]), 0).to_pylist() == ['"a,b"', '" x"', '""', '"\\t"']
     assert special_texts(CsvFormat()) is special_texts(CsvFormat())
 
 
