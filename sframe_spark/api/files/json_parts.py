@@ -175,7 +175,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
     """A source of all rows, and its names; None where files are not read in parts."""
     has_lines = not columns.is_array and encoding in UTF_8
     placed = read_in_parts(
-        files.files, has_lines, FEW_BYTES_HERE, WatchedFiles(()).seen, lambda longest: _is_sure(longest, columns, encoding, has_lines)
+        files.files, has_lines, FEW_BYTES_HERE.__ge__, WatchedFiles(()).seen, lambda longest: _is_sure(longest, columns, encoding, has_lines)
     )
     if placed is None:
         return None

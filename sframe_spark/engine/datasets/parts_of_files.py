@@ -50,7 +50,11 @@ def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
 
 
 def read_in_parts(
-    files: Sequence[DataFile], has_lines: bool, few_here: int, seen: Callable[[str], FileState], by_threads: Callable[[DataFile], bool]
+    files: Sequence[DataFile],
+    has_lines: bool,
+    are_few: Callable[[int], bool],
+    seen: Callable[[str], FileState],
+    by_threads: Callable[[DataFile], bool],
 ) -> Sequence[DataFile] | None:
     """Return files with what is known of each, where they are read in parts; None where one reader goes from the first to the last.
 
@@ -62,8 +66,8 @@ def read_in_parts(
         The files.
     has_lines
         Whether lines of a file that is not packed are found from any place on.
-    few_here
-        So many bytes of this machine take one thread less long than it is worth to begin with several.
+    are_few
+        Whether so many bytes of this machine take one thread less long than it is worth to begin with several.
     seen
         Tells how a file of this machine was found.
     by_threads
@@ -77,7 +81,8 @@ def read_in_parts(
     found = [attrs.evolve(file, state=seen(file.path)) for file in files]
     whole = whole_files(found)
     # A file that is packed, or an array, is one part: a task would take as long.
-    if _bytes_in(whole) <= (few_here if is_here else FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
+    size = _bytes_in(whole)
+    if (are_few(size) if is_here else size <= FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
         return None
     if is_here:
         return found if not _are_short(whole) and by_threads(max(found, key=lambda file: -1 if file.state is None else file.state.size)) else None

@@ -92,7 +92,7 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
     with pytest.MonkeyPatch.context() as patch:
         for name, value in constants.items():
             patch.setattr(parts_of_files, name, value)
-        patch.setattr(split, "_few_bytes_here", lambda: 0)
+        patch.setattr(split, "_are_few_here", lambda size: not size)
         patch.setattr(json_parts, "FEW_BYTES_HERE", 0)
         for module in (csv_lines, json_values):
             patch.setattr(module, "BLOCK_BYTES", block)

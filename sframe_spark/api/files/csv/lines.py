@@ -41,14 +41,14 @@ GUESSES = 50
 
 
 def bytes_at_a_time(size: int, threads: int) -> int:
-    """Return how many bytes of a file of that size one of some threads reads at a time.
+    """Return how many bytes of a file of that size one of some threads reads at a time: each block has a price of its own.
 
     Examples
     --------
     >>> bytes_at_a_time(1_000, 2), bytes_at_a_time(32 << 20, 2), bytes_at_a_time(1 << 30, 2)
     (524288, 5592405, 8388608)
     """
-    return min(BLOCK_BYTES, max(LEAST_BLOCK_BYTES, size // (BLOCKS_OF_CORE * threads)))
+    return BLOCK_BYTES if threads == 1 else min(BLOCK_BYTES, max(LEAST_BLOCK_BYTES, size // (BLOCKS_OF_CORE * threads)))
 
 
 def bytes_first(size: int) -> int:

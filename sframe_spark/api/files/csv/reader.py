@@ -29,10 +29,13 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.memory import memory_for_batches
 from sframe_spark.session.threads import in_threads_ahead
 from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.files.streams import packing_of
 from sframe_spark.storage.rows.partitions import partition_columns
 from sframe_spark.visible import visible
 
 LOG = logging.getLogger("sframe_spark")
+# To start threads takes as long as to read a fifth of that.
+BYTES_FOR_THREADS = 1 << 20
 
 
 def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
@@ -119,19 +122,24 @@ class _Reader:
         forms, size = self.files.no_forms(), self.files.size_of_first()
         self.files.first_bytes = bytes_first(size)
         # Elsewhere a request for little takes as long as one for much.
-        self.files.later_bytes = None if is_elsewhere(self.files.files[0].path) else bytes_at_a_time(size, threads_that_read())
+        threads = 1 if self._is_little(size) else threads_that_read()
+        self.files.later_bytes = None if is_elsewhere(self.files.files[0].path) else bytes_at_a_time(size, threads)
         for block in self._more_rows():
             self.files.learn(forms, block.read(NO_NUMBERS))
         with closing(self.files.blocks()) as blocks:
             first = self.files.first_rows(forms, blocks)
-            with closing(self._values_of(chain(first, blocks), forms)) as values:
+            with closing(self._values_of(chain(first, blocks), forms, threads)) as values:
                 try:
                     return self._source(self.files.fitting(values, forms), forms)
                 except MisfitError:
                     # Rare: read on to learn the types, and once more with these.
                     self.files.learn_rest(forms, values)
-        with closing(self.files.blocks()) as blocks, closing(self._values_of(blocks, forms)) as values:
+        with closing(self.files.blocks()) as blocks, closing(self._values_of(blocks, forms, threads)) as values:
             return self._source(self.files.fitting(values, forms), forms)
+
+    def _is_little(self, size: int) -> bool:
+        """Whether all is in one file of so few bytes that one thread reads them sooner than others start."""
+        return size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(self.files.files[0].path) is None
 
     def _more_rows(self) -> Iterator[SureLines | TextBlock]:
         """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
@@ -140,10 +148,10 @@ class _Reader:
             more = attrs.evolve(options, nrows=self.rows_to_infer)
             yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
-    def _values_of(self, blocks: Iterator[SureLines | TextBlock], forms: Sequence[CsvForm | None]) -> Generator[ValueBlock]:
-        """The rows of blocks as values of the types of some forms, as they are now."""
+    def _values_of(self, blocks: Iterator[SureLines | TextBlock], forms: Sequence[CsvForm | None], threads: int) -> Generator[ValueBlock]:
+        """The rows of blocks as values of the types of some forms, as they are now; so many threads make them."""
         known, types = list(forms), self.files.types_of(forms)
-        return in_threads_ahead(lambda block: self.files.read(block, known, types), blocks, threads_that_read())
+        return in_threads_ahead(lambda block: self.files.read(block, known, types), blocks, threads)
 
     def _source(self, runs: Iterator[list[pa.Array]], forms: Sequence[CsvForm | None]) -> PlannerNode:
         """A source of rows: few are one array for each column."""

@@ -48,7 +48,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, _few_bytes_here(), files.watched.seen, lambda _: files.are_sure())
+    placed = read_in_parts(files.files, has_lines, _are_few_here, files.watched.seen, lambda _: files.are_sure())
     if placed is None:
         return None
     files.files = placed
@@ -66,12 +66,13 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
             parts, forms = found.parts, found.forms
 
 
-def _few_bytes_here() -> int:
-    """How many bytes of this machine one reader takes from the first line to the last, whose blocks threads read: rows that stay in memory.
+def _are_few_here(size: int) -> bool:
+    """Whether one reader takes so many bytes of this machine from the first line to the last, whose blocks threads read: rows that stay in memory.
 
     Others are written, which several threads do for a part each.
     """
-    return FEW_BYTES_HERE if is_spark_wanted() else max(FEW_BYTES_HERE, room_left() // BYTES_OF_CHARACTER)
+    # What there is room for is asked of the system.
+    return size <= FEW_BYTES_HERE or (not is_spark_wanted() and size <= room_left() // BYTES_OF_CHARACTER)
 
 
 def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> PlannerNode:

@@ -27,6 +27,7 @@ HEADER = "i,f,t"
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 600)
     monkeypatch.setattr(csv_reader, "threads_that_read", lambda: 3)
+    monkeypatch.setattr(csv_reader, "BYTES_FOR_THREADS", 0)
     yield
 
 
@@ -54,6 +55,18 @@ def test_several_threads_read_at_a_time(tmp_path: Path, monkeypatch: pytest.Monk
     before_each(monkeypatch, told)
     frame = SFrame.read_csv(written(tmp_path / "a.csv", LINES), verbose=False)
     assert len(readers) == 3 and frame["i"].sum() == sum(range(400))
+
+
+@pytest.mark.parametrize(("least", "are_two", "others"), [(1 << 20, False, False), (1 << 20, True, True), (0, False, True)])
+def test_a_short_file_is_read_by_the_thread_that_asks(
+    least: int, are_two: bool, others: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_reader, "BYTES_FOR_THREADS", least)
+    readers: set[threading.Thread] = set()
+    before_each(monkeypatch, lambda _: readers.add(threading.current_thread()))
+    files = [written(tmp_path / name, LINES) for name in ("a.csv", "b.csv")[: 1 + are_two]]
+    assert list(SFrame.read_csv(files, verbose=False)["i"]) == list(range(400)) * (1 + are_two)
+    assert (readers != {threading.current_thread()}) == others
 
 
 WRONG: dict[str, tuple[str, type[Exception], str]] = {
