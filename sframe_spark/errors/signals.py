@@ -56,6 +56,15 @@ class NotOneTypeError(Exception):
     """The values share no type; never leaves this module."""
 
 
+class InfiniteNumberError(Exception):
+    """A number of JSON is larger than all floats; Python's reader makes it infinite, which JSON has no number for."""
+
+    def __init__(self, text: str, most: int) -> None:
+        self.text = text
+        shown = text if len(text) <= most else f"{text[:most]}..."
+        super().__init__(f"the number {shown} is larger than any float: write it as a text")
+
+
 class MisfitError(Exception):
     """A value further on in the file is not of the type that the first rows suggested."""
 

@@ -10,9 +10,10 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
+from sframe_spark.api.files.json_blocks import JsonValues
 from sframe_spark.api.files.json_kinds import ColumnKinds, kind_name
 from sframe_spark.api.files.json_members import JsonMembers
-from sframe_spark.api.files.json_values import JsonValues
+from sframe_spark.api.files.json_plain import TYPES, PlainMembers
 from sframe_spark.errors import JsonError, SFrameError
 from sframe_spark.storage.rows.partitions import PartitionColumn, repeated
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
@@ -90,6 +91,11 @@ class JsonColumns:
         is_mixed = self.are_values and not self.columns[COLUMN_NAME].are_of_one_kind
         return JsonForm(names, tuple(self.columns[name].type for name in names), self.partitions, is_mixed)
 
+    def plain_types(self) -> dict[str, pa.DataType]:
+        """The types of the members of objects, where all that were read are numbers and texts, of one type for each name; else nothing."""
+        found = {name: TYPES.get(frozenset(column.kinds)) for name, column in self.columns.items()} if self.has_objects else {}
+        return {} if self.are_values or None in found.values() else found
+
     def final_form(self) -> JsonForm:
         """The same when all was read.
 
@@ -150,7 +156,7 @@ class JsonColumns:
             else:
                 self.columns.setdefault(COLUMN_NAME, ColumnKinds()).learn([value])
 
-    def _learn_members(self, members: JsonMembers, found: JsonValues) -> None:
+    def _learn_members(self, members: JsonMembers | PlainMembers, found: JsonValues) -> None:
         """Column by column, which are there already."""
         self.has_objects = True
         for name in members.names:

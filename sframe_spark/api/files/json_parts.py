@@ -12,9 +12,10 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import UTF_8
+from sframe_spark.api.files.json_blocks import JsonValues
 from sframe_spark.api.files.json_columns import JsonColumns, JsonForm
 from sframe_spark.api.files.json_kinds import ColumnKinds
-from sframe_spark.api.files.json_values import JsonValues, opened_values, values_of
+from sframe_spark.api.files.json_values import opened_values, values_of
 from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.datasets.parts_of_files import brought, parts_of, read_in_parts, room_for_rows, run_parts, whole_files
 from sframe_spark.engine.datasets.rows_of_parts import RowsOfPart, kept_or_written, source_of_parts
@@ -95,7 +96,7 @@ class _Reading:
     def blocks(self) -> Iterator[JsonValues]:
         """The values, of which the columns have learned."""
         for place in self.places:
-            with opened_values(place, self.plan.encoding, self.first_line, self.tells_place) as text:
+            with opened_values(place, self.plan.encoding, self.first_line, self.tells_place, self.columns.plain_types) as text:
                 for found in text.elements() if self.columns.is_array else text.on_lines():
                     raise_if_cancelled()
                     self.columns.learn(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import chain
 from typing import Any
 
@@ -10,23 +11,31 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import text_encoding
+from sframe_spark.api.files.json_blocks import JsonValues, LinesOfJson
 from sframe_spark.api.files.json_columns import COLUMN_NAME, JsonColumns, JsonForm
 from sframe_spark.api.files.json_parts import split_rows
-from sframe_spark.api.files.json_values import JsonValues, values_of
+from sframe_spark.api.files.json_values import JsonText, opened_values
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import keep_runs
+from sframe_spark.engine.datasets.parts_of_files import threads_that_read
 from sframe_spark.engine.options import IN_MEMORY_ROWS
 from sframe_spark.errors import MisfitError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.threads import in_threads_ahead
 from sframe_spark.storage.files.places import DataFiles, resolve
-from sframe_spark.storage.files.streams import WatchedFiles
+from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 from sframe_spark.storage.rows.partitions import partition_columns
 from sframe_spark.types import FLOAT
 
 # Values take so many times their text in memory.
 BYTES_OF_CHARACTER = 8
+# They tell which members are numbers and texts: until then the text is looked at in ways that take three times as long.
+FIRST_BYTES = 64 << 10
+# Each core has some blocks of a short file.
+LATER_BYTES = 1 << 20
 
 
 def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNode, list[str]]:
@@ -144,5 +153,24 @@ class _Reader:
         for file in self.files.files:
             # Types and values may come from two readings of a file, which must find the same.
             self.watched.require_unchanged(file.path)
-            yield from values_of(file.path, self.columns.is_array, self.encoding, file.state)
+            # A store takes as long to send little as to send much.
+            blocks = None if is_elsewhere(file.path) else (FIRST_BYTES, LATER_BYTES)
+            with opened_values(FileRange(file.path, file.state, 0), self.encoding, known=self.columns.plain_types, blocks=blocks) as text:
+                yield from text.elements() if self.columns.is_array else self._on_lines(text)
             self.watched.require_unchanged(file.path)
+
+    def _on_lines(self, text: JsonText) -> Iterator[JsonValues]:
+        """The values on lines, by several threads from where it is known that Arrow may read them: others' would wait for each other."""
+        lines = text.lines()
+        for block in lines:
+            yield from _some(block.read())
+            if self.columns.plain_types():
+                break
+        with closing(in_threads_ahead(LinesOfJson.read, lines, threads_that_read())) as found:
+            for values in found:
+                yield from _some(values)
+
+
+def _some(found: JsonValues) -> list[JsonValues]:
+    """A block, unless it is empty."""
+    return [found] if len(found.values) else []

@@ -5,59 +5,40 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
-import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-import attrs
+import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
-from sframe_spark.api.files.json_members import JsonMembers, members_of
-from sframe_spark.errors import JsonError
+from sframe_spark.api.files.json_blocks import (
+    BLOCK_DECODER,
+    DECODER,
+    LONGEST_WORD,
+    TOO_MANY_DIGITS,
+    UNUSUAL_NUMBER,
+    JsonValues,
+    Later,
+    LinesOfJson,
+    are_plain,
+)
+from sframe_spark.api.files.json_members import members_of
+from sframe_spark.api.files.json_plain import plain_members
+from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.magic import TEXT, kind_of
 from sframe_spark.storage.files.streams import FileRange, WholeLines, open_bytes
 from sframe_spark.visible import visible
 
-Found = TypeVar("Found")
+Known = Callable[[], Mapping[str, pa.DataType]]
+Blocks = tuple[int, int]
 BLOCK_BYTES = 4 << 20
 # A value of more text is not read: one that nothing ends would take the rest of the file into memory.
 LONGEST_VALUE = 256 << 20
-# A word, or an escape in a text, may be cut where what was read ends.
-LONGEST_WORD = 64
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BEFORE_ELEMENT = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
-
-
-@attrs.frozen
-class JsonValues:
-    """Some values of a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    values
-        The values.
-    lines
-        The line on which each starts.
-    size
-        About how many characters they take in the file.
-    is_plain
-        Whether it is known that no value is true or false, nor a whole number of more than 64 bits, at any level.
-    members
-        The same as columns, where all values are objects that are written as most are.
-    """
-
-    path: str
-    values: Sequence[Any]
-    lines: Sequence[int]
-    size: int
-    is_plain: bool = False
-    members: JsonMembers | None = None
 
 
 def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileState | None = None) -> Iterator[JsonValues]:
@@ -73,82 +54,22 @@ def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileSta
 
 
 @contextlib.contextmanager
-def opened_values(place: FileRange, encoding: str, first_line: int = 1, tells_place: bool = True) -> Iterator[JsonText]:
+def opened_values(
+    place: FileRange, encoding: str, first_line: int = 1, tells_place: bool = True, known: Known = dict, blocks: Blocks | None = None
+) -> Iterator[JsonText]:
     """The values in a file, or on the lines that start in a part of one in UTF-8, of which the first has a number."""
     if not place.is_part:
         with opened_file(place.path, encoding, place.state) as stream:
-            yield JsonText(place, stream, encoding)
+            yield JsonText(place, stream, encoding, known=known, blocks=blocks)
         return
     with telling("read", place.path):
         stream = open_bytes(place.path, place.state, max(0, place.start - 1))
     with stream:
-        yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, tells_place)
+        yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, tells_place, known, blocks)
 
 
-def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object, in their order; of those with one name the first, as in the reference."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        found = {}
-        for name, value in pairs:
-            found.setdefault(name, value)
-    return found
-
-
-# Python's reader refuses whole numbers that would take it long, and nothing else without a place.
-_TOO_MANY_DIGITS = "a whole number has thousands of digits: write it as a text"
-
-
-class _TooLargeError(Exception):
-    """A number is larger than all floats; Python's reader makes it infinite, which JSON has no number for."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        shown = text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}..."
-        super().__init__(f"the number {shown} is larger than any float: write it as a text")
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise _TooLargeError(text)
-    return value
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_float=_float)
-
-
-# What may be a number that needs a look: of many digits before a point, or with an exponent that may make it larger than any float.
-_UNUSUAL_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?:^|[^.0-9])[0-9]{19}")
 # What stands between two objects in nearly all files, around the comma.
 _BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
-_BLOCK_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)
-
-
-def _are_plain(text: str) -> bool:
-    """Whether a text of usual numbers has no words that are numbers in columns; texts may have them too."""
-    return "true" not in text and "false" not in text
-
-
-class _Later(Sequence[Found]):
-    """A list that is made when somebody looks into it."""
-
-    def __init__(self, count: int, make: Callable[[], list[Found]]) -> None:
-        self._count, self._make = count, make
-
-    @cached_property
-    def _made(self) -> list[Found]:
-        return self._make()
-
-    @overload
-    def __getitem__(self, place: int) -> Found: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Found]: ...
-    def __getitem__(self, place: int | slice) -> Found | Sequence[Found]:
-        return self._made[place]
-
-    def __len__(self) -> int:
-        return self._count
 
 
 def _lines_of_elements(text: str, line: int) -> list[int]:
@@ -159,24 +80,17 @@ def _lines_of_elements(text: str, line: int) -> list[int]:
         assert match is not None
         line, counted = line + text.count("\n", counted, match.end()), match.end()
         lines.append(line)
-        position = _BLOCK_DECODER.raw_decode(text, counted)[1]
+        position = BLOCK_DECODER.raw_decode(text, counted)[1]
     return lines
 
 
 def _array_of(text: str) -> list[Any] | None:
     """The elements of a part of an array; None where it is not one: quotes and brackets are closed, or it was cut elsewhere than between two."""
     try:
-        found: list[Any] = _BLOCK_DECODER.decode(f"[{text}]")
+        found: list[Any] = BLOCK_DECODER.decode(f"[{text}]")
     except (ValueError, RecursionError):
         return None
     return found
-
-
-def _not_blank(block: str, first: int) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, and their numbers."""
-    for number, line in enumerate(block.split("\n"), first):
-        if line := line.strip(" \t\r"):
-            yield number, line
 
 
 class JsonText:
@@ -194,15 +108,30 @@ class JsonText:
         The number of the first line.
     tells_place
         Whether an error tells where bytes are that are no text, for which the file is read from its start.
+    known
+        Tells, while more is read, the types of the members of objects, as far as all so far are numbers and texts.
+    blocks
+        How many bytes are read for the first block, and for later ones; None: as many as a store is asked for.
     """
 
-    def __init__(self, place: FileRange, stream: Any, encoding: str, first_line: int = 1, tells_place: bool = True) -> None:
+    def __init__(
+        self,
+        place: FileRange,
+        stream: Any,
+        encoding: str,
+        first_line: int = 1,
+        tells_place: bool = True,
+        known: Known = dict,
+        blocks: Blocks | None = None,
+    ) -> None:
         self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, tells_place
         # A mark of the order of bytes stands at the start of a file; elsewhere it is a character.
         self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
         self._text, self._is_last, self._is_first = "", False, not place.start
         # The line of a position, from which lines are counted on.
         self._line, self._counted = first_line, 0
+        self._known = known
+        self._block_bytes, self._later_bytes = (min(size, BLOCK_BYTES) for size in blocks or (BLOCK_BYTES, BLOCK_BYTES))
 
     @property
     def line(self) -> int:
@@ -214,7 +143,7 @@ class JsonText:
         room = LONGEST_VALUE + 2 * BLOCK_BYTES - len(self._text)
         if room <= 0:
             raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
-        size = max(BLOCK_BYTES, min(len(self._text), room))
+        size = max(self._block_bytes, min(len(self._text), room))
         with telling("read", self._path):
             data = self._stream.read(size)
         # In other encodings what is read has become UTF-8.
@@ -243,44 +172,19 @@ class JsonText:
     def _wrong(self, position: int, reason: str) -> JsonError:
         return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
 
-    def on_lines(self) -> Iterator[JsonValues]:
-        """One value from each line that is not blank."""
+    def lines(self) -> Iterator[LinesOfJson]:
+        """The lines of the file, a block at a time, which any thread may read."""
         while not self._is_last:
             self._fill()
             end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
-            block = self._text[:end]
-            found = self._members(block) or self._line_by_line(block)
-            if len(found.values):
-                yield found
+            if end:
+                yield LinesOfJson(self._path, self._text[:end], self._line, self._known())
+            self._block_bytes = self._later_bytes
             self._drop(end)
 
-    def _members(self, block: str) -> JsonValues | None:
-        """An object from each line; None where they are looked at one by one."""
-        members = members_of(block, on_lines=True)
-        if members is None:
-            return None
-        count, first = len(members.counts), self._line
-        values = _Later(count, lambda: [_DECODER.decode(line) for _, line in _not_blank(block, first)])
-        return JsonValues(self._path, values, _Later(count, lambda: [number for number, _ in _not_blank(block, first)]), len(block), members=members)
-
-    def _line_by_line(self, block: str) -> JsonValues:
-        numbered = list(_not_blank(block, self._line))
-        values = [self._parsed(line, number) for number, line in numbered]
-        is_plain = _are_plain(block) and not _UNUSUAL_NUMBER.search(block)
-        return JsonValues(self._path, values, [number for number, _ in numbered], len(block), is_plain)
-
-    def _parsed(self, line: str, number: int) -> Any:
-        try:
-            return _DECODER.decode(line)
-        except _TooLargeError as error:
-            raise JsonError(f"{visible(self._path)}, line {number}: {error}") from None
-        except json.JSONDecodeError as error:
-            reason, advice = error.msg, "with orient='lines' each line is one JSON value; orient='records' reads one array"
-        except ValueError:
-            raise JsonError(f"{visible(self._path)}, line {number}: {_TOO_MANY_DIGITS}") from None
-        except RecursionError:
-            reason, advice = "lists and objects are nested too deep", "keep inner ones in columns of their own"
-        raise JsonError(f"{visible(self._path)}, line {number}: {visible(line[:60])!r} is not JSON ({reason}): {advice}")
+    def on_lines(self) -> Iterator[JsonValues]:
+        """One value from each line that is not blank."""
+        yield from (found for lines in self.lines() if len((found := lines.read()).values))
 
     def elements(self) -> Iterator[JsonValues]:
         """The elements of the one array in the file; none of an empty file."""
@@ -295,10 +199,10 @@ class JsonText:
             block = self._block(position, is_first)
             if block is not None:
                 yield block
-                position, is_first = 0, False
+                self._block_bytes, position, is_first = self._later_bytes, 0, False
                 continue
             values, lines, size = [], [], 0
-            while size < BLOCK_BYTES:
+            while size < self._block_bytes:
                 begin = self._after_comma(position, is_first)
                 if begin is None:
                     break
@@ -312,8 +216,9 @@ class JsonText:
                     position = 0
             if values:
                 yield JsonValues(self._path, values, lines, size)
-            if size < BLOCK_BYTES:
+            if size < self._block_bytes:
                 return
+            self._block_bytes = self._later_bytes
 
     def _block(self, position: int, is_first: bool) -> JsonValues | None:
         """Many elements at once, which are dropped from what was read; None where each is looked at: odd ones and wrong ones."""
@@ -322,28 +227,28 @@ class JsonText:
         if end is None or begin is None or begin >= end:
             return None
         text = self._text[begin:end].rstrip(" \t\r\n")
-        members = members_of(text, on_lines=False)
-        values: Sequence[Any] | None = None if members is None else _Later(len(members.counts), lambda: _BLOCK_DECODER.decode(f"[{text}]"))
-        if values is None and not _UNUSUAL_NUMBER.search(text):
+        members = plain_members(text, self._known(), on_lines=False) or members_of(text, on_lines=False)
+        values: Sequence[Any] | None = None if members is None else Later(len(members.counts), lambda: BLOCK_DECODER.decode(f"[{text}]"))
+        if values is None and not UNUSUAL_NUMBER.search(text):
             values = _array_of(text)
         if values is None:
             return None
         line = self._line_at(begin)
-        lines = _Later(len(values), lambda: _lines_of_elements(text, line))
-        found = JsonValues(self._path, values, lines, len(text), members is None and _are_plain(text), members)
+        lines = Later(len(values), lambda: _lines_of_elements(text, line))
+        found = JsonValues(self._path, values, lines, len(text), members is None and are_plain(text), members)
         self._drop(end)
         return found
 
     def _end_of_block(self, position: int) -> int | None:
         """Where the array ends, if all was read, or the last element that is not cut off, perhaps; None where that is not far."""
-        while not self._is_last and len(self._text) - position < BLOCK_BYTES:
+        while not self._is_last and len(self._text) - position < self._block_bytes:
             self._fill()
         if self._is_last:
             end = self._text.rfind("]")
             return None if self._text[end + 1 :].strip(" \t\r\n") else end
         # Where nothing is found, the end of what stands before is taken for a place.
         end = max(self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
-        return end if end >= position + BLOCK_BYTES // 2 else None
+        return end if end >= position + self._block_bytes // 2 else None
 
     def _next(self, position: int) -> int | None:
         """Where something stands that is no white space; None at the end."""
@@ -380,12 +285,12 @@ class JsonText:
         while True:
             reason = ""
             try:
-                value, end = _DECODER.raw_decode(self._text, begin)
+                value, end = DECODER.raw_decode(self._text, begin)
                 if end < len(self._text) or self._is_last:
                     return value, end
             except RecursionError:
                 raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
-            except _TooLargeError as error:
+            except InfiniteNumberError as error:
                 # A number at the end of what was read may go on with an exponent that makes it small.
                 at = self._text.index(error.text, begin)
                 if self._is_last or at + len(error.text) < len(self._text) - LONGEST_WORD:
@@ -396,5 +301,5 @@ class JsonText:
                 if self._is_last or (error.pos < len(self._text) - LONGEST_WORD and not error.msg.startswith("Unterminated")):
                     raise self._wrong(error.pos, reason) from None
             except ValueError:
-                raise self._wrong(begin, _TOO_MANY_DIGITS) from None
+                raise self._wrong(begin, TOO_MANY_DIGITS) from None
             self._fill()
