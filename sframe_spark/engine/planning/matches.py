@@ -145,10 +145,18 @@ def is_much_to_make(plan: PlannerNode) -> bool:
     """True for rows of unknown number that ranges of stored rows give, no user's function among it, and that are too many bytes for one result."""
     if plan.length.rows is not None or plan.length.at_most is None or weight_of(plan) is None or any(map(functions_of, postorder([plan]))):
         return False
+    return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget and (_is_of_ranges(plan) or _only_filters(plan))
+
+
+def _is_of_ranges(plan: PlannerNode) -> bool:
     placement = placement_alone(plan)
-    if placement is None or not placement.segment:
-        return False
-    return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget
+    return placement is not None and placement.segment
+
+
+def _only_filters(plan: PlannerNode) -> bool:
+    """True for filters of stored rows, one above another with columns beside: several sections, of which counting reads what decides."""
+    nodes = list(postorder([plan]))
+    return all(_is_of_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes)
 
 
 def can_be_searched(join: PlannerNode) -> bool:

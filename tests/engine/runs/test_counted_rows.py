@@ -22,6 +22,8 @@ PARTS: dict[str, Callable[[SFrame], SFrame]] = {
     "without missing values": lambda frame: frame.dropna(["c0", "c1"]),
     "filter of a filled column": lambda frame: frame[frame["c0"].fillna(7) == 7],
     "column beside": lambda frame: with_column(frame[frame["c3"] > 10]),
+    "constants beside filters": lambda frame: with_constant(with_constant(frame[frame["c3"] > 10]), lambda kept: kept[kept["c4"] != 20]),
+    "filter by a constant's column": lambda frame: (kept := with_constant(frame[frame["c3"] > 10]))[kept["c4"] != kept["n"]],
     "join with few": lambda frame: frame.join(SFrame({"c3": [1, 2, 300]}), on="c3"),
 }
 
@@ -29,6 +31,12 @@ PARTS: dict[str, Callable[[SFrame], SFrame]] = {
 def with_column(frame: SFrame) -> SFrame:
     frame["sum"] = frame["c3"] + frame["c4"]
     return frame
+
+
+def with_constant(frame: SFrame, part: Callable[[SFrame], SFrame] = lambda frame: frame) -> SFrame:
+    kept = part(frame)
+    kept["n"] = 1
+    return kept
 
 
 @pytest.fixture
