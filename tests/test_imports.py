@@ -176,7 +176,7 @@ def test_every_module_has_a_layer() -> None:
 
 # What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
 JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema", "_jconf"}
-DIAGNOSTICS = {"explain/executed_plans.py", "session/active.py", "session/settings.py"}
+DIAGNOSTICS = {"engine/spark/cluster_check.py", "explain/executed_plans.py", "session/active.py", "session/settings.py"}
 # `to_spark` gives a plan of ours to the user's session; no public call does.
 GIVES = {"session/user.py"}
 # A forked process lets go of them.

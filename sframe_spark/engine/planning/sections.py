@@ -74,7 +74,7 @@ class Mode(enum.Enum):
 class Alternative(enum.Enum):
     """What is decided only while a plan runs, when what it depends on is known."""
 
-    FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have at most {small_rows} rows and to fit the driver's memory"
+    FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have {few_rows}"
     MORE_KNOWN = "laws and sections are planned again when the rows of the sections before are there, with what is known of them then"
     MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
     LARGE_PARTS = "planned again, with all rows brought together, if the parts turn out to take more memory than they may, as those of many groups do"
@@ -88,8 +88,15 @@ class Alternative(enum.Enum):
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
 
     def text(self, small_rows: int, most_ties: int) -> str:
-        """The alternative with its limits, for people."""
-        return self.value.format(small_rows=small_rows, most_ties=most_ties)
+        """The alternative with its limits, for people.
+
+        Examples
+        --------
+        >>> Alternative.FEW_ROWS.text(0, 1)
+        'planned again, as for few rows, if what it reads turns out to have no rows'
+        """
+        few = f"at most {small_rows} rows and to fit the driver's memory" if small_rows else "no rows"
+        return self.value.format(few_rows=few, most_ties=most_ties)
 
 
 @attrs.define(eq=False)

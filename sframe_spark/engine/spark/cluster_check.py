@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import attrs
@@ -20,10 +21,13 @@ from sframe_spark.session import get_session, is_started, stop
 from sframe_spark.session.build import connect
 from sframe_spark.session.doctor import Diagnosis
 from sframe_spark.session.session import get_base, get_packages
+from sframe_spark.session.starting import POLL_SECONDS
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.temporary import temporary_store
 
 SECONDS, SECONDS_TO_END = 120.0, 10.0
+# Workers of Spark's own clusters run already: executors start on them in seconds. Others start machines first.
+SECONDS_TO_REGISTER, STANDALONE = 20.0, "spark://"
 _NO_EXECUTOR = "look at the cluster's own page whether it has machines with free cores and memory, and at spark.executor.memory and spark.cores.max"
 _NO_CLUSTER = "check the URL, and that the cluster runs and can reach this machine (spark.driver.host)"
 
@@ -35,6 +39,11 @@ def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
         yield attrs.evolve(connected, detail=f"{master} cannot be used: {connected.detail}")
         return
     yield connected
+    if master.startswith(STANDALONE):
+        missing = within(seconds, "executors", lambda: _registered(min(seconds, SECONDS_TO_REGISTER)), _NO_EXECUTOR)
+        if missing.fix is not None:
+            yield missing
+            return
     found: list[Answer] = []
     asked = within(seconds, "executors", lambda: _asked(found), _NO_EXECUTOR)
     yield from map(finding_of, distinct(found))
@@ -81,6 +90,21 @@ def within(seconds: float, subject: str, work: Callable[[], Diagnosis], advice: 
 def _connected(master: str) -> Diagnosis:
     connect(master)
     return Diagnosis("cluster", f"Spark {get_session().version} at {master}")
+
+
+def _registered(seconds: float) -> Diagnosis:
+    """Whether an executor has begun; where none does, what each of them asks for, which may be more than any worker has."""
+    context, until = get_session().sparkContext, time.monotonic() + seconds
+    while True:
+        # The driver is one of them.
+        if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+            return Diagnosis("executors", "there are some")
+        if time.monotonic() > until:
+            chosen = context.getConf()
+            memory, cores = chosen.get("spark.executor.memory", "1g"), chosen.get("spark.executor.cores", "1")
+            told = f"none has begun in {seconds:g} s: each asks for {memory} of memory and {cores} or more free cores of one worker"
+            return Diagnosis("executors", told, _NO_EXECUTOR)
+        time.sleep(POLL_SECONDS)
 
 
 def _asked(found: list[Answer]) -> Diagnosis:

@@ -61,9 +61,46 @@ def test_whatever_fails_is_told_in_a_line() -> None:
 )
 def test_checks_end_where_they_make_no_sense(found: list[Answer], subjects: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_check, "_connected", lambda master: Diagnosis("cluster", master))
+    monkeypatch.setattr(cluster_check, "_registered", lambda seconds: Diagnosis("executors", "there are some"))
     monkeypatch.setattr(cluster_check, "answers", lambda file, directory: found)
     monkeypatch.setattr(cluster_check, "_shared", lambda: Diagnosis("shared directory", "seen"))
     assert [finding.subject for finding in check_cluster("spark://x:1")] == subjects
+
+
+class Context:
+    """A Spark context with some executors, as far as it is asked."""
+
+    def __init__(self, executors: int) -> None:
+        self.executors, self.conf = executors, {"spark.executor.memory": "3g"}
+
+    @property
+    def sparkContext(self) -> Context:
+        return self
+
+    _jsc = sparkContext
+
+    def sc(self) -> Context:
+        return self
+
+    getExecutorMemoryStatus = sc
+
+    def size(self) -> int:
+        return 1 + self.executors
+
+    def getConf(self) -> dict[str, str]:
+        return self.conf
+
+
+@pytest.mark.parametrize("executors", [0, 2])
+def test_workers_without_room_for_an_executor_are_told_soon(executors: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have less memory than one asks for: Spark would wait for ever."""
+    monkeypatch.setattr(cluster_check, "_connected", lambda master: Diagnosis("cluster", master))
+    monkeypatch.setattr(cluster_check, "get_session", lambda: Context(executors))
+    monkeypatch.setattr(cluster_check, "SECONDS_TO_REGISTER", 0.1)
+    monkeypatch.setattr(cluster_check, "answers", lambda file, directory: [BARE])
+    found = list(check_cluster("spark://x:1"))
+    assert [finding.subject for finding in found][1:] == (["executor on node-1 (working in /work/app-1/0)"] if executors else ["executors"])
+    assert executors or "each asks for 3g of memory" in found[1].detail
 
 
 def test_a_cluster_that_is_not_there_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
