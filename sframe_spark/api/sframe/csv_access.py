@@ -133,7 +133,7 @@ class CsvAccess(Columns):
         delimiter
             Text between two fields; a line break makes every line one field.
         header
-            Whether the first line holds the column names.
+            Whether the first line holds the column names; no number of a line, as pandas has it: 0 is False.
         error_bad_lines
             Raise at the first line that is no row.
         comment_char

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -68,6 +69,18 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     return node, files.chosen_names
 
 
+def tell_of_number(header: Any) -> None:
+    """Warn who names the line of the header by its number, as pandas has it: here 0 is False, and every other number True, as in the reference."""
+    if isinstance(header, int) and not isinstance(header, bool):
+        meaning = "the first line holds the names of columns" if header else "no line holds the names of columns"
+        LOG.warning(
+            "header=%d is no number of a line: it is taken as %s, so that %s; the first line is named by header=True, others by skiprows",
+            header,
+            bool(header),
+            meaning,
+        )
+
+
 def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
     """What to try where the whole header is one name and has another usual delimiter in it; else nothing."""
     others = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
@@ -84,6 +97,7 @@ def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], d
 
 
 def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
+    tell_of_number(request.header)
     found = resolve(request.url, str, in_place=True)
     files = CsvFiles(found.files, request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
     files.partitions = partition_columns(found.files)

@@ -360,3 +360,14 @@ def test_another_delimiter_is_asked_for(tmp_path: Path, caplog: pytest.LogCaptur
 def test_arguments_of_pandas(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"instead of parse_dates read texts, then .*str_to_datetime"):
         SFrame.read_csv(str(tmp_path / "a.csv"), parse_dates=["day"])
+
+
+@pytest.mark.parametrize(
+    ("header", "names", "told"), [(0, ["X1", "X2"], "taken as False"), (1, ["a", "b"], "taken as True"), (True, ["a", "b"], None)]
+)
+def test_a_number_of_a_line_is_no_header(header: Any, names: list[str], told: str | None, tmp_path: Path, caplog: Any) -> None:
+    """As in the reference; who comes from pandas is told."""
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    assert SFrame.read_csv(tmp_path / "x.csv", header=header).column_names() == names
+    found = [record.getMessage() for record in caplog.records if "header" in record.getMessage()]
+    assert [told in text for text in found] == ([True] if told else [])
