@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 import attrs
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, whole_piece
+from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, room_for, whole_piece
 from sframe_spark.operators.kernels.exact_words import TwoInts
-from sframe_spark.operators.kernels.products import lacking_product
+from sframe_spark.operators.kernels.products import lacking_product, squares
 
 BITS = 40
 HALF = 1 << (BITS - 1)
@@ -25,13 +25,14 @@ LOWEST_PLACE = 27
 # So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
 MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
 # So many rows are looked at together, and so many groups.
-BLOCK = GROUPS_TOGETHER = 1 << 13
+BLOCK, GROUPS_TOGETHER = 1 << 14, 1 << 13
 # The squares of the smallest and of the largest floats have a place above this.
 FIRST_PLACE = -64
 # From this place on digits as floats may be infinite: sums are made smaller by as many bits.
 LARGE_PLACE, SMALLER = 23, 200
 # Outside these a square, or what it lacks, may be no float: such numbers are made smaller or larger by some places first.
 LEAST_SQUARED, MOST_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
+NEAREST_SQUARED = np.float64(LEAST_SQUARED).view(np.uint64) - np.uint64(1)
 
 
 @attrs.define(eq=False)
@@ -62,6 +63,7 @@ class Digits:
 
     def add(self, values: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
         """Add floats times ``2**(40 * moved)`` to the groups of these numbers."""
+        room = room_for(min(len(values), BLOCK))
         for start in range(0, len(values), BLOCK):
             block, groups = values[start : start + BLOCK], codes[start : start + BLOCK]
             largest = largest_of(block)
@@ -70,13 +72,16 @@ class Digits:
                 self._add_others(block[~finite], groups[~finite])
                 block, groups = block[finite], groups[finite]
                 largest = largest_of(block)
-            self._add_finite(block, groups, largest, moved)
+            self._add_finite(block, groups, largest, moved, room)
 
     def add_squares(self, values: np.ndarray, codes: np.ndarray) -> None:
         """Add the squares of finite floats, without rounding, to the groups of these numbers."""
+        room, products = room_for(min(len(values), BLOCK)), room_for(min(len(values), BLOCK), 4)
         for start in range(0, len(values), BLOCK):
+            groups = codes[start : start + BLOCK]
             for part, moved in in_reach(values[start : start + BLOCK]):
-                self.add_product(part, part, codes[start : start + BLOCK], moved)
+                for numbers in squares(part, products):
+                    self._add_finite(numbers, groups, largest_of(numbers), moved, room)
 
     def add_product(self, first: np.ndarray, second: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
         """Add products of floats that are not near the ends of floats, times ``2**(40 * moved)``, to the groups of these numbers."""
@@ -84,14 +89,14 @@ class Digits:
         self.add(product, codes, moved)
         self.add(lacking_product(first, second, product), codes, moved)
 
-    def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int) -> None:
+    def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int, room: Sequence[np.ndarray]) -> None:
         bits = FIRST_BITS if self.count <= FEW_GROUPS else BITS
         place = first_place(largest, bits)
         self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
         if self._held > MOST_HELD:
             self.places, self._held = self.carried().places, len(values) * 2.0**FIRST_BITS
         while largest:
-            digits, values = whole_piece(values, place * BITS)
+            digits, values = whole_piece(values, place * BITS, room)
             if place + moved not in self.places:
                 self.places[place + moved] = np.zeros(self.count, dtype=np.int64)
             np.add.at(self.places[place + moved], codes, digits)
@@ -285,10 +290,12 @@ def added_up(floats: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, np.n
 def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     """Finite floats in parts with zeros for all others, whose squares are floats, as is what these lack, and by how many places these are smaller."""
     distances = np.abs(values)
-    large, small = distances > MOST_SQUARED, (distances < LEAST_SQUARED) & (distances > 0.0)
-    if not large.any() and not small.any():
+    # As whole numbers floats are in the same order; one less, zero is after all of them.
+    nearest = (distances.view(np.uint64) - np.uint64(1)).min(initial=np.iinfo(np.uint64).max)
+    if nearest >= NEAREST_SQUARED and distances.max(initial=0.0) <= MOST_SQUARED:
         yield values, 0
         return
+    large, small = distances > MOST_SQUARED, (distances < LEAST_SQUARED) & (distances > 0.0)
     yield np.where(large | small, 0.0, values), 0
     yield np.where(large, values, 0.0) * 2.0 ** (-BITS * SQUARED_PLACES), 2 * SQUARED_PLACES
     yield np.where(small, values, 0.0) * 2.0 ** (BITS * SQUARED_PLACES), -2 * SQUARED_PLACES

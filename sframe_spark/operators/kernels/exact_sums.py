@@ -10,6 +10,7 @@ Source: Demmel, Nguyen, "Fast reproducible floating-point summation" (2013), for
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
@@ -48,7 +49,7 @@ class ExactSum:
     @classmethod
     def of(cls, values: np.ndarray) -> ExactSum:
         """Of an array of floats."""
-        units, others = 0, 0.0
+        units, others, room = 0, 0.0, room_for(min(len(values), BLOCK))
         for start in range(0, len(values), BLOCK):
             block = values[start : start + BLOCK]
             largest = largest_of(block)
@@ -59,7 +60,7 @@ class ExactSum:
                 block = block[finite]
                 largest = largest_of(block)
             if largest:
-                units += units_of(block, largest)
+                units += units_of(block, largest, room)
         return cls(units, others)
 
     def __add__(self, other: ExactSum) -> ExactSum:
@@ -99,17 +100,17 @@ def largest_of(block: np.ndarray) -> float:
     return max(float(block.max()), -float(block.min())) if len(block) else 0.0
 
 
-def units_of(block: np.ndarray, largest: float) -> int:
+def units_of(block: np.ndarray, largest: float, room: Sequence[np.ndarray]) -> int:
     """The sum of at most a block of finite floats, in units of the smallest one."""
     if largest >= LARGE:
         large = np.abs(block) >= LARGE
         low = block[~large]
         smaller = math.ldexp(1.0, -LARGE_BITS)
-        return (units_of(block[large] * smaller, largest * smaller) << LARGE_BITS) + units_of(low, largest_of(low))
+        return (units_of(block[large] * smaller, largest * smaller, room) << LARGE_BITS) + units_of(low, largest_of(low), room)
     total, left = 0, block
     place = max(math.frexp(largest)[1] - PIECE, -LOWEST)
     while largest:
-        whole, left = cut(left, place)
+        whole, left = cut(left, place, room)
         # In 64 bits, where what is beyond them does not matter.
         sum_of_pieces = int(whole.view(np.int64).sum()) - len(block) * bits_of(place)
         total += ((sum_of_pieces + 2**63) % 2**64 - 2**63) << (place + LOWEST)
@@ -118,13 +119,21 @@ def units_of(block: np.ndarray, largest: float) -> int:
     return total
 
 
-def cut(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
-    """Floats near a constant that hold pieces in their last bits, and what is left of each value."""
+def room_for(rows: int, arrays: int = 3) -> list[np.ndarray]:
+    """Arrays that are used for one block after the other: new ones each time would be memory that is new to the process."""
+    return [np.empty(rows) for _ in range(arrays)]
+
+
+def cut(values: np.ndarray, place: int, room: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Floats near a constant that hold pieces in their last bits, and what is left of each value; both in arrays of the room, of three.
+
+    Values may be what is left of others.
+    """
     constant = math.ldexp(1.5, 52 + place)
-    moved = values + constant
-    left = moved - constant
-    np.subtract(values, left, out=left)
-    return moved, left
+    moved, part, left = (array[: len(values)] for array in room)
+    np.add(values, constant, out=moved)
+    np.subtract(moved, constant, out=part)
+    return moved, np.subtract(values, part, out=left)
 
 
 def bits_of(place: int) -> int:
@@ -132,8 +141,10 @@ def bits_of(place: int) -> int:
     return int(np.float64(math.ldexp(1.5, 52 + place)).view(np.int64))
 
 
-def whole_piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
+def whole_piece(values: np.ndarray, place: int, room: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Finite floats as ints, in units of ``2**place``, of which they have less than ``2**51``, and what is left of each value.
+
+    Both are in arrays of the room, or in new ones.
 
     Examples
     --------
@@ -143,7 +154,7 @@ def whole_piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]
     if not LEAST_PLACE <= place <= MOST_PLACE:
         whole, left = piece(values, place)
         return whole.astype(np.int64), left
-    moved, left = cut(values, place)
+    moved, left = cut(values, place, room or room_for(len(values)))
     whole = moved.view(np.int64)
     whole -= bits_of(place)
     return whole, left
@@ -158,7 +169,7 @@ def piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
     [[10.0, -2.0], [0.25, 0.25]]
     """
     if LEAST_PLACE <= place <= MOST_PLACE:
-        moved, left = cut(values, place)
+        moved, left = cut(values, place, room_for(len(values)))
         moved -= math.ldexp(1.5, 52 + place)
         return np.ldexp(moved, -place) if place < -1000 else np.multiply(moved, math.ldexp(1.0, -place), out=moved), left
     # Of large numbers no piece is larger than its number; below the smallest float there is nothing left.
