@@ -12,6 +12,8 @@ from sframe_spark.operators.kernels.products import lacking_product
 
 # Where deviations are smaller than this beside the numbers, pairs of floats have too few digits for their squares.
 CANCELS = 2.0**-40
+# A float, and what it lacks.
+Pair = tuple[np.ndarray, np.ndarray]
 
 
 def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
@@ -41,16 +43,16 @@ def of_a_few(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     several = (counts > 1) & is_finite
     # Where numbers are near the ends of floats these results are not used.
     with np.errstate(all="ignore"):
-        found, about = in_pairs(sizes, sums, squares)
+        found, about = in_pairs(sizes, sums.pairs(), squares.pairs())
         near = np.flatnonzero(several & ~((found > CANCELS * about) & (about > LEAST_SQUARED) & (about < MOST_SQUARED)))
         if len(near):
             found[near] = from_a_mean(sizes[near], sums.taken(near), squares.taken(near))
     return np.where(several, found, np.where(is_finite | (counts <= 1), 0.0, math.nan))
 
 
-def in_pairs(counts: np.ndarray, sums: Digits, squares: Digits) -> tuple[np.ndarray, np.ndarray]:
-    """Squares less the square of the sum by the count, in pairs of floats; and the squares."""
-    (high, low), (about, below) = sums.pairs(), squares.pairs()
+def in_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray]:
+    """Squares less the square of the sum by the count, of sums in pairs of floats; and the squares."""
+    (high, low), (about, below) = sums, squares
     square = high * high
     rest = lacking_product(high, high, square) + 2.0 * high * low
     share = square / counts

@@ -1,4 +1,4 @@
-"""Aggregates of many windows of consecutive rows at once, without a difference of running totals, which would lose digits."""
+"""Aggregates of many windows of consecutive rows at once, without a difference of rounded running totals, which would lose digits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups.keys import Numbers, Positions
+from sframe_spark.operators.lookups.window_sums import deviations_of_windows, sums_of_windows
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
@@ -271,12 +272,20 @@ def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Seq
 
 
 def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    (total,) = fold_windows((values,), add, (0,), starts, stops)
-    return pa.array(total)
+    if values.dtype.kind == "f":
+        return pa.array(_float_sums(values, starts, stops))
+    # What wraps around in both totals is not in their difference.
+    totals = np.concatenate([[0], np.cumsum(values)])
+    return pa.array(totals[stops] - totals[starts])
+
+
+def _float_sums(values: Numbers, starts: Positions, stops: Positions) -> Numbers:
+    found = sums_of_windows(values, starts, stops)
+    return fold_windows((values,), add, (0,), starts, stops)[0] if found is None else found
 
 
 def _means(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    (total,) = fold_windows((values.astype(np.float64),), add, (0,), starts, stops)
+    total = _float_sums(values.astype(np.float64), starts, stops)
     with np.errstate(invalid="ignore"):
         return pa.array(total / np.maximum(counts, 1), mask=counts == 0)
 
@@ -295,10 +304,19 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
 
 def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
     floats = values.astype(np.float64)
+    squares = deviations_of_windows(floats, counts, starts, stops)
+    if squares is None:
+        squares = _folded_deviations(floats, valid, starts, stops)
+    else:
+        left = np.flatnonzero(np.isnan(squares) & (counts > 1))
+        squares[left] = _folded_deviations(floats, valid, starts[left], stops[left])
+    return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
+
+
+def _folded_deviations(floats: Numbers, valid: Numbers, starts: Positions, stops: Positions) -> Numbers:
     # Deviations from an infinite mean are NaN.
     parts = (valid.astype(np.float64), floats, np.where(np.isfinite(floats), 0.0, np.nan))
-    _, _, squares = fold_windows(parts, merge_spreads, (0.0, 0.0, 0.0), starts, stops)
-    return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
+    return fold_windows(parts, merge_spreads, (0.0, 0.0, 0.0), starts, stops)[2]
 
 
 FAST: dict[str, Callable[..., pa.Array]] = {

@@ -1,0 +1,117 @@
+"""Sums and spreads of many windows of consecutive rows as differences of exact running sums, which lose no digit, however long windows are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sframe_spark.operators.kernels.exact_digits import LEAST_SQUARED, MOST_SQUARED
+from sframe_spark.operators.kernels.exact_spreads import CANCELS, in_pairs
+from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, largest_of, room_for, whole_piece
+from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats
+from sframe_spark.operators.kernels.products import squares
+from sframe_spark.operators.lookups.keys import Numbers, Positions
+
+# Sums of a window fit 64 bits.
+MOST_BITS = 62
+
+
+def sums_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Numbers | None:
+    """The float next to the sum of each window ``starts..stops``; None where two ints have no room for all bits of all numbers.
+
+    Examples
+    --------
+    >>> sums_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
+    [1000000000.0, 0.6, 0.0]
+    """
+    running = running_ints(numbers, longest_of(starts, stops))
+    if running is None:
+        return None
+    found = np.empty(len(starts))
+    for some in windows_in_cache(len(starts)):
+        found[some] = pairs_of_windows(running, starts[some], stops[some])[0]
+    return found
+
+
+def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers | None:
+    """The sum of squared deviations from the mean of each window, of so many numbers that are not missing; NaN where another way has more digits.
+
+    None where two ints have no room for all bits.
+
+    Examples
+    --------
+    >>> deviations_of_windows(np.array([1e6, 1.0, 2.0, 3.0]), np.array([2, 3]), np.array([0, 1]), np.array([2, 4])).tolist()
+    [499999000000.5, 2.0]
+    """
+    distances = np.abs(numbers)
+    if not distances.max(initial=0.0) <= MOST_SQUARED or ((distances < LEAST_SQUARED) & (distances > 0.0)).any():
+        return None
+    longest = longest_of(starts, stops)
+    rests = np.zeros(len(numbers) + 1)
+    running = [running_ints(numbers, longest), *(running_ints(part, longest, rests[1:]) for part in squares(numbers, room_for(len(numbers), 4)))]
+    # So far below the squares that last digits of these sums do not matter.
+    np.cumsum(rests, out=rests)
+    found = np.empty(len(starts))
+    for some in windows_in_cache(len(starts)):
+        pairs = [None if part is None else pairs_of_windows(part, starts[some], stops[some]) for part in running]
+        if pairs[0] is None or pairs[1] is None or pairs[2] is None:
+            return None
+        rest = pairs[1][1] + (pairs[2][0] + (rests[stops[some]] - rests[starts[some]]))
+        about = pairs[1][0] + rest
+        squared, _ = in_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
+        found[some] = np.where(squared > CANCELS * about, squared, np.nan)
+    return found
+
+
+def longest_of(starts: Positions, stops: Positions) -> int:
+    """Rows of the longest window."""
+    return int((stops - starts).max(initial=0))
+
+
+def windows_in_cache(count: int) -> Iterator[slice]:
+    """A few of so many windows after the other, whose numbers stay in the cache of a core."""
+    return (slice(start, start + BLOCK) for start in range(0, count, BLOCK))
+
+
+def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> tuple[Numbers, Numbers]:
+    """The float next to the sum of each window, and what that lacks."""
+    every_high, every_low, unit, bits = running
+    high, low = every_high[stops], every_low[stops]
+    high -= every_high[starts]
+    low -= every_low[starts]
+    more = (low + (1 << (bits - 1))) >> bits
+    high += more
+    low -= more << bits
+    above, below = as_floats(high, unit + bits), as_floats(low, unit)
+    total = above + below
+    return total, below - (total - above)
+
+
+def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -> TwoInts | None:
+    """Running sums, from that of no number to that of all, whose differences over so many rows are right; None where there is no room for that.
+
+    What is beyond 64 bits in a running sum does not matter: it is not in the difference. What is below the two ints goes to the rests, if these are
+    given: a float for each number.
+    """
+    largest, length = largest_of(numbers), longest.bit_length()
+    most = math.frexp(largest)[1] + length + 1
+    room = room_for(min(len(numbers), BLOCK))
+    for bits in LOWER if rests is None else LOWER[-1:]:
+        unit = most - UPPER - bits
+        if not (math.isfinite(largest) and unit >= LEAST_PLACE and most <= MOST_PLACE and length + bits < MOST_BITS):
+            return None
+        high, low, is_all = np.zeros(len(numbers) + 1, dtype=np.int64), np.zeros(len(numbers) + 1, dtype=np.int64), True
+        for start in range(0, len(numbers), BLOCK):
+            here = slice(start + 1, start + 1 + BLOCK)
+            high[here], left = whole_piece(numbers[start : start + BLOCK], unit + bits, room)
+            low[here], left = whole_piece(left, unit, room)
+            if rests is not None:
+                rests[start : start + BLOCK] += left
+            elif left.any():
+                is_all = False
+                break
+        if is_all:
+            return TwoInts(np.cumsum(high, out=high), np.cumsum(low, out=low), unit, bits)
+    return None
