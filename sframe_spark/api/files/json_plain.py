@@ -69,8 +69,8 @@ def plain_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
     """
     data = text.rstrip(" \t\r\n").encode()
     between = _between(data, on_lines) if known else None
-    rows = 0 if between is None else _rows_apart(np.frombuffer(data, np.uint8), np.frombuffer(between, np.uint8))
-    if not rows or between is None:
+    rows = None if between is None else _rows_apart(np.frombuffer(data, np.uint8), np.frombuffer(between, np.uint8))
+    if rows is None or between is None:
         return None
     try:
         table = pjson.read_json(
@@ -91,19 +91,19 @@ def _between(data: bytes, on_lines: bool) -> bytes | None:
     return b"\n" if on_lines else match.group() if match is not None else None
 
 
-def _rows_apart(data: np.ndarray, between: np.ndarray) -> int:
-    """How many objects there are, if each holds no other one, begins where one ends, and no end of a line is in it; else none.
+def _rows_apart(data: np.ndarray, between: np.ndarray) -> int | None:
+    """How many objects there are, one at least, if each holds no other one, begins where one ends, and no end of a line is in it; else None.
 
     Where texts look like that, there are ends of lines in these, which Arrow refuses, or fewer objects.
     """
     opening, closing = np.flatnonzero(data == OPENING), np.flatnonzero(data == CLOSING)
     if not 0 < len(opening) == len(closing) or opening[0] != 0 or closing[-1] != len(data) - 1:
-        return 0
+        return None
     behind, rows = closing[:-1] + 1, len(opening)
     if (opening[1:] != behind + len(between)).any() or any((data[behind + place] != byte).any() for place, byte in enumerate(between)):
-        return 0
+        return None
     is_end = int(np.count_nonzero(between == LINE_FEED))
-    return rows if np.count_nonzero(data == LINE_FEED) == is_end * (rows - 1) else 0
+    return rows if np.count_nonzero(data == LINE_FEED) == is_end * (rows - 1) else None
 
 
 def _column(values: pa.ChunkedArray) -> JsonColumn | None:

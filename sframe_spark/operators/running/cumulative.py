@@ -141,6 +141,10 @@ class Cumulative(SequentialOperator):
         if not len(values):
             return Chunk.of([pa.array(values)]), state
         found, counts, after = running(self.kind, values, valid, ONE_GROUP, Sums.of_moments(state, self.kind != "mean"))
+        if self.kind != "mean" and after.sums.others is not None:
+            # Of one such number, too: it has no distance from itself.
+            odd = np.logical_or.accumulate(~np.isfinite(values)) | (state.total.others != 0.0)
+            found[odd] = np.nan
         return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), after.moments(0)
 
     def _advance_vectors(self, column: pa.Array, state: VectorSum | None) -> tuple[Chunk, Any]:
