@@ -105,7 +105,8 @@ class Digits:
                 left = np.flatnonzero(values)
                 values, codes = values[left], codes[left]
                 largest = largest_of(values)
-                place = min(place, first_place(largest, bits))
+                # What is held counts on few bits of all digits but the first.
+                place = min(place, first_place(largest, BITS))
 
     def _add_others(self, values: np.ndarray, codes: np.ndarray) -> None:
         self.others = np.zeros(self.count) if self.others is None else self.others

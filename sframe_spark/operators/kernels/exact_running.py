@@ -185,10 +185,11 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
             found[place + moved] = digits if there is None else np.add(there, digits, out=there)
             largest = largest_of(left)
             place = min(place - 1, first_place(largest, BITS))
-    nothing = np.zeros(len(starts), dtype=np.int64)
-    for place in {*found, *before.places}:
+    # Sums of a block fill 64 bits, so those of the rows before it are carried first.
+    nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
+    for place in {*found, *earlier}:
         digits = found.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
-        found[place] = accumulated(digits, starts, before.places.get(place, nothing))
+        found[place] = accumulated(digits, starts, earlier.get(place, nothing))
     return Digits(len(parts[0][0]), found, others)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sframe_spark.operators.kernels import exact_running
 from sframe_spark.operators.kernels.exact_running import Sums, running, running_sum
 from sframe_spark.operators.kernels.exact_sums import ExactSum
+from sframe_spark.operators.kernels.moments import Moments
 from tests.operators.kernels.odd_numbers import NUMBERS
 
 RANDOM = np.random.default_rng(7)
@@ -137,3 +138,16 @@ def test_usual_numbers_are_added_up_in_two_ints(name, monkeypatch):
     monkeypatch.setattr(exact_running, "row_digits", lambda *given: blocks.append(1) or real(*given))
     running_sum(np.tile(COLUMNS[name], 10), ExactSum())
     assert (len(blocks) > 0) == (name == "of all sizes")
+
+
+@pytest.mark.parametrize("bits", range(0, 40, 3))
+def test_digits_of_many_blocks_have_room(bits):
+    """Numbers of one sign and size: those of one block fill 64 bits where their size is that of a whole digit."""
+    numbers = np.full(5 * exact_running.BLOCK, math.ldexp(0.99, bits))
+    numbers[0] = 1e-300
+    for values in (numbers, np.sqrt(numbers)):
+        known = Moments.of(values)
+        for kind, expected in (("sum", known.total.value), ("var", known.squares / known.count)):
+            found, _, after = running(kind, values, None, np.zeros(1, np.int64), Sums.nothing(1, kind == "var"))
+            assert found[-1] == pytest.approx(expected, rel=4e-16, abs=0)
+            assert repr(after.moments(0).total) == repr(known.total)

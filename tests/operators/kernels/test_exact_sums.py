@@ -148,6 +148,15 @@ def test_many_rows_and_many_groups() -> None:
             assert found[group] == math.fsum(values[codes == group])
 
 
+@pytest.mark.parametrize("count", [1, 20_000])
+def test_digits_are_carried_in_time(count: int) -> None:
+    """No digit is more than what is held, by which it is known when they have to be carried; of few rows that have more digits, too."""
+    for below in range(60):
+        digits = Digits(count)
+        digits.add(np.array([1024.0, 1024.0, 1024.0, 1024.0 + math.ldexp(1.96875, -below)]), np.zeros(4, dtype=np.int64))
+        assert max(int(np.abs(found).max()) for found in digits.places.values()) <= digits._held
+
+
 @pytest.mark.parametrize("most", [1, 8 * 3 * 60 * 2, 1 << 26])
 def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most: int, monkeypatch: Any) -> None:
     """Digits of all groups, for each place one, would take gigabytes."""
