@@ -41,6 +41,18 @@ def test_means_are_those_of_all_rows_so_far(batch_rows: int) -> None:
                 assert ours == theirs or (theirs is not None and ours == pytest.approx(theirs, rel=1e-12, nan_ok=True))
 
 
+@pytest.mark.parametrize("batch_rows", [1, 100])
+@pytest.mark.parametrize("kind", ["mean", "var", "std", "sum"])
+def test_each_value_is_that_of_the_column_so_far(kind: str, batch_rows: int) -> None:
+    every = list(itertools.product(VALUES, repeat=2))
+    with config.using(batch_rows=batch_rows):
+        for values, found in zip(every, cumulated(kind, every), strict=True):
+            for end, ours in enumerate(found):
+                known = [value for value in values[: end + 1] if value is not None]
+                theirs = getattr(SArray(known, dtype=float), kind)() if known else None
+                assert ours == theirs or ours == pytest.approx(theirs, rel=1e-15, nan_ok=True)
+
+
 @pytest.mark.parametrize("kind", ["mean", "var", "std", "sum", "min", "max"])
 def test_all_batches_give_the_same(kind: str, tmp_path: Path) -> None:
     every = list(itertools.product((1.0, math.inf, math.nan, None), repeat=3))
