@@ -28,8 +28,8 @@ MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
 BLOCK, GROUPS_TOGETHER = 1 << 14, 1 << 13
 # The squares of the smallest and of the largest floats have a place above this.
 FIRST_PLACE = -64
-# From this place on digits as floats may be infinite: sums are made smaller by as many bits.
-LARGE_PLACE, SMALLER = 23, 200
+# Sums that are infinite as floats are made smaller by so many bits.
+SMALLER = 200
 # Outside these a square, or what it lacks, may be no float: such numbers are made smaller or larger by some places first.
 LEAST_SQUARED, MOST_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
 NEAREST_SQUARED = np.float64(LEAST_SQUARED).view(np.uint64) - np.uint64(1)
@@ -161,7 +161,8 @@ class Digits:
         for start, sums in self.in_parts():
             stop = start + sums.count
             means[start:stop] = sums.pairs()[0] / counts[start:stop]
-            large = sums._large_groups()
+            # Digits of a sum may be infinite as floats where its mean is not.
+            large = np.flatnonzero(~np.isfinite(means[start:stop]))
             if len(large):
                 with np.errstate(over="ignore"):
                     means[start + large] = np.ldexp(sums.taken(large).pairs(SMALLER)[0] / counts[start + large], SMALLER)
@@ -172,11 +173,6 @@ class Digits:
         for start in range(0, self.count, GROUPS_TOGETHER):
             part = slice(start, start + GROUPS_TOGETHER)
             yield start, self.taken(part).carried()
-
-    def _large_groups(self) -> np.ndarray:
-        """The groups whose digits may be infinite as floats."""
-        places = [digits != 0 for place, digits in self.places.items() if place >= LARGE_PLACE]
-        return np.flatnonzero(np.logical_or.reduce(places)) if places else np.zeros(0, dtype=np.int64)
 
     def pairs(self, smaller: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The float next to each sum and about what that lacks, of sums that are smaller by so many bits."""
@@ -239,7 +235,7 @@ class Digits:
         # Of carried digits what is below one is less than one of it.
         places = self.carried().places.items()
         bits = (int(np.abs(digits).max(initial=0)).bit_length() + place * BITS for place, digits in places if digits.any())
-        return max(bits, default=-BITS * LARGE_PLACE) + 1
+        return max(bits, default=-BITS * LOWEST_PLACE) + 1
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
         """The sums in units of ``2**unit``, as ints of so many bits and what is above these; None where that is not all of one."""

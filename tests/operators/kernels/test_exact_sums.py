@@ -148,6 +148,14 @@ def test_many_rows_and_many_groups() -> None:
             assert found[group] == math.fsum(values[codes == group])
 
 
+def test_large_sums_are_rounded_by_all_of_their_digits() -> None:
+    """What is half way between two floats is decided by the smallest of all."""
+    for values in ([2.0**1000, 2.0**947, 5e-324], [2.0**1000, 2.0**947, -5e-324], [2.0**1000, 2.0**947]):
+        digits = Digits(1)
+        digits.add(np.array(values), np.zeros(len(values), dtype=np.int64))
+        assert digits.rounded()[0] == math.fsum(values)
+
+
 @pytest.mark.parametrize("count", [1, 20_000])
 def test_digits_are_carried_in_time(count: int) -> None:
     """No digit is more than what is held, by which it is known when they have to be carried; of few rows that have more digits, too."""
