@@ -62,10 +62,7 @@ class GroupsOfRows:
         return np.cumsum(self.sizes) - self.sizes
 
     def totals(self, values: np.ndarray) -> np.ndarray:
-        """The sum of each group's values, added up in row order; ints wrap around."""
-        if values.dtype.kind == "f":
-            # Of no rows numpy counts, whatever their weights.
-            return np.bincount(self.codes, values, self.count).astype(np.float64, copy=False)
+        """The sum of each group's ints, which wraps around, or how many of its values are true."""
         if values.dtype == np.bool_:
             return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
         found = np.zeros(self.count, dtype=np.int64)
