@@ -95,6 +95,8 @@ def _connected(master: str) -> Diagnosis:
 def _registered(seconds: float) -> Diagnosis:
     """Whether an executor has begun; where none does, what each of them asks for, which may be more than any worker has."""
     context, until = get_session().sparkContext, time.monotonic() + seconds
+    if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
+        return Diagnosis("executors", "they begin when there is work")
     while True:
         # The driver is one of them.
         if context._jsc.sc().getExecutorMemoryStatus().size() > 1:

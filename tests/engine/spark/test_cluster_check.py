@@ -103,6 +103,13 @@ def test_workers_without_room_for_an_executor_are_told_soon(executors: int, monk
     assert executors or "each asks for 3g of memory" in found[1].detail
 
 
+def test_executors_that_begin_with_work_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context(0)
+    context.conf["spark.dynamicAllocation.enabled"] = "true"
+    monkeypatch.setattr(cluster_check, "get_session", lambda: context)
+    assert cluster_check._registered(0.1).fix is None
+
+
 def test_a_cluster_that_is_not_there_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(master: str) -> Diagnosis:
         raise OSError(f"nobody at {master}")
