@@ -74,8 +74,8 @@ def SUM(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-        Name of a column of int (sums wrap at 64 bits), float or array (added element by element; missing where the lengths in a
-        group differ).
+        Name of a column of int (sums wrap at 64 bits), float (added up exactly, rounded once) or array (added element by element; missing where
+        the lengths in a group differ).
 
     Examples
     --------

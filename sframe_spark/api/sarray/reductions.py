@@ -34,6 +34,8 @@ class Reductions:
     def sum(self) -> Any:
         """Sum of all rows; zero (of vectors: the empty vector) when there is no value. Ints wrap at 64 bits.
 
+        Floats are added up exactly, and the sum is rounded once: it is the same whatever their order.
+
         Raises
         ------
         RuntimeError
@@ -42,8 +44,8 @@ class Reductions:
         Examples
         --------
         >>> from sframe_spark import SArray
-        >>> SArray([1, None, 2]).sum()
-        3
+        >>> SArray([1, None, 2]).sum(), SArray([0.1] * 10).sum()
+        (3, 1.0)
         """
         return self._total("sum")
 
