@@ -25,6 +25,8 @@ COLUMNS: dict[str, Any] = {
     "far": (1e9 + RANDOM.normal(size=ROWS)).tolist(),
     "large": (RANDOM.normal(size=ROWS) * 1e305).tolist(),
     "some": [value if value > -0.5 else None for value in RANDOM.normal(size=ROWS).tolist()],
+    # In some batches only there are numbers that two ints have no room for beside the others.
+    "odd": [{500: 1e-200, 1000: 1e300, 1200: math.inf}.get(row, value) for row, value in enumerate(RANDOM.normal(size=ROWS).tolist())],
     "ints": RANDOM.integers(-(2**60), 2**60, ROWS).tolist(),
     "v": [array.array("d", pair) for pair in RANDOM.normal(size=(ROWS, 2)).tolist()],
 }
@@ -75,6 +77,7 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
     "running by many": lambda sf: rows_of(sf.running(SOME, by="many")),
     "rolling": lambda sf: [of_column(getattr(sf[n], f"rolling_{kind}")(-9, 0)) for n in NUMBERS for kind in ("sum", "mean", "var", "stdv")],
     "windows": lambda sf: rows_of(sf.window("id", SOME, before=30)),
+    "windows beside odd rows": lambda sf: rows_of(sf.window("id", {"s": aggregate.SUM("odd"), "m": aggregate.MEAN("odd")}, before=30)),
     "resampled": lambda sf: rows_of(sf.resample("id", every=50, operations=SOME)),
     "summary": lambda sf: [(s.mean(), s.var(), s.std(), s.sum()) for s in (sf[n].summary() for n in NUMBERS)],
 }

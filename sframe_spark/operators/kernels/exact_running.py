@@ -160,37 +160,55 @@ def block(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.n
     sums = row_digits([(numbers, 0)], starts, before.sums)
     squares = None
     if before.squares is not None:
-        finite = np.where(np.isfinite(numbers), numbers, 0.0)
-        parts = [(pair, place) for part, place in in_reach(finite) for pair in (part * part, lacking_product(part, part, part * part))]
-        squares = row_digits(parts, starts, before.squares)
+        squares = row_digits(squares_of(np.where(np.isfinite(numbers), numbers, 0.0)), starts, before.squares)
     every = Sums(counts, sums, squares)
     return every.values(kind), counts, every.taken(ends)
 
 
 def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: Digits) -> Digits:
     """The digits of running sums of floats, each times ``2**(40 * place)``, within groups."""
-    found: dict[int, np.ndarray] = {}
     others = None if before.others is None else np.repeat(before.others, np.diff(np.append(starts, len(parts[0][0]))))
+    left = []
     for numbers, moved in parts:
-        left, largest = numbers, largest_of(numbers)
-        if not math.isfinite(largest):
+        if math.isfinite(largest_of(numbers)):
+            left.append((numbers, moved))
+        else:
             finite = np.isfinite(numbers)
             others = running_others(numbers, finite, starts, before.others)
-            left = np.where(finite, numbers, 0.0)
-            largest = largest_of(left)
-        place = first_place(largest, MOST_BITS)
-        while largest:
-            digits, left = whole_piece(left, place * BITS)
-            there = found.get(place + moved)
-            found[place + moved] = digits if there is None else np.add(there, digits, out=there)
-            largest = largest_of(left)
-            place = min(place - 1, first_place(largest, BITS))
+            left.append((np.where(finite, numbers, 0.0), moved))
+    found = by_place(left, MOST_BITS)
     # Sums of a block fill 64 bits, so those of the rows before it are carried first.
     nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
     for place in {*found, *earlier}:
         digits = found.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
         found[place] = accumulated(digits, starts, earlier.get(place, nothing))
     return Digits(len(parts[0][0]), found, others)
+
+
+def squares_of(numbers: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """Squares of finite floats without rounding, as parts of which each is floats times ``2**(40 * place)``."""
+    return [(pair, place) for part, place in in_reach(numbers) for pair in (part * part, lacking_product(part, part, part * part))]
+
+
+def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.ndarray]:
+    """The digits of rows of finite floats, each times ``2**(40 * place)``; the first one of each has at most so many bits.
+
+    Examples
+    --------
+    >>> {place: digits.tolist() for place, digits in by_place([(np.array([3.0, 2.0**41 + 1.0]), 0)], 40).items()}
+    {1: [0, 2], 0: [3, 1]}
+    """
+    found: dict[int, np.ndarray] = {}
+    for left, moved in parts:
+        largest = largest_of(left)
+        place = first_place(largest, bits)
+        while largest:
+            digits, left = whole_piece(left, place * BITS)
+            there = found.get(place + moved)
+            found[place + moved] = digits if there is None else np.add(there, digits, out=there)
+            largest = largest_of(left)
+            place = min(place - 1, first_place(largest, BITS))
+    return found
 
 
 def running_others(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:

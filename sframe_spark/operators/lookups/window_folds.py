@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups.keys import Numbers, Positions
-from sframe_spark.operators.lookups.window_sums import deviations_of_windows, sums_of_windows
+from sframe_spark.operators.lookups.window_sums import deviations_of_windows, means_of_windows
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
@@ -27,49 +27,20 @@ WINDOWS_IN_CACHE = 16_384
 MOST_READ = 2
 
 
-def fold_windows(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """Combine the values of each window ``starts..stops`` in row order; windows may overlap, have any length, or none.
+def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """Combine the values of each window ``starts..stops``; windows may overlap, have any length, or none.
 
-    Values are combined in runs of 1, 2, 4 ... rows, and a window is put together from the runs that its length is the sum of: as many steps as its
-    length has binary digits, each over all windows at once. What is added to a window thus depends on its own rows only.
+    Values are combined in runs of 1, 2, 4 ... rows, and a window is put together of the two longest runs that cover it: a row may count twice, as it
+    may in extremes.
 
     Parameters
     ----------
     parts
         What is known of each single row, as arrays of one length.
     combine
-        What is known of two consecutive runs from what is known of each; associative.
+        What is known of two runs from what is known of each; of a run with itself, the same.
     neutral
         What is known of no row.
-
-    Examples
-    --------
-    >>> (sums,) = fold_windows((np.array([1, 2, 3]),), lambda a, b: (a[0] + b[0],), (0,), np.array([0, 1, 2]), np.array([2, 3, 2]))
-    >>> sums.tolist()
-    [3, 5, 0]
-    """
-    return in_pieces(sums_of_runs, parts, combine, neutral, starts, stops)
-
-
-def sums_of_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """What :func:`fold_windows` gives, of all windows at once."""
-    lengths, places = stops - starts, starts.copy()
-    result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
-    longest, width = int(lengths.max(initial=0)), 1
-    while width <= longest:
-        taken = lengths & width
-        is_taken = taken != 0
-        # Places that are not taken may lie beyond the last run, so they are clipped.
-        runs = (np.where(is_taken, part.take(places, mode="clip"), value) for part, value in zip(parts, neutral, strict=True))
-        result = combine(result, tuple(runs))
-        places += taken
-        parts = doubled(parts, combine, width, longest)
-        width *= 2
-    return result
-
-
-def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """What :func:`fold_windows` gives where a row may as well count twice, as in extremes: of the two longest runs that cover a window.
 
     Examples
     --------
@@ -77,7 +48,16 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
     >>> most.tolist()
     [3, 3, 0]
     """
-    return in_pieces(two_runs, parts, combine, neutral, starts, stops)
+    bounds = range(0, len(starts), WINDOWS_IN_CACHE)
+    firsts, lasts = (function.reduceat(ends, bounds) if bounds else ends for function, ends in ((np.minimum, starts), (np.maximum, stops)))
+    if len(bounds) < 2 or int((lasts - firsts).sum()) > MOST_READ * len(parts[0]):
+        return two_runs(parts, combine, neutral, starts, stops)
+    found = []
+    # Arrays that stay in the cache of a core take half of the time.
+    for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):
+        some = slice(low, low + WINDOWS_IN_CACHE)
+        found.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
+    return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
 
 def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
@@ -91,58 +71,10 @@ def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Pos
             first, last = starts[rows], stops[rows] - width
             for total, value in zip(result, combine(tuple(part[first] for part in parts), tuple(part[last] for part in parts)), strict=True):
                 total[rows] = value
-        parts = doubled(parts, combine, width, longest)
+        if 2 * width <= longest:
+            parts = combine(tuple(part[:-width] for part in parts), tuple(part[width:] for part in parts))
         width *= 2
     return result
-
-
-def in_pieces(fold: Callable[..., Parts], parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """A fold of many windows, some at a time where these reach over few rows: arrays that stay in the cache of a core take half of the time."""
-    bounds = range(0, len(starts), WINDOWS_IN_CACHE)
-    firsts, lasts = (function.reduceat(ends, bounds) if bounds else ends for function, ends in ((np.minimum, starts), (np.maximum, stops)))
-    if len(bounds) < 2 or int((lasts - firsts).sum()) > MOST_READ * len(parts[0]):
-        return fold(parts, combine, neutral, starts, stops)
-    found = []
-    for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):
-        some = slice(low, low + WINDOWS_IN_CACHE)
-        found.append(fold(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
-    return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
-
-
-def doubled(parts: Parts, combine: Combine, width: int, longest: int) -> Parts:
-    """Runs of twice as many rows, if any window is as long."""
-    return combine(tuple(part[:-width] for part in parts), tuple(part[width:] for part in parts)) if 2 * width <= longest else parts
-
-
-def add(first: Parts, second: Parts) -> Parts:
-    """Sums, part by part."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return tuple(a + b for a, b in zip(first, second, strict=True))
-
-
-def merge_spreads(first: Parts, second: Parts) -> Parts:
-    """Count, mean and sum of squared deviations of two runs together.
-
-    Source: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances".
-    """
-    (n, mean, squares), (m, other, more) = first, second
-    total = n + m
-    with np.errstate(over="ignore", invalid="ignore"):
-        share = m / np.maximum(total, 1)
-        delta = other - mean
-        merged = delta * share
-        merged += mean
-        # The squared distance by the product of both counts, over their sum.
-        delta *= delta
-        share *= n
-        delta *= share
-        deviations = squares + more
-        deviations += delta
-        if np.isfinite(deviations.sum()):
-            return total, merged, deviations
-    # Runs without values must not spoil others that hold infinities.
-    both = ((mean, other, merged), (squares, more, deviations))
-    return (total, *[np.where(m == 0, a, np.where(n == 0, b, value)) for a, b, value in both])
 
 
 def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
@@ -273,21 +205,14 @@ def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Seq
 
 def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
     if values.dtype.kind == "f":
-        return pa.array(_float_sums(values, starts, stops))
+        return pa.array(means_of_windows(values, np.ones(len(starts)), starts, stops))
     # What wraps around in both totals is not in their difference.
     totals = np.concatenate([[0], np.cumsum(values)])
     return pa.array(totals[stops] - totals[starts])
 
 
-def _float_sums(values: Numbers, starts: Positions, stops: Positions) -> Numbers:
-    found = sums_of_windows(values, starts, stops)
-    return fold_windows((values,), add, (0,), starts, stops)[0] if found is None else found
-
-
 def _means(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    total = _float_sums(values.astype(np.float64), starts, stops)
-    with np.errstate(invalid="ignore"):
-        return pa.array(total / np.maximum(counts, 1), mask=counts == 0)
+    return pa.array(means_of_windows(values.astype(np.float64), np.maximum(counts, 1), starts, stops), mask=counts == 0)
 
 
 def _extremes(largest: bool) -> Callable[..., pa.Array]:
@@ -303,20 +228,8 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
 
 
 def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    floats = values.astype(np.float64)
-    squares = deviations_of_windows(floats, counts, starts, stops)
-    if squares is None:
-        squares = _folded_deviations(floats, valid, starts, stops)
-    else:
-        left = np.flatnonzero(np.isnan(squares) & (counts > 1))
-        squares[left] = _folded_deviations(floats, valid, starts[left], stops[left])
+    squares = deviations_of_windows(values.astype(np.float64), counts, starts, stops)
     return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
-
-
-def _folded_deviations(floats: Numbers, valid: Numbers, starts: Positions, stops: Positions) -> Numbers:
-    # Deviations from an infinite mean are NaN.
-    parts = (valid.astype(np.float64), floats, np.where(np.isfinite(floats), 0.0, np.nan))
-    return fold_windows(parts, merge_spreads, (0.0, 0.0, 0.0), starts, stops)[2]
 
 
 FAST: dict[str, Callable[..., pa.Array]] = {

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_digits import LEAST_SQUARED, MOST_SQUARED
-from sframe_spark.operators.kernels.exact_spreads import CANCELS, in_pairs
+from sframe_spark.operators.kernels.exact_digits import BITS, LEAST_SQUARED, MOST_SQUARED, Digits
+from sframe_spark.operators.kernels.exact_running import by_place, squares_of
+from sframe_spark.operators.kernels.exact_spreads import CANCELS, in_pairs, squared_deviations
 from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, largest_of, room_for, whole_piece
 from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats
 from sframe_spark.operators.kernels.products import squares
@@ -16,52 +17,93 @@ from sframe_spark.operators.lookups.keys import Numbers, Positions
 
 # Sums of a window fit 64 bits.
 MOST_BITS = 62
+# So many rows of digits add up in 64 bits, of squares too, which have two of a place.
+MOST_ROWS = 1 << 20
 
 
-def sums_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Numbers | None:
-    """The float next to the sum of each window ``starts..stops``; None where two ints have no room for all bits of all numbers.
+def means_of_windows(numbers: Numbers, sizes: Positions, starts: Positions, stops: Positions) -> Numbers:
+    """The sum of each window ``starts..stops``, rounded once, by a number, one at least.
 
     Examples
     --------
-    >>> sums_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
+    >>> means_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.ones(3), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
     [1000000000.0, 0.6, 0.0]
     """
     running = running_ints(numbers, longest_of(starts, stops))
     if running is None:
-        return None
+        return digits_of_windows(numbers, starts, stops).means(sizes)
     found = np.empty(len(starts))
     for some in windows_in_cache(len(starts)):
-        found[some] = pairs_of_windows(running, starts[some], stops[some])[0]
+        found[some] = pairs_of_windows(running, starts[some], stops[some])[0] / sizes[some]
     return found
 
 
-def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers | None:
-    """The sum of squared deviations from the mean of each window, of so many numbers that are not missing; NaN where another way has more digits.
-
-    None where two ints have no room for all bits.
+def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
+    """The sum of squared deviations from the mean of each window, of so many numbers that are not missing, as :func:`squared_deviations` gives it.
 
     Examples
     --------
     >>> deviations_of_windows(np.array([1e6, 1.0, 2.0, 3.0]), np.array([2, 3]), np.array([0, 1]), np.array([2, 4])).tolist()
     [499999000000.5, 2.0]
     """
+    found = deviations_in_pairs(numbers, counts, starts, stops)
+    found[counts <= 1] = 0.0
+    left = np.flatnonzero(np.isnan(found))
+    if len(left):
+        starts, stops = starts[left], stops[left]
+        finite = np.where(np.isfinite(numbers), numbers, 0.0)
+        squared = digits_of_parts(squares_of(finite), starts, stops)
+        found[left] = squared_deviations(counts[left], digits_of_windows(numbers, starts, stops), squared)
+    return found
+
+
+def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
+    """The same, but NaN where pairs of floats have too few digits for it, or two ints no room for all bits."""
     distances = np.abs(numbers)
+    unknown = np.full(len(starts), math.nan)
     if not distances.max(initial=0.0) <= MOST_SQUARED or ((distances < LEAST_SQUARED) & (distances > 0.0)).any():
-        return None
+        return unknown
     longest = longest_of(starts, stops)
     rests = np.zeros(len(numbers) + 1)
     running = [running_ints(numbers, longest), *(running_ints(part, longest, rests[1:]) for part in squares(numbers, room_for(len(numbers), 4)))]
     # So far below the squares that last digits of these sums do not matter.
     np.cumsum(rests, out=rests)
-    found = np.empty(len(starts))
     for some in windows_in_cache(len(starts)):
         pairs = [None if part is None else pairs_of_windows(part, starts[some], stops[some]) for part in running]
         if pairs[0] is None or pairs[1] is None or pairs[2] is None:
-            return None
+            return unknown
         rest = pairs[1][1] + (pairs[2][0] + (rests[stops[some]] - rests[starts[some]]))
         about = pairs[1][0] + rest
         squared, _ = in_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
-        found[some] = np.where(squared > CANCELS * about, squared, np.nan)
+        unknown[some] = np.where(squared > CANCELS * about, squared, np.nan)
+    return unknown
+
+
+def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Digits:
+    """The exact sum of each window, of any numbers.
+
+    Examples
+    --------
+    >>> digits_of_windows(np.array([1e300, 1e-300, -1e300, np.inf]), np.array([0, 2]), np.array([3, 4])).rounded().tolist()
+    [1e-300, inf]
+    """
+    finite = np.isfinite(numbers)
+    found = digits_of_parts([(np.where(finite, numbers, 0.0), 0)], starts, stops)
+    if not finite.all():
+        totals = (np.concatenate([[0], np.cumsum(kind)]) for kind in (numbers == math.inf, numbers == -math.inf, np.isnan(numbers)))
+        ups, downs, nans = (total[stops] > total[starts] for total in totals)
+        found.others = np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
+    return found
+
+
+def digits_of_parts(parts: list[tuple[Numbers, int]], starts: Positions, stops: Positions) -> Digits:
+    """The same of finite floats, each times ``2**(40 * place)``: differences of running digits, of long windows a stretch at a time."""
+    running = {place: np.concatenate([[0], np.cumsum(digits)]) for place, digits in by_place(parts, BITS).items()}
+    found, begins = Digits(len(starts)), starts
+    while (begins < stops).any():
+        ends = np.minimum(begins + MOST_ROWS, stops)
+        found += Digits(len(starts), {place: totals[ends] - totals[begins] for place, totals in running.items()})
+        begins = ends
     return found
 
 
