@@ -21,7 +21,7 @@ MOST_BITS = 62
 MOST_ROWS = 1 << 20
 
 
-def means_of_windows(numbers: Numbers, sizes: Positions, starts: Positions, stops: Positions) -> Numbers:
+def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions) -> Numbers:
     """The sum of each window ``starts..stops``, rounded once, by a number, one at least.
 
     Examples
