@@ -92,9 +92,9 @@ class Digits:
     def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int, room: Sequence[np.ndarray]) -> None:
         bits = FIRST_BITS if self.count <= FEW_GROUPS else BITS
         place = first_place(largest, bits)
-        self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
         if self._held > MOST_HELD:
-            self.places, self._held = self.carried().places, len(values) * 2.0**FIRST_BITS
+            self.places, self._held = self.carried().places, 2.0**BITS
+        self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
         while largest:
             digits, values = whole_piece(values, place * BITS, room)
             if place + moved not in self.places:
@@ -173,6 +173,13 @@ class Digits:
         for start in range(0, self.count, GROUPS_TOGETHER):
             part = slice(start, start + GROUPS_TOGETHER)
             yield start, self.taken(part).carried()
+
+    def are_there(self) -> np.ndarray:
+        """Of which groups a digit is not zero."""
+        found = np.zeros(self.count, dtype=bool)
+        for digits in self.places.values():
+            found |= digits != 0
+        return found
 
     def pairs(self, smaller: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The float next to each sum and about what that lacks, of sums that are smaller by so many bits."""

@@ -44,7 +44,8 @@ def of_a_few(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     # Where numbers are near the ends of floats these results are not used.
     with np.errstate(all="ignore"):
         found, about = in_pairs(sizes, sums.pairs(), squares.pairs())
-        near = np.flatnonzero(several & ~((found > CANCELS * about) & (about > LEAST_SQUARED) & (about < MOST_SQUARED)))
+        # Zeros only, as of all rows so far of a column that begins with them, are spread by zero: no number of them is looked at.
+        near = np.flatnonzero(several & squares.are_there() & ~((found > CANCELS * about) & (about > LEAST_SQUARED) & (about < MOST_SQUARED)))
         if len(near):
             found[near] = from_a_mean(sizes[near], sums.taken(near), squares.taken(near))
     return np.where(several, found, np.where(is_finite | (counts <= 1), 0.0, math.nan))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sframe_spark.operators.grouped import exact_aggregates
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys
-from sframe_spark.operators.kernels import exact_digits, exact_lists, exact_sums, moments
+from sframe_spark.operators.kernels import exact_digits, exact_lists, exact_spreads, exact_sums, moments
 from sframe_spark.operators.kernels.exact_digits import FIRST_PLACE, Digits
 from sframe_spark.operators.kernels.exact_lists import digits_of, lists_of, longer
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
@@ -180,3 +180,31 @@ def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most:
             assert found == [math.fsum(known) for known in of_keys]
         else:
             assert found == [pytest.approx(math.sqrt(Moments.of(np.array(known)).squares / len(known)), rel=1e-15) for known in of_keys]
+
+
+@pytest.mark.parametrize("small", range(-46, 8, 6))
+def test_many_rows_of_which_a_few_are_smaller_by_far(small: int) -> None:
+    """Digits of numbers that are left over when the large ones are done are as large as first ones, and may be as many as have room."""
+    values = np.tile([1000.0, -1000.0, -3.0, np.nextafter(2.0**small, 0.0)], 1 << 18)
+    digits = Digits(1)
+    digits.add(values, np.zeros(len(values), dtype=np.int64))
+    assert digits.sum_of(0) == ExactSum.of(values)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, -5e-324, 1e-290, -1e-260])
+@pytest.mark.parametrize("large", [2.0**910, 2.0**930, 2.0**1023, -(2.0**960)])
+def test_of_two_floats_as_near_to_a_large_sum_the_smallest_number_decides(large: float, tiny: float) -> None:
+    values = np.array([large, large * 2.0**-53, tiny, -tiny / 2])
+    digits = Digits(1)
+    digits.add(values, np.zeros(4, dtype=np.int64))
+    assert digits.rounded().tolist() == [math.fsum(values)] == digits.means(np.ones(1)).tolist()
+
+
+def test_zeros_are_not_looked_at_group_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a million groups of zeros would take seconds."""
+    monkeypatch.delattr(exact_spreads, "from_a_mean")
+    sums, squares, codes = Digits(2), Digits(2), np.array([0, 0, 1, 1, 1])
+    values = np.array([0.0, -0.0, 1.0, 0.0, 5.0])
+    sums.add(values, codes)
+    squares.add_squares(values, codes)
+    assert squared_deviations(np.array([2, 3]), sums, squares).tolist() == [0.0, 14.0]
