@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.persistence import COLUMN_NAME, load_frame, save_node
+from sframe_spark.api.names import FrameNames
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
@@ -138,8 +139,8 @@ def restored(kind: Any, name: Any) -> Any:
     made: Any = kind.__new__(kind)
     made._node = node
     if issubclass(kind, Faces.frame):
-        made._names = names
-        node.call_columns(names)
+        made._names = FrameNames(names)
+        node.call_columns(made._names)
     elif len(names) != 1:
         raise StorageError(f"{_place(name)} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
     return made

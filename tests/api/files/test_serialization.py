@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, config, load_sframe
+from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate, config, load_sframe
 from sframe_spark.data_structures import serialization
 from sframe_spark.data_structures.serialization import enable_sframe_serialization, get_serialization_directory, restored
 from sframe_spark.errors import StorageError
@@ -94,6 +94,23 @@ def test_lazy_rows_are_computed(place: Path) -> None:
 def test_frames_of_all_sorts(frame: SFrame, place: Path) -> None:
     found = pickle.loads(pickle.dumps(frame))
     assert list(found) == list(frame) and found.column_types() == frame.column_types()
+
+
+def test_a_frame_is_worked_with_as_one_that_was_not_pickled(place: Path) -> None:
+    """Its names are found, and changed, as those of any frame."""
+    frame = SFrame({"a": [2, 1, 2], "b": [0.5, 0.25, None]})
+    found = pickle.loads(pickle.dumps(frame))
+    for program in (
+        lambda sf: sf.sort("a"),
+        lambda sf: sf.join(sf, "a"),
+        lambda sf: sf.groupby("a", {"total": aggregate.SUM("b")}).sort("a"),
+        lambda sf: sf.running({"total": aggregate.SUM("b")}, by="a"),
+        lambda sf: sf.add_column(sf["a"] + 1, "c").swap_columns("a", "c").rename({"b": "d"}),
+        lambda sf: sf.remove_column("a"),
+    ):
+        assert list(program(found)) == list(program(frame))
+    found["c"] = found["a"]
+    assert type(found._names) is type(frame._names) and found.column_names() == ["a", "b", "c"]
 
 
 class Named(SFrame):
