@@ -181,6 +181,17 @@ class Digits:
             found |= digits != 0
         return found
 
+    def first_places(self) -> np.ndarray:
+        """The highest place of a digit of each group, of carried sums; of zero the lowest one."""
+        found = np.full(self.count, FIRST_PLACE)
+        for place in sorted(self.places):
+            found[self.places[place] != 0] = place
+        return found
+
+    def moved(self, places: int) -> Digits:
+        """The sums times ``2**(40 * places)``."""
+        return Digits(self.count, {place + places: digits for place, digits in self.places.items()}, self.others)
+
     def pairs(self, smaller: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The float next to each sum and about what that lacks, of sums that are smaller by so many bits."""
         places = self.carried().places

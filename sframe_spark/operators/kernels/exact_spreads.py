@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_digits import BITS, FIRST_PLACE, LEAST_SQUARED, MOST_SQUARED, Digits
-from sframe_spark.operators.kernels.exact_sums import quotient
+from sframe_spark.operators.kernels.exact_digits import BITS, Digits
 from sframe_spark.operators.kernels.products import lacking_product
 
 # Where deviations are smaller than this beside the numbers, pairs of floats have too few digits for their squares.
 CANCELS = 2.0**-40
 # A float, and what it lacks.
 Pair = tuple[np.ndarray, np.ndarray]
+# Squares from this place on, and so many places above it, are far from the ends of floats, as is what becomes of them; all others are moved there.
+FIRST_IN_REACH, IN_REACH = -11, 22
 
 
 def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
@@ -38,17 +39,27 @@ def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.
 
 def of_a_few(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same of groups whose numbers stay in the cache of a core."""
-    sizes = np.maximum(counts, 1)
     is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
     several = (counts > 1) & is_finite
-    # Where numbers are near the ends of floats these results are not used.
-    with np.errstate(all="ignore"):
-        found, about = in_pairs(sizes, sums.pairs(), squares.pairs())
-        # Zeros only, as of all rows so far of a column that begins with them, are spread by zero: no number of them is looked at.
-        near = np.flatnonzero(several & squares.are_there() & ~((found > CANCELS * about) & (about > LEAST_SQUARED) & (about < MOST_SQUARED)))
-        if len(near):
-            found[near] = from_a_mean(sizes[near], sums.taken(near), squares.taken(near))
-    return np.where(several, found, np.where(is_finite | (counts <= 1), 0.0, math.nan))
+    found = np.where(is_finite | (counts <= 1), 0.0, math.nan)
+    # Zeros only, as of all rows so far of a column that begins with them, are spread by zero.
+    looked_at = several & squares.are_there()
+    reaches = (squares.first_places() - FIRST_IN_REACH) // IN_REACH
+    for reach in np.unique(reaches[looked_at]).tolist():
+        here = np.flatnonzero(looked_at & (reaches == reach))
+        its_sums, its_squares = sums.taken(here).moved(-reach * IN_REACH // 2), squares.taken(here).moved(-reach * IN_REACH)
+        with np.errstate(over="ignore"):
+            found[here] = np.ldexp(in_reach(counts[here], its_sums, its_squares), reach * IN_REACH * BITS)
+    return found
+
+
+def in_reach(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same of groups of several numbers, whose squares are neither large nor small."""
+    found, about = in_pairs(counts, sums.pairs(), squares.pairs())
+    near = np.flatnonzero(found <= CANCELS * about)
+    if len(near):
+        found[near] = from_a_mean(counts[near], sums.taken(near), squares.taken(near))
+    return found
 
 
 def in_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray]:
@@ -65,9 +76,6 @@ def in_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray,
 def from_a_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same from deviations of a float near the mean, which are small, without rounding until they are known."""
     means, groups = sums.means(counts), np.arange(len(counts))
-    distances = np.abs(means)
-    far = (distances > MOST_SQUARED) | ((distances < LEAST_SQUARED) & (distances > 0.0))
-    means = np.where(far, 0.0, means)
     moved, left = squares.taken(groups), sums.taken(groups)
     for place, digits in sums.places.items():
         moved.add_product(-2.0 * means, digits.astype(np.float64), groups, place)
@@ -75,16 +83,4 @@ def from_a_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray
     for part in (square, lacking_product(means, means, square)):
         moved.add_product(part, counts.astype(np.float64), groups)
     left.add_product(-means, counts.astype(np.float64), groups)
-    found = np.maximum(moved.rounded() - left.rounded() ** 2 / counts, 0.0)
-    # A mean of zero says nothing of groups whose numbers are far from it; of these one is looked at after the other.
-    extreme = far | ~(found < MOST_SQUARED) | ((found < LEAST_SQUARED) & (found > 0.0)) | ((means == 0.0) & (found == 0.0))
-    for group in np.flatnonzero(extreme).tolist():
-        found[group] = of_one_group(int(counts[group]), sums, squares, group)
-    return found
-
-
-def of_one_group(count: int, sums: Digits, squares: Digits, group: int) -> float:
-    """The same in whole numbers, for any floats."""
-    units = sums.units(group, FIRST_PLACE)
-    below = -FIRST_PLACE * BITS
-    return quotient(count * (squares.units(group, FIRST_PLACE) << below) - units * units, count << (2 * below))
+    return np.maximum(moved.rounded() - left.rounded() ** 2 / counts, 0.0)
