@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -43,14 +44,21 @@ def of_a_few(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     several = (counts > 1) & is_finite
     found = np.where(is_finite | (counts <= 1), 0.0, math.nan)
     # Zeros only, as of all rows so far of a column that begins with them, are spread by zero.
-    looked_at = several & squares.are_there()
-    reaches = (squares.first_places() - FIRST_IN_REACH) // IN_REACH
-    for reach in np.unique(reaches[looked_at]).tolist():
-        here = np.flatnonzero(looked_at & (reaches == reach))
+    for reach, here in by_reach(squares, several & squares.are_there()):
         its_sums, its_squares = sums.taken(here).moved(-reach * IN_REACH // 2), squares.taken(here).moved(-reach * IN_REACH)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             found[here] = np.ldexp(in_reach(counts[here], its_sums, its_squares), reach * IN_REACH * BITS)
     return found
+
+
+def by_reach(squares: Digits, looked_at: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
+    """Some of the groups, and how far their squares are from those that are in reach, which is zero of usual ones."""
+    if all(0 <= place - FIRST_IN_REACH < IN_REACH for place in squares.places):
+        yield 0, slice(None) if looked_at.all() else np.flatnonzero(looked_at)
+        return
+    reaches = (squares.first_places() - FIRST_IN_REACH) // IN_REACH
+    for reach in np.unique(reaches[looked_at]).tolist():
+        yield reach, np.flatnonzero(looked_at & (reaches == reach))
 
 
 def in_reach(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:

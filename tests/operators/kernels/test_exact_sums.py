@@ -208,3 +208,20 @@ def test_zeros_are_not_looked_at_group_by_group(monkeypatch: pytest.MonkeyPatch)
     sums.add(values, codes)
     squares.add_squares(values, codes)
     assert squared_deviations(np.array([2, 3]), sums, squares).tolist() == [0.0, 14.0]
+
+
+def test_spreads_of_numbers_of_all_sizes_are_found_together() -> None:
+    """A group for each power of two, near zero and far from it, beside groups of zeros, of one number and of none."""
+    random = np.random.default_rng(8)
+    sizes = np.ldexp(1.0, np.arange(-530, 505, 3))
+    values = np.concatenate([sizes * random.random(len(sizes)) for _ in range(3)] + [sizes * 1e9, sizes * (1e9 + 1e-6), [0.0, 0.0, 3.0]])
+    first, last = np.arange(len(sizes)), len(sizes)
+    codes = np.concatenate([first, first, first, first + last, first + last, [2 * last, 2 * last, 2 * last + 1]])
+    count = 2 * last + 3
+    sums, squares = Digits(count), Digits(count)
+    sums.add(values, codes)
+    squares.add_squares(values, codes)
+    found = squared_deviations(np.bincount(codes, minlength=count), sums, squares)
+    for group in range(count):
+        # Squares of the smallest numbers have few digits.
+        assert math.isclose(found[group], Moments.of(values[codes == group]).squares, rel_tol=4e-16, abs_tol=5e-324)
