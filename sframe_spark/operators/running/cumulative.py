@@ -151,16 +151,16 @@ class Cumulative(SequentialOperator):
         rows = VectorSum.of(column)
         total = merged_vectors(state, rows) if state is not None and rows.count else rows if rows.count else state
         valid = column.is_valid().to_numpy(zero_copy_only=False)
-        if total is None or total.total is None or not len(valid):
+        if total is None or same_size(total).total is None or not len(valid):
             return Chunk.of([pa.nulls(len(valid), ARRAY.physical)]), total
         before, width = state if state is not None and state.total is not None else VectorSum.nothing(total.total.count), total.total.count
         numbers = np.zeros((len(valid), width))
         numbers[valid] = elements(column.drop_null()).reshape(rows.count, width)
-        found = np.empty_like(numbers)
         counts = np.cumsum(valid) + before.count
-        for place in range(width):
-            sums = Sums(np.array([before.count]), before.total.taken(np.array([place])), None)  # type: ignore[union-attr]
-            found[:, place] = running(self.kind, numbers[:, place].copy(), valid, ONE_GROUP, sums)[0]
+        # Each place is a group: all of them are added up together.
+        sums = Sums(np.full(width, before.count), before.total, None)  # type: ignore[arg-type]
+        starts = np.arange(width) * len(valid)
+        found = running(self.kind, numbers.T.ravel(), np.tile(valid, width), starts, sums)[0].reshape(width, len(valid)).T
         offsets = pa.array(np.arange(len(valid) + 1, dtype=np.int32) * np.int32(width))
         lists = pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), mask=pa.array(counts == 0))
         return Chunk.of([lists.cast(ARRAY.physical)]), total
