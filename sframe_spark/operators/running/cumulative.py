@@ -149,9 +149,9 @@ class Cumulative(SequentialOperator):
 
     def _advance_vectors(self, column: pa.Array, state: VectorSum | None) -> tuple[Chunk, Any]:
         rows = VectorSum.of(column)
-        total = merged_vectors(state, rows) if state is not None and rows.count else rows if rows.count else state
+        total = merged_vectors(state, rows) if state is not None and rows.count else same_size(rows) if rows.count else state
         valid = column.is_valid().to_numpy(zero_copy_only=False)
-        if total is None or same_size(total).total is None or not len(valid):
+        if total is None or total.total is None or not len(valid):
             return Chunk.of([pa.nulls(len(valid), ARRAY.physical)]), total
         before, width = state if state is not None and state.total is not None else VectorSum.nothing(total.total.count), total.total.count
         numbers = np.zeros((len(valid), width))
