@@ -25,7 +25,7 @@ LOWEST_PLACE = 27
 # So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
 MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
 # So many rows are looked at together, and so many groups.
-BLOCK, GROUPS_TOGETHER = 1 << 14, 1 << 13
+BLOCK, GROUPS_TOGETHER = 1 << 16, 1 << 13
 # The squares of the smallest and of the largest floats have a place above this.
 FIRST_PLACE = -64
 # Sums that are infinite as floats are made smaller by so many bits.

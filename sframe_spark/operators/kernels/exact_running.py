@@ -12,10 +12,11 @@ from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, whole_piece
 from sframe_spark.operators.kernels.exact_words import BLOCK, OneSum, accumulated, in_two_words
 from sframe_spark.operators.kernels.moments import Moments
+from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.products import lacking_product
 
 # Digits of so many bits of a block of rows add up in 64.
-MOST_BITS = 48
+MOST_BITS = 45
 # From the square of the smallest float down to the first digit below it.
 SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
 
@@ -116,7 +117,7 @@ def running(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np
     >>> found.tolist(), counts.tolist(), after.values("sum").tolist()
     ([0.1, 0.30000000000000004, 0.6, 5.0], [1, 2, 3, 1], [0.6, 5.0])
     """
-    found, counts = np.empty(len(numbers)), np.empty(len(numbers), dtype=np.int64)
+    found, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
     ends = np.append(starts[1:], len(numbers))
     states: list[Sums] = []
     first, going_on = 0, None
@@ -232,7 +233,7 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     >>> found.tolist(), after.value
     ([0.1, 0.30000000000000004, 0.6], 0.6)
     """
-    found, start = np.empty(len(numbers)), np.zeros(1, dtype=np.int64)
+    found, start = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64)
     for place in range(0, len(numbers), BLOCK):
         part = numbers[place : place + BLOCK]
         quick = None if before.others else in_two_words(part, start, OneSum(before.units))

@@ -15,10 +15,12 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
+from sframe_spark.operators.kernels.new_arrays import new_array
+
 # Floats are multiples of 2**-1074.
 LOWEST = 1074
-# Of one block a piece has so many bits, and their sum fits 64.
-PIECE, BLOCK = 48, 1 << 14
+# Of one block a piece has so many bits, and their sum fits 64. Threads at work on shorter blocks wait for each other, as only one of them has Python.
+PIECE, BLOCK = 45, 1 << 17
 # Above this the constants of the pieces are infinite: such numbers are made smaller first.
 LARGE, LARGE_BITS = 2.0**900, 200
 # Of constants within these, floats near them hold pieces in their last bits.
@@ -121,7 +123,7 @@ def units_of(block: np.ndarray, largest: float, room: Sequence[np.ndarray]) -> i
 
 def room_for(rows: int, arrays: int = 3) -> list[np.ndarray]:
     """Arrays that are used for one block after the other: new ones each time would be memory that is new to the process."""
-    return [np.empty(rows) for _ in range(arrays)]
+    return [new_array(rows, np.float64) for _ in range(arrays)]
 
 
 def cut(values: np.ndarray, place: int, room: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,9 @@ import numpy as np
 from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, bits_of, largest_of, whole_piece
 
 # So many rows are looked at together.
-BLOCK = 1 << 14
+BLOCK = 1 << 16
 # Bits of the upper int, which is a float; and of the lower one, of which as many as there are in a block are a float or none.
-UPPER, LOWER = 51, (37, 46)
+UPPER, LOWER = 51, (34, 46)
 # Below 2**51 an int and the bits of a float with so many digits are one number, but for a constant.
 IS_FLOAT = LOWER[0]
 
@@ -86,7 +86,8 @@ def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInt
     ends = np.append(starts[1:], len(high)) - 1
     last = TwoInts(high[ends], low[ends], unit, bits)
     # Both are floats without rounding, so their sum is rounded once.
-    return as_floats(high, unit + bits) + as_floats(low, unit), last
+    above, below = as_floats(high, unit + bits), as_floats(low, unit)
+    return np.add(above, below, out=above), last
 
 
 def as_floats(numbers: np.ndarray, place: int) -> np.ndarray:
