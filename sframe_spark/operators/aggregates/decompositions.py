@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.kernels.exact_sums import ExactSum
+from sframe_spark.operators.kernels.exact_sums import ExactSum, wrapped
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.encode import encode
@@ -46,17 +46,6 @@ class Decomposition:
 def the_part(part: Any, types: Types, parameters: Parameters) -> Any:
     """The part itself, where that is the value."""
     return part
-
-
-def wrapped(total: int) -> int:
-    """A sum of ints in 64 bits.
-
-    Examples
-    --------
-    >>> wrapped(2**63)
-    -9223372036854775808
-    """
-    return (total + 2**63) % 2**64 - 2**63
 
 
 def summed(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> int | ExactSum:

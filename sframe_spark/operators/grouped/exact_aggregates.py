@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, totals
-from sframe_spark.operators.kernels.exact_digits import BITS, GROUPS_TOGETHER, Digits
+from sframe_spark.operators.kernels.exact_digits import BITS, GROUPS_TOGETHER, Digits, sums_and_squares
 from sframe_spark.operators.kernels.exact_lists import at, digits_of, lists_of, longer
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.runs import plain_numbers
@@ -56,13 +56,11 @@ class SummedExactly(PartialAggregate):
         return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
 
     def _digits(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> list[Digits]:
-        sums, squares = Digits(count), Digits(count)
+        if self.has_squares:
+            return list(sums_and_squares(numbers, codes, count))
+        sums = Digits(count)
         sums.add(numbers, codes)
-        if not self.has_squares:
-            return [sums]
-        finite = slice(None) if sums.others is None else np.isfinite(numbers)
-        squares.add_squares(numbers[finite], codes[finite])
-        return [sums, squares]
+        return [sums]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Sums of sums, where there are several; only numbers stay what they are."""

@@ -305,12 +305,37 @@ def added_up(floats: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, np.n
 def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     """Finite floats in parts with zeros for all others, whose squares are floats, as is what these lack, and by how many places these are smaller."""
     distances = np.abs(values)
-    # As whole numbers floats are in the same order; one less, zero is after all of them.
-    nearest = (distances.view(np.uint64) - np.uint64(1)).min(initial=np.iinfo(np.uint64).max)
-    if nearest >= NEAREST_SQUARED and distances.max(initial=0.0) <= MOST_SQUARED:
+    if are_squared(distances):
         yield values, 0
         return
     large, small = distances > MOST_SQUARED, (distances < LEAST_SQUARED) & (distances > 0.0)
     yield np.where(large | small, 0.0, values), 0
     yield np.where(large, values, 0.0) * 2.0 ** (-BITS * SQUARED_PLACES), 2 * SQUARED_PLACES
     yield np.where(small, values, 0.0) * 2.0 ** (BITS * SQUARED_PLACES), -2 * SQUARED_PLACES
+
+
+def are_squared(distances: np.ndarray) -> bool:
+    """Whether squares of numbers so far from zero are floats, as is what these lack, of all of them; not where one is infinite or NaN.
+
+    Examples
+    --------
+    >>> [are_squared(np.array(distances)) for distances in ([0.0, 2.5], [1e-200], [1e200], [np.nan])]
+    [True, False, False, False]
+    """
+    # As whole numbers floats are in the same order; one less, zero is after all of them.
+    nearest = (distances.view(np.uint64) - np.uint64(1)).min(initial=np.iinfo(np.uint64).max)
+    return bool(nearest >= NEAREST_SQUARED and distances.max(initial=0.0) <= MOST_SQUARED)
+
+
+def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tuple[Digits, Digits]:
+    """Sums of the rows of groups of these numbers, and of the squares of those that are finite."""
+    sums, squared = Digits(count), Digits(count)
+    sums.add(numbers, codes)
+    finite = slice(None) if sums.others is None else np.isfinite(numbers)
+    squared.add_squares(numbers[finite], codes[finite])
+    return sums, squared
+
+
+def sums_of_others(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.ndarray:
+    """What is not finite adds up to, where there are infinities, infinities below zero and NaN; zero where there is nothing of it."""
+    return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)

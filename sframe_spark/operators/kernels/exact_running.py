@@ -7,13 +7,13 @@ import math
 import attrs
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_digits import BITS, LOWEST_PLACE, Digits, first_place, in_reach
+from sframe_spark.operators.kernels.exact_digits import BITS, LOWEST_PLACE, Digits, first_place, in_reach, sums_and_squares, sums_of_others
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
-from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, whole_piece
+from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, room_for, whole_piece
 from sframe_spark.operators.kernels.exact_words import BLOCK, OneSum, accumulated, in_two_words
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.kernels.new_arrays import new_array
-from sframe_spark.operators.kernels.products import lacking_product
+from sframe_spark.operators.kernels.products import squares
 
 # Digits of so many bits of a block of rows add up in 64.
 MOST_BITS = 45
@@ -47,12 +47,12 @@ class Sums:
     @classmethod
     def of(cls, numbers: np.ndarray, valid: np.ndarray | None, codes: np.ndarray, count: int, with_squares: bool) -> Sums:
         """Of rows of groups of these numbers; numbers are zero where there is none."""
-        sums, squares = Digits(count), Digits(count) if with_squares else None
-        sums.add(numbers, codes)
-        if squares is not None:
-            finite = slice(None) if sums.others is None else np.isfinite(numbers)
-            squares.add_squares(numbers[finite], codes[finite])
-        return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squares)
+        if with_squares:
+            sums, squared = sums_and_squares(numbers, codes, count)
+        else:
+            sums, squared = Digits(count), None
+            sums.add(numbers, codes)
+        return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squared)
 
     @classmethod
     def of_moments(cls, known: Moments, with_squares: bool) -> Sums:
@@ -188,7 +188,7 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
 
 def squares_of(numbers: np.ndarray) -> list[tuple[np.ndarray, int]]:
     """Squares of finite floats without rounding, as parts of which each is floats times ``2**(40 * place)``."""
-    return [(pair, place) for part, place in in_reach(numbers) for pair in (part * part, lacking_product(part, part, part * part))]
+    return [(pair, place) for part, place in in_reach(numbers) for pair in squares(part, room_for(len(part), 4))]
 
 
 def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.ndarray]:
@@ -221,7 +221,7 @@ def running_others(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, 
     kinds = [others == math.inf, others == -math.inf, np.isnan(others)]
     nothing = np.zeros(len(starts), dtype=np.int64)
     ups, downs, nans = (accumulated(kind.astype(np.int64), starts, nothing) > 0 for kind in kinds)
-    return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
+    return sums_of_others(ups, downs, nans)
 
 
 def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, ExactSum]:

@@ -47,7 +47,7 @@ def of_a_few(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     for reach, here in by_reach(squares, several & squares.are_there()):
         its_sums, its_squares = sums.taken(here).moved(-reach * IN_REACH // 2), squares.taken(here).moved(-reach * IN_REACH)
         with np.errstate(over="ignore", under="ignore"):
-            found[here] = np.ldexp(in_reach(counts[here], its_sums, its_squares), reach * IN_REACH * BITS)
+            found[here] = np.ldexp(of_usual_squares(counts[here], its_sums, its_squares), reach * IN_REACH * BITS)
     return found
 
 
@@ -61,7 +61,7 @@ def by_reach(squares: Digits, looked_at: np.ndarray) -> Iterator[tuple[int, np.n
         yield reach, np.flatnonzero(looked_at & (reaches == reach))
 
 
-def in_reach(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+def of_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same of groups of several numbers, whose squares are neither large nor small."""
     found, about = in_pairs(counts, sums.pairs(), squares.pairs())
     near = np.flatnonzero(found <= CANCELS * about)

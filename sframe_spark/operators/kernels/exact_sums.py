@@ -83,6 +83,17 @@ class ExactSum:
         return math.ldexp(quotient(self.units, 1 << (LOWEST + LARGE_BITS)) / count, LARGE_BITS)
 
 
+def wrapped(total: int) -> int:
+    """A sum of ints in 64 bits, where what is beyond them does not matter.
+
+    Examples
+    --------
+    >>> wrapped(2**63)
+    -9223372036854775808
+    """
+    return (total + 2**63) % 2**64 - 2**63
+
+
 def quotient(numerator: int, denominator: int) -> float:
     """The float next to a quotient of whole numbers.
 
@@ -113,9 +124,7 @@ def units_of(block: np.ndarray, largest: float, room: Sequence[np.ndarray]) -> i
     place = max(math.frexp(largest)[1] - PIECE, -LOWEST)
     while largest:
         whole, left = cut(left, place, room)
-        # In 64 bits, where what is beyond them does not matter.
-        sum_of_pieces = int(whole.view(np.int64).sum()) - len(block) * bits_of(place)
-        total += ((sum_of_pieces + 2**63) % 2**64 - 2**63) << (place + LOWEST)
+        total += wrapped(int(whole.view(np.int64).sum()) - len(block) * bits_of(place)) << (place + LOWEST)
         largest = float(left.any())
         place = max(place - PIECE, -LOWEST)
     return total

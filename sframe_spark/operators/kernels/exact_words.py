@@ -80,14 +80,19 @@ def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInt
     """Floats next to sums of rows, and the last sum of each group."""
     high, low, unit, bits = sums
     if bits > IS_FLOAT:
-        more = (low + (1 << (bits - 1))) >> bits
-        high += more
-        low -= more << bits
+        carry(high, low, bits)
     ends = np.append(starts[1:], len(high)) - 1
     last = TwoInts(high[ends], low[ends], unit, bits)
     # Both are floats without rounding, so their sum is rounded once.
     above, below = as_floats(high, unit + bits), as_floats(low, unit)
     return np.add(above, below, out=above), last
+
+
+def carry(high: np.ndarray, low: np.ndarray, bits: int) -> None:
+    """Give the upper ints what the lower ones have beyond so many bits, which makes both floats; in their places."""
+    more = (low + (1 << (bits - 1))) >> bits
+    high += more
+    low -= more << bits
 
 
 def as_floats(numbers: np.ndarray, place: int) -> np.ndarray:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_digits import BITS, LEAST_SQUARED, MOST_SQUARED, Digits
+from sframe_spark.operators.kernels.exact_digits import BITS, Digits, are_squared, sums_of_others
 from sframe_spark.operators.kernels.exact_running import by_place, squares_of
 from sframe_spark.operators.kernels.exact_spreads import CANCELS, in_pairs, squared_deviations
 from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, largest_of, room_for, whole_piece
-from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats
+from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats, carry
 from sframe_spark.operators.kernels.products import squares
 from sframe_spark.operators.lookups.keys import Numbers, Positions
 
@@ -59,9 +59,8 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
 
 def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
     """The same, but NaN where pairs of floats have too few digits for it, or two ints no room for all bits."""
-    distances = np.abs(numbers)
     unknown = np.full(len(starts), math.nan)
-    if not distances.max(initial=0.0) <= MOST_SQUARED or ((distances < LEAST_SQUARED) & (distances > 0.0)).any():
+    if not are_squared(np.abs(numbers)):
         return unknown
     longest = longest_of(starts, stops)
     rests = np.zeros(len(numbers) + 1)
@@ -92,7 +91,7 @@ def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> 
     if not finite.all():
         totals = (np.concatenate([[0], np.cumsum(kind)]) for kind in (numbers == math.inf, numbers == -math.inf, np.isnan(numbers)))
         ups, downs, nans = (total[stops] > total[starts] for total in totals)
-        found.others = np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
+        found.others = sums_of_others(ups, downs, nans)
     return found
 
 
@@ -123,9 +122,7 @@ def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> t
     high, low = every_high[stops], every_low[stops]
     high -= every_high[starts]
     low -= every_low[starts]
-    more = (low + (1 << (bits - 1))) >> bits
-    high += more
-    low -= more << bits
+    carry(high, low, bits)
     above, below = as_floats(high, unit + bits), as_floats(low, unit)
     total = above + below
     return total, below - (total - above)
