@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.metadata import EntryPoint, EntryPoints
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -65,13 +66,55 @@ def test_without_plugins_there_is_nothing(announce: Callable[..., None]) -> None
     assert (load_operators(), plugin_laws()) == ((), ())
 
 
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Installs packages in two places, of which the first is looked at first."""
+    for place in ("second", "first"):
+        (tmp_path / place).mkdir()
+        monkeypatch.syspath_prepend(str(tmp_path / place))
+
+    def install(place: str, name: str, announced: str | None) -> None:
+        directory = tmp_path / place / f"{name.replace('-', '_')}-1.0.dist-info"
+        directory.mkdir()
+        (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        if announced is not None:
+            (directory / "entry_points.txt").write_text(announced)
+
+    installed._announced.cache_clear()
+    yield install
+    installed._announced.cache_clear()
+
+
+def named(group: str) -> list[tuple[str, str]]:
+    return [(entry.name, entry.value) for entry in installed.announced(group) if entry.name.startswith("tried")]
+
+
+def test_what_packages_announce_is_what_the_library_finds(packages: Callable[..., None]) -> None:
+    packages("first", "without-any", None)
+    packages("first", "of-others", "[console_scripts]\ntried = math:pi\n")
+    packages("first", "one-group", "[sframe_spark.operators]\ntried z = math\ntried a = cmath\n[console_scripts]\ntried = math:pi\n")
+    packages("second", "both-groups", "[sframe_spark.laws]\ntried law = math:e\n\n[sframe_spark.operators]\ntried m = json\n")
+    assert named(OPERATOR_GROUP) == [("tried a", "cmath"), ("tried m", "json"), ("tried z", "math")]
+    assert named(LAW_GROUP) == [("tried law", "math:e")]
+    for group in (OPERATOR_GROUP, LAW_GROUP):
+        assert set(installed.announced(group)) == set(entry_points(group=group))
+
+
+def test_of_two_packages_of_one_name_the_first_counts(packages: Callable[..., None]) -> None:
+    packages("first", "in-use", "[sframe_spark.operators]\ntried = math\n")
+    packages("second", "in-use", "[sframe_spark.operators]\ntried = cmath\n")
+    packages("first", "no-longer", None)
+    packages("second", "no-longer", "[sframe_spark.operators]\ntried old = cmath\n")
+    assert named(OPERATOR_GROUP) == [("tried", "math")]
+
+
 def test_files_of_packages_are_read_once_for_both_groups(announce: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     announce()
     monkeypatch.undo()
-    entries, asked = [EntryPoint("z", "math:pi", OPERATOR_GROUP), EntryPoint("a", "math:e", OPERATOR_GROUP)], []
-    monkeypatch.setattr(installed, "entry_points", lambda: asked.append(1) or EntryPoints(entries))
+    asked: list[int] = []
+    monkeypatch.setattr(installed, "distributions", lambda: asked.append(1) or [])
     installed._announced.cache_clear()
     try:
-        assert (load_operators(), plugin_laws(), len(asked)) == (("a", "z"), (), 1)
+        assert (load_operators(), plugin_laws(), len(asked)) == ((), (), 1)
     finally:
         installed._announced.cache_clear()

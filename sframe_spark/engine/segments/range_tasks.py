@@ -23,6 +23,8 @@ from sframe_spark.planner.sizes import row_bytes
 # A Spark task costs some ten milliseconds, so a range should be worth it.
 LEAST_TASK_ROWS = 65_536
 LEAST_TASK_BYTES = 32 << 20
+# Ranges may be longer or shorter by a share of them, so that they end with row groups.
+NEAR = 8
 # A segment is read by a task at a time.
 LARGEST_TASK_BYTES = 1 << 30
 
@@ -32,7 +34,10 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     workers.require_readable(node)
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    return with_states(plan, row_ranges(rows, int(made), segments, workers), workers)
+    ranges = row_ranges(rows, int(made), segments, workers)
+    if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
+        ranges = at_row_groups(PlanRunner(plan), ranges)
+    return with_states(plan, ranges, workers)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers) -> list[tuple[int, int]]:
@@ -47,6 +52,16 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers
         count = max(1, min(rows, cores, worth), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
     bounds = [rows * i // count for i in range(count + 1)]
     return list(pairwise(bounds))
+
+
+def at_row_groups(runner: PlanRunner, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges whose ends go to where reading begins afresh, if such a row is near: a row group between two would be decoded for both."""
+    starts = [start for start, _ in ranges]
+    for place, (start, stop) in enumerate(ranges[:-1], 1):
+        last = stop + (stop - start) // NEAR
+        found = runner.before_read_afresh(2 * stop - last, last)
+        starts[place] = stop if found == last else found
+    return list(pairwise([*starts, ranges[-1][1]]))
 
 
 def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]], workers: RangeWorkers) -> list[RangeTask]:

@@ -177,14 +177,14 @@ class PlanRunner:
     def end_of_batch(self, first: int, stop: int, batch_rows: int) -> int:
         """Where a batch of base rows from ``first`` ends: after so many, or sooner where rows are long."""
         last = min(first + self.batches[0].rows(batch_rows), stop)
-        last = last if last == stop else self._before_read_afresh(first, last)
+        last = last if last == stop else self.before_read_afresh(first, last)
         known = [place for place in self.stages[0] if place in self.uneven and knows_bytes(self.plan.operators[place])]
         # Rows in one part of a source may be longer than those in another.
         while known and last - first > 1 and self._bytes_between(known, first, last) > 2 * self.plan.batch_bytes:
             last = first + (last - first) // 2
         return last
 
-    def _before_read_afresh(self, first: int, last: int) -> int:
+    def before_read_afresh(self, first: int, last: int) -> int:
         """Where to end a batch of base rows: at ``last``, or sooner where the only source begins to read afresh."""
         sources = [place for place, operator in enumerate(self.plan.operators) if isinstance(operator, Source)]
         wanted = self.wanted(first, last)[sources[0]] if len(sources) == 1 else []

@@ -21,6 +21,8 @@ from sframe_spark.operators.kernels.new_arrays import new_array
 LOWEST = 1074
 # Of one block a piece has so many bits, and their sum fits 64. Threads at work on shorter blocks wait for each other, as only one of them has Python.
 PIECE, BLOCK = 45, 1 << 17
+# So many numbers tell mostly whether pieces are all of them.
+FIRST = 64
 # Above this the constants of the pieces are infinite: such numbers are made smaller first.
 LARGE, LARGE_BITS = 2.0**900, 200
 # Of constants within these, floats near them hold pieces in their last bits.
@@ -51,7 +53,7 @@ class ExactSum:
     @classmethod
     def of(cls, values: np.ndarray) -> ExactSum:
         """Of an array of floats."""
-        units, others, room = 0, 0.0, room_for(min(len(values), BLOCK))
+        units, others, room = 0, 0.0, room_for(min(len(values), BLOCK), 2)
         for start in range(0, len(values), BLOCK):
             block = values[start : start + BLOCK]
             largest = largest_of(block)
@@ -114,7 +116,7 @@ def largest_of(block: np.ndarray) -> float:
 
 
 def units_of(block: np.ndarray, largest: float, room: Sequence[np.ndarray]) -> int:
-    """The sum of at most a block of finite floats, in units of the smallest one."""
+    """The sum of at most a block of finite floats, in units of the smallest one; two arrays of the room are used."""
     if largest >= LARGE:
         large = np.abs(block) >= LARGE
         low = block[~large]
@@ -122,12 +124,16 @@ def units_of(block: np.ndarray, largest: float, room: Sequence[np.ndarray]) -> i
         return (units_of(block[large] * smaller, largest * smaller, room) << LARGE_BITS) + units_of(low, largest_of(low), room)
     total, left = 0, block
     place = max(math.frexp(largest)[1] - PIECE, -LOWEST)
-    while largest:
-        whole, left = cut(left, place, room)
-        total += wrapped(int(whole.view(np.int64).sum()) - len(block) * bits_of(place)) << (place + LOWEST)
-        largest = float(left.any())
+    while True:
+        constant = math.ldexp(1.5, 52 + place)
+        part = np.add(left, constant, out=room[0][: len(left)])
+        total += wrapped(int(part.view(np.int64).sum()) - len(block) * bits_of(place)) << (place + LOWEST)
+        part -= constant
+        # Where the first numbers leave something nobody need look at all.
+        if np.array_equal(part[:FIRST], left[:FIRST]) and np.array_equal(part, left):
+            return total
+        left = np.subtract(left, part, out=room[1][: len(left)])
         place = max(place - PIECE, -LOWEST)
-    return total
 
 
 def room_for(rows: int, arrays: int = 3) -> list[np.ndarray]:

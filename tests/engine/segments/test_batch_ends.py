@@ -15,6 +15,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.materialize import iterate
 from sframe_spark.engine.segments.flat_plan import FlatPlan
+from sframe_spark.engine.segments.range_tasks import at_row_groups
+from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.storage.rows.reader import last_group_start
 
@@ -84,3 +86,9 @@ def test_functions_of_users_see_shorter_batches_of_long_rows() -> None:
     with config.using(batch_bytes=1 << 20):
         rows = [FlatPlan.of(optimize(column._node)).batch_size([0]).rows(10**6) for column in (plain, applied)]
     assert 7 <= rows[0] / rows[1] <= 9
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(30, 30), (32, 30), (34, 34), (50, 50), (57, 63), (62, 63), (122, 121)])
+def test_ranges_end_with_row_groups_that_end_near(frame: SFrame, rows: int, expected: int) -> None:
+    runner, stop = PlanRunner(FlatPlan.of((frame["a"] + 1)._node)), starts()[-1]
+    assert at_row_groups(runner, [(0, rows), (rows, stop)]) == [(0, expected), (expected, stop)]
