@@ -3,7 +3,8 @@
 Measured on 4 * 10**6 rows (milliseconds to write + read, megabytes): random integers plain 36 + 11, 32; zstd 144 + 62,
 17; delta-packed 59 + 16, 16. Distinct texts plain 119 + 67, 64; lz4 169 + 74, 38; zstd 286 + 99, 20; repeated texts
 with a dictionary 95 + 66, 5. Hence: integers and instants delta-packed and not compressed, everything else lz4, a
-dictionary for texts that repeat.
+dictionary for texts that repeat. Floats with all their digits take no less room as lz4, and a twentieth longer to read:
+they are not compressed where the first ones show it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from sframe_spark.storage.parquet.footers import bounds_of, column_chunks, leaf_
 from sframe_spark.storage.rows.delivery import delivering
 from sframe_spark.storage.rows.mixed_texts import DICTIONARY_BYTES, is_mixed, written_bounds
 from sframe_spark.storage.rows.statistics import StatisticsCollector, has_order_statistics
-from sframe_spark.types import ColumnType
+from sframe_spark.types import ARRAY, FLOAT, ColumnType
 
 ROWS_PER_GROUP = 131_072
 # Rows with long texts or lists fill a row group early, so that a writer's memory stays bounded.
@@ -49,6 +50,8 @@ DICTIONARY_SAMPLE = 16_384
 # A page for every 20,000 rows, as usual, costs more than it gives: row groups are read from their start. Older versions of pyarrow cannot choose.
 PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
 DICTIONARY_SHARE = 0.5
+# So many floats are tried, and compressed if they take at most such a share of their room.
+FLOATS_SAMPLE, WORTH_COMPRESSING = 16_384, 0.9
 # Page headers are short: they go to the system with the pages behind them.
 WRITE_BYTES = 256 * 1024
 
@@ -311,6 +314,8 @@ def encodings(types: Sequence[ColumnType], sample: pa.Table) -> dict[str, Any]:
             elif pa.types.is_integer(leaf) or pa.types.is_timestamp(leaf):
                 packed[path] = "DELTA_BINARY_PACKED"
                 compression[path] = "NONE"
+            elif column_type in (FLOAT, ARRAY) and not _shrinks(sample.column(position)):
+                compression[path] = "NONE"
     return {
         "compression": compression,
         "use_dictionary": dictionaries or False,
@@ -350,3 +355,10 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     """Say whether the texts of a column repeat so often that a dictionary is smaller and faster."""
     sample = column.slice(0, DICTIONARY_SAMPLE)
     return bool(pc.count_distinct(sample).as_py() <= DICTIONARY_SHARE * len(sample))
+
+
+def _shrinks(column: pa.ChunkedArray) -> bool:
+    """Say whether the first floats of a column, or those of its vectors, take less room as LZ4."""
+    first = column.slice(0, FLOATS_SAMPLE).drop_null()
+    floats = (first if pa.types.is_floating(first.type) else pc.list_flatten(first)).slice(0, FLOATS_SAMPLE).to_numpy()
+    return not len(floats) or len(pa.compress(floats.tobytes(), codec="lz4_raw", asbytes=True)) <= WORTH_COMPRESSING * floats.nbytes

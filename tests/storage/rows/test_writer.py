@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -116,15 +117,21 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert len(list(tmp_path.iterdir())) == 2
 
 
+ALL_DIGITS = np.random.default_rng(1).random(100).tolist()
+
+
 @pytest.mark.parametrize(
     ("column_type", "values", "path", "encoding", "compression"),
     [
         (INT, [1, 2], "c0", "DELTA_BINARY_PACKED", "UNCOMPRESSED"),
-        (FLOAT, [1.0, 2.0], "c0", "PLAIN", "LZ4"),
+        (FLOAT, [1.0, 2.0] * 50, "c0", "PLAIN", "LZ4"),
+        (FLOAT, ALL_DIGITS, "c0", "PLAIN", "UNCOMPRESSED"),
+        (FLOAT, [None, None], "c0", "PLAIN", "LZ4"),
         (STR, ["a"] * 10, "c0", "RLE_DICTIONARY", "LZ4"),
         (STR, [str(number) for number in range(10)], "c0", "PLAIN", "LZ4"),
         (list_of(INT), [[1]], "c0.list.element", "DELTA_BINARY_PACKED", "UNCOMPRESSED"),
-        (ARRAY, [[1.0]], "c0.list.element", "PLAIN", "LZ4"),
+        (ARRAY, [[1.0] * 20, None, []], "c0.list.element", "PLAIN", "LZ4"),
+        (ARRAY, [None, [], ALL_DIGITS], "c0.list.element", "PLAIN", "UNCOMPRESSED"),
         (dict_of(STR, INT), [[("a", 1)]], "c0.key_value.value", "DELTA_BINARY_PACKED", "UNCOMPRESSED"),
     ],
 )
