@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import numbers
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -161,7 +162,10 @@ def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
         family = family_of(type(value))
         if value is not None and family not in examples:
             examples[family] = (f"row {position} holds " if of_rows else "") + f"{brief(value, 40)} ({family})"
-    return f"the values have no common type: {', '.join(examples.values())}"
+    told = f"the values have no common type: {', '.join(examples.values())}"
+    # Other libraries mean nothing by it, and lists of theirs are full of it.
+    has_nan = any(isinstance(value, float) and math.isnan(value) for value in values)
+    return f"{told}; NaN is a number, None stands for what is missing" if has_nan else told
 
 
 def _fits_int(values: Iterable[Any]) -> bool:

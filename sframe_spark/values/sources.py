@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.types import FLOAT_KIND
 from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
+from sframe_spark.values.plain import NUMBERS, families_of
 from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
 
@@ -75,6 +77,8 @@ def _from_pandas(values: Any) -> Any:
     """Use pandas' numpy values; extension types go through Arrow, which knows their missing values."""
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
+        if dtype.kind == "O":
+            return _from_objects(values.to_numpy())
         return values.to_numpy() if dtype.kind != "m" else pa.array(values.copy(), from_pandas=True)
     if dtype is None:
         raise SchemaError(f"the values of a column come as a sequence, not as pandas {type(values).__name__}")
@@ -85,6 +89,15 @@ def _from_pandas(values: Any) -> Any:
     if type(dtype).__name__ in _INSTEAD:
         raise SchemaError(f"a column cannot hold pandas {dtype} values: {_INSTEAD[type(dtype).__name__]}")
     return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
+
+
+def _from_objects(values: np.ndarray) -> list[Any]:
+    """The values of a column of Python's objects, where NaN is pandas' missing text, list or date; among numbers it is a number."""
+    cells = list(values)
+    families = families_of(cells)
+    if FLOAT_KIND not in families or families <= NUMBERS:
+        return cells
+    return [None if isinstance(cell, (float, np.floating)) and np.isnan(cell) else cell for cell in cells]
 
 
 def _from_array(values: array.array) -> np.ndarray:
