@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sframe_spark
@@ -36,6 +37,21 @@ def test_names_of_other_frames(name: str) -> None:
 def test_names_of_other_columns(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(COLUMN, name)
+
+
+# Of these nothing here is a counterpart that a line could tell.
+OF_PANDAS_ALONE = (
+    "align array attrs autocorr axes bool cat combine compare convert_dtypes corrwith cumprod divmod dot droplevel factorize first_valid_index flags"
+    " infer_objects info isetitem items keys kurt kurtosis last last_valid_index memory_usage nbytes pipe pop prod product rdivmod reindex_like"
+    " rename_axis reorder_levels repeat sem set_axis set_flags skew sparse style swapaxes swaplevel to_period to_sql to_timestamp truncate"
+    " tz_convert tz_localize unstack view xs asfreq at_time between_time"
+)
+
+
+@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, names_elsewhere.FRAME), (pd.Series, SArray, names_elsewhere.ARRAY)])
+def test_members_of_pandas_are_answered(other: type, kind: type, told: dict[str, str]) -> None:
+    public = {name for name in dir(other) if not name.startswith("_")}
+    assert sorted(name for name in public.difference(OF_PANDAS_ALONE.split()) if not hasattr(kind, name) and name not in told) == []
 
 
 @pytest.mark.parametrize("name", sorted(names_elsewhere.MODULE))
