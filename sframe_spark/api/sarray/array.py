@@ -325,7 +325,8 @@ class SArray(
         fn
             Function of one value. Names that it uses mean what they mean now, whatever is assigned to them later, but for those that methods use.
         dtype
-            Class of the results; inferred from the first rows when not given. These tell too whether date-times have an offset from UTC.
+            Class of the results; inferred from the first hundred rows when not given, to which later ones must fit. These tell too whether
+            date-times have an offset from UTC.
         skip_na
             Missing values stay missing and are not given to ``fn``.
 
@@ -343,7 +344,8 @@ class SArray(
         """
         fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
-        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=bool(skip_na)), first))
+        applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), is_guess=dtype is None)
+        return SArray(_node=with_first_results(applied, first))
 
     def __str__(self) -> str:
         return display.column_text(self._node)

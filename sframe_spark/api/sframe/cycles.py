@@ -171,7 +171,7 @@ class Cycles(Relational):
         taken = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
         if taken:
             raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
-        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names)), tuple(names), single)
+        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names), is_guess=dtypes is None), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         sample = self._cycle_sample(function, time, keys) if given is None else None
         types = sample.types if sample is not None else [type_of_class(dtype) for dtype in given or ()]

@@ -38,7 +38,7 @@ class RowFunctions(Columns):
         fn
             Function of one row.
         dtype
-            Class of the results; inferred from the first rows when not given.
+            Class of the results; inferred from the first ten rows when not given: a later result that does not fit is an error.
         seed
             Taken for programs that give one; nothing here is random.
 
@@ -58,7 +58,7 @@ class RowFunctions(Columns):
         """
         fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
-        return made_array(with_first_results(apply_lambda(self._node, fn, result, self._names), first))
+        return made_array(with_first_results(apply_lambda(self._node, fn, result, self._names, is_guess=dtype is None), first))
 
     def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
         rows, fixed = first_tuples(self._node, count, self._names)
@@ -114,7 +114,7 @@ class RowFunctions(Columns):
         types, first = (given, []) if given is not None else self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
-        node = flat_map(self._node, fn, self._names, types)
+        node = flat_map(self._node, fn, self._names, types, infers)
         if first:
             rows = [row for rows in first for row in rows]
             remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])

@@ -18,6 +18,7 @@ from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.user_functions.made_results import Steps, keeping, weight
+from sframe_spark.operators.user_functions.stored_results import stored_results
 from sframe_spark.operators.user_functions.user_errors import error_like, user_error
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names
@@ -30,7 +31,6 @@ from sframe_spark.planner.traits import Origin
 from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import taken_each
 
@@ -197,7 +197,7 @@ class MapCycles(RunOperator):
     def _encoded(self, index: int, values: list[Any]) -> pa.Array:
         column_type, name = self.types[index], self.function.columns[index]
         try:
-            return encode(values, column_type)
+            return stored_results(values, column_type, self.function.function.is_guess)
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
             message = f"{self.function.describe()} returned a value for {name!r} that does not fit the column type {column_type.kind}: {error}."
             raise error_like(TypeError, f"{message} Give another dtype, or convert the value in the function.") from None

@@ -13,10 +13,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import ResultsTooLongError
+from sframe_spark.errors import ResultsTooLongError, UserFunctionError
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.user_functions.call_memo import CallMemo, Part
 from sframe_spark.operators.user_functions.made_results import ROWS_PER_LOOK, weight
+from sframe_spark.operators.user_functions.stored_results import stored_results
 from sframe_spark.operators.user_functions.user_errors import error_like, user_error
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -28,9 +29,9 @@ from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode_columns, scalar_array
-from sframe_spark.values.encode import encode
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import taken_each
+from sframe_spark.visible import brief
 
 
 @register
@@ -157,7 +158,23 @@ class FlatMap(Operator):
             yield self._call(row)
 
     def _encoded(self, rows: Sequence[Sequence[Any]]) -> Chunk:
-        return rows_as_chunk(rows, self.types)
+        try:
+            return rows_as_chunk(rows, self.types, self.function.is_guess)
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+            raise self._misfit(rows, error) from None
+
+    def _misfit(self, rows: Sequence[Sequence[Any]], error: Exception) -> UserFunctionError:
+        """The error about the first value that its column cannot hold."""
+        for row in rows:
+            for place, value in enumerate(row):
+                column_type = self.types[place]
+                try:
+                    stored_results([value], column_type, self.function.is_guess)
+                except (TypeError, ValueError, OverflowError, pa.ArrowException):
+                    returned = f"{self.function.describe()} returned {brief(value, 80)} ({type(value).__name__})"
+                    message = f"{returned} for column {place} of its rows, which does not fit a column of {column_type.kind}"
+                    return error_like(TypeError, f"{message}: give flat_map() other column_types, or convert the value in the function")
+        return error_like(TypeError, f"{self.function.describe()} returned values that do not fit their columns together: {error}")
 
     def _call(self, row: dict[str, Any]) -> list[Sequence[Any]]:
         try:
@@ -212,9 +229,9 @@ def taken_rows(rows: Sequence[Any]) -> list[Any]:
     return [taken_each(row) if isinstance(row, (list, tuple)) else row for row in rows]
 
 
-def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType]) -> Chunk:
+def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], is_guess: bool = False) -> Chunk:
     """Rows of values as columns of some types."""
-    columns = [encode([row[i] for row in rows], column_type) for i, column_type in enumerate(types)]
+    columns = [stored_results([row[i] for row in rows], column_type, is_guess) for i, column_type in enumerate(types)]
     return Chunk(tuple(columns), len(rows))
 
 
@@ -242,7 +259,7 @@ def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable
     return expand
 
 
-def flat_map(node: PlannerNode, function: Any, names: Sequence[str], types: Sequence[ColumnType]) -> PlannerNode:
+def flat_map(node: PlannerNode, function: Any, names: Sequence[str], types: Sequence[ColumnType], is_guess: bool = False) -> PlannerNode:
     """Rows of the lists a function returns for each row of a node."""
-    python = PythonFunction(function, types[0], tuple(names))
+    python = PythonFunction(function, types[0], tuple(names), is_guess=is_guess)
     return FlatMap(python, tuple(types)).make_planner_node(node)

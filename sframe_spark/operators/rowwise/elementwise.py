@@ -304,9 +304,11 @@ def apply_program(node: PlannerNode, program: Program) -> PlannerNode:
     return GeneralizedTransform(program).make_planner_node(node)
 
 
-def apply_lambda(node: PlannerNode, function: Any, result: ColumnType, names: Sequence[str] | None = None, skip_missing: bool = False) -> PlannerNode:
+def apply_lambda(
+    node: PlannerNode, function: Any, result: ColumnType, names: Sequence[str] | None = None, skip_missing: bool = False, is_guess: bool = False
+) -> PlannerNode:
     """A user's function over the values of a one-column node, or over rows as dicts when ``names`` are given."""
-    python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing)
+    python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing, is_guess=is_guess)
     return LambdaTransform(python).make_planner_node(node)
 
 

@@ -1,0 +1,62 @@
+"""Results of users' functions as columns: of a type that was asked for, or that the first rows told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.types import FLOAT, INT, ColumnType
+from sframe_spark.values.encode import encode
+from sframe_spark.values.plain import MISSING, NUMBERS, family_of, int_equal_to, plain_number
+from sframe_spark.visible import brief
+
+_NO_NUMBERS = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+def stored_results(results: Sequence[Any], column_type: ColumnType, is_guess: bool) -> pa.Array:
+    """Store what a function gave for rows, in their order.
+
+    A class that was asked for takes what becomes a value of it, as 2.5 becomes the int 2. Nobody asked for one that the first rows told: later rows
+    that gave another number would lose their fraction, and dates would become numbers.
+
+    Raises
+    ------
+    SchemaError
+        If a result does not fit.
+
+    Examples
+    --------
+    >>> stored_results([1, None, 2.5], INT, False).to_pylist()
+    [1, None, 2]
+    >>> stored_results([1, None, 2.5], INT, True)
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: 2.5 (float) is no int, as the first results were
+    """
+    if not is_guess or column_type not in (INT, FLOAT):
+        return encode(results, column_type)
+    found = _unchanged(results, column_type)
+    if found is not None:
+        return found
+    for result in results:
+        _require_number(result, column_type)
+    return encode(results, column_type)
+
+
+def _unchanged(results: Sequence[Any], column_type: ColumnType) -> pa.Array | None:
+    """The column, if Arrow sees at once that all results are numbers of its class; truth values are ints."""
+    try:
+        # Asked for ints, Arrow would cut floats.
+        found = pa.array(results, FLOAT.physical if column_type == FLOAT else None)
+    except _NO_NUMBERS:
+        return None
+    return found.cast(column_type.physical) if found.type in (column_type.physical, pa.bool_()) else None
+
+
+def _require_number(result: Any, column_type: ColumnType) -> None:
+    family = family_of(type(result))
+    if family == MISSING or (family in NUMBERS and (column_type == FLOAT or int_equal_to(plain_number(result)) is not None)):
+        return
+    raise SchemaError(f"{brief(result, 80)} ({type(result).__name__}) is no {column_type.kind}, as the first results were")

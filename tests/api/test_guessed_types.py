@@ -1,0 +1,73 @@
+"""A type that the first rows told changes no later value: what does not fit is told, where a class that was asked for would take it."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sframe_spark import SArray, SFrame
+from sframe_spark.errors import SFrameError, UserFunctionError
+
+pytestmark = pytest.mark.behaviour
+# More than the first rows that tell a type, whoever asks.
+ROWS, FIRST = 1200, 1100
+DAY = datetime.datetime(2024, 2, 29)
+
+
+def both(first: Any, later: Any) -> Callable[[int], Any]:
+    return lambda number: first if number < FIRST else later
+
+
+def doors(value: Callable[[int], Any], dtype: type | None) -> Iterator[tuple[str, Callable[[], list[Any]]]]:
+    """Members that ask a function for the values of a column, and find out its type."""
+    frame = SFrame({"n": range(ROWS)})
+    types: dict[str, Any] = {} if dtype is None else {"column_types": [dtype]}
+    yield "a column's apply", lambda: list(frame["n"].apply(value, dtype))
+    yield "apply", lambda: list(frame.apply(lambda row: value(row["n"]), dtype))
+    yield "flat_map", lambda: list(frame.flat_map(["a"], lambda row: [[value(row["n"])]], **types)["a"])
+    yield "cycles", lambda: list(frame.add_columns_by_cycle(lambda rows: [value(row["n"]) for row in rows], "a", on="n", dtypes=dtype)["a"])
+
+
+@pytest.mark.parametrize("later", [2.5, math.nan, math.inf, -math.inf, 2**70, -(2**70), 1e300, DAY])
+def test_ints_take_no_other_numbers(later: Any) -> None:
+    for name, door in doors(both(1, later), None):
+        with pytest.raises(UserFunctionError, match=r"(?s)fit.*int") as told:
+            door()
+        assert isinstance(told.value, TypeError), name
+        assert "first rows gave ints; give apply() dtype=float" in str(told.value) or "apply" not in name or later is DAY
+
+
+@pytest.mark.parametrize("first", [None, 1.5])
+def test_floats_take_no_dates(first: Any) -> None:
+    for name, door in doors(both(first, DAY), None):
+        if first is not None or name in ("a column's apply", "apply"):
+            with pytest.raises(UserFunctionError, match=r"fit.*float"):
+                door()
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "found"), [(1, 2.0, 2), (1, True, 1), (True, 2, 2), (1, None, None), (1, -(2**63), -(2**63)), (1.5, 2, 2.0)]
+)
+def test_what_loses_nothing_fits(first: Any, later: Any, found: Any) -> None:
+    for name, door in doors(both(first, later), None):
+        values = door()
+        assert (values[0], values[-1]) == (first, found), name
+        assert type(values[-1]) is type(found), name
+
+
+def test_a_class_that_was_asked_for_takes_what_becomes_one() -> None:
+    for name, door in doors(both(1, 2.5), int):
+        assert door()[-2:] == [2, 2], name
+
+
+def test_few_rows_tell_too() -> None:
+    """Of a frame ten rows tell the type, so a share of nothing is an int there."""
+    sales = SFrame({"sold": [0] * 12 + [1, 3], "seen": [0] * 12 + [2, 4]})
+    with pytest.raises(SFrameError, match=r"returned 0.5 .* dtype=float"):
+        list(sales.apply(lambda row: row["sold"] / row["seen"] if row["seen"] else 0))
+    assert list(sales.apply(lambda row: row["sold"] / row["seen"] if row["seen"] else 0, dtype=float))[-2:] == [0.5, 0.75]
+    assert list(SArray([0.5, 2.0]).apply(lambda value: value)) == [0.5, 2.0]
