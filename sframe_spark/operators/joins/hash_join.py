@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import attrs
@@ -12,15 +13,20 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
-from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_values
+from sframe_spark.operators.kernels.equal_keys import comparable_values
+from sframe_spark.operators.kernels.matched_codes import matched_codes
+from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.lookups.keys import Positions
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
+
+# So many rows are looked at together: what is made between stays in the cache of a core.
+ROWS_TOGETHER = 1 << 14
 
 
 @register
@@ -94,18 +100,19 @@ class HashJoin(Join):
         return sizes
 
     def _pairs(self, left: Lookup, right: Lookup) -> Pairs:
-        """Keys of both sides get numbers; of each row in order the other side's rows with its number are a range, once these are sorted by it."""
-        columns = [
-            end_to_end(*both)
-            for a, b in zip(self.left_keys, self.right_keys, strict=True)
-            for both in zip(comparable_keys(left, a), comparable_keys(right, b), strict=True)
+        """Keys of both sides get numbers; the other side's rows with the number of a row are a range, once these are sorted by it."""
+        keys = [
+            [array for position in positions for array in comparable_keys(side, position)]
+            for side, positions in ((left, self.left_keys), (right, self.right_keys))
         ]
-        of_left, of_right = np.split(codes_of(columns), [left.rows])
+        of_left, of_right, count = matched_codes(*keys)
         looking, others = (of_right, of_left) if self.how == "right" else (of_left, of_right)
-        order = order_of([others])
-        first, stop = (np.searchsorted(others[order], looking, side=side) for side in ("left", "right"))
-        alone = np.flatnonzero(~np.isin(of_right, of_left)) if self.how == "outer" else np.zeros(0, dtype=np.int64)
-        found = Matches.between(first, stop - 1, keep_all=self.how != "inner")
+        order = _rows_in_order(others)
+        # Behind the numbers of all keys stands the one of none, -1, which no row in that order has.
+        found = _matches(looking, np.bincount(others[order], minlength=count + 1), keep_all=self.how != "inner")
+        alone = (
+            np.flatnonzero(np.bincount(of_left + 1, minlength=count + 1)[of_right + 1] == 0) if self.how == "outer" else np.zeros(0, dtype=np.int64)
+        )
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
         shown_keys = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
         return Pairs(found, order, alone, self.how == "right", (*lengths, shown_keys))
@@ -174,16 +181,18 @@ class Pairs:
         rows, partners = self.between(start, stop)
         return float(of_left[rows[rows >= 0]].sum() + of_right[partners[partners >= 0]].sum() + of_keys[partners[rows < 0]].sum())
 
-    @property
+    @cached_property
     def total_bytes(self) -> tuple[float, float]:
         """About how many bytes the left and the right values that differ in length take in all pairs."""
         of_left, of_right, of_keys = self.lengths
         of_looking, of_others = (of_right, of_left) if self.turned else (of_left, of_right)
         first, counts = self.found.first, np.diff(self.found.ends, prepend=0)
-        ends = np.concatenate([[0.0], np.cumsum(of_others[self.order], dtype=np.float64)])
         matched = first >= 0
-        others = float((ends[first[matched] + counts[matched]] - ends[first[matched]]).sum() + of_others[self.alone].sum())
-        looking = float((of_looking * counts.astype(np.float64)).sum())
+        looking, others = float(np.dot(of_looking, counts)), float(of_others[self.alone].sum())
+        if of_others.any():
+            ends = np.concatenate([[0], np.cumsum(of_others[self.order])])
+            begins = first[matched]
+            others += float((ends[begins + counts[matched]] - ends[begins]).sum())
         if self.turned:
             return others + float(of_keys[~matched].sum()), looking
         return looking + float(of_keys[self.alone].sum()), others
@@ -194,18 +203,30 @@ def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:
     return comparable_values(side.read(0, side.rows, [position]).columns[0], side.schema[position])
 
 
-def end_to_end(first: pa.Array, second: pa.Array) -> pa.Array:
-    """The values of both arrays; of long texts those of an array with room for them.
+def _rows_in_order(codes: Positions) -> Positions:
+    """Rows that have a number, in the order of these."""
+    if codes.min(initial=0) >= 0:
+        return order_of([codes])
+    rows = np.flatnonzero(codes >= 0)
+    return rows[order_of([codes[rows]])]
+
+
+def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:
+    """For each row, given the number of its key, the rows of the other side with that number: how many there are of each is given.
 
     Examples
     --------
-    >>> end_to_end(pa.array(["a"]), pa.array(["b"])).to_pylist()
-    ['a', 'b']
+    >>> found = _matches(np.array([1, -1, 0]), np.array([2, 1, 0]), keep_all=True)
+    >>> found.first.tolist(), found.ends.tolist()
+    ([2, -1, 0], [1, 2, 4])
     """
-    both = [first, second]
-    if pa.types.is_string(first.type) and first.nbytes + second.nbytes > MOST_BYTES_OF_ARRAY:
-        both = [values.cast(pa.large_string()) for values in both]
-    return pa.concat_arrays(both)
+    firsts = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
+    counts = np.maximum(sizes, 1) if keep_all else sizes
+    first, ends = new_array(len(codes), np.int64), new_array(len(codes), np.int64)
+    for start in range(0, len(codes), ROWS_TOGETHER):
+        part = slice(start, start + ROWS_TOGETHER)
+        first[part], ends[part] = firsts[codes[part]], counts[codes[part]]
+    return Matches(first, np.cumsum(ends, out=ends))
 
 
 def bytes_of(side: Lookup, positions: Sequence[int]) -> Positions:

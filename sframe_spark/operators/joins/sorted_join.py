@@ -210,6 +210,6 @@ class Matches:
         begins = np.concatenate([[start], self.ends[low:high]])
         lengths = np.diff(np.concatenate([begins, [stop]]))
         rows = np.repeat(np.arange(low, low + len(lengths)), lengths)
-        before = np.concatenate([[0], self.ends])[rows]
+        before = np.where(rows > 0, self.ends[rows - 1], 0)
         first = self.first[rows]
         return rows, np.where(first < 0, -1, first + np.arange(start, start + len(rows)) - before)

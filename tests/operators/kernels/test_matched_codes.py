@@ -1,0 +1,34 @@
+"""Keys of two sides that are numbered together, against what Python finds equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sframe_spark.operators.kernels.matched_codes import matched_codes
+
+TEXTS, INTS, FLOATS = ["a", "", "é", None, "b" * 40], [3, None, -(2**63), 2**63 - 1, 4], [0.5, None, float("inf"), 1e300, -1.0]
+
+
+@pytest.mark.parametrize("lengths", [(1, 40), (40, 1), (30, 30), (0, 5), (5, 0), (0, 0)])
+@pytest.mark.parametrize("pools", [[TEXTS], [INTS], [FLOATS], [TEXTS, INTS], [INTS, FLOATS, TEXTS], [range(2), range(3), range(2)]], ids=str)
+def test_numbers_are_equal_where_all_columns_are(pools: list[list[object]], lengths: tuple[int, int]) -> None:
+    random = np.random.default_rng(sum(lengths))
+    sides = []
+    for length in lengths:
+        columns = [[list(pool)[place] for place in random.integers(0, len(pool), length)] for pool in pools]
+        sides.append([pa.array(column, type=pa.array(list(pool)).type) for column, pool in zip(columns, pools, strict=True)])
+    left, right, count = matched_codes(*sides)
+    keys = [list(zip(*(column.to_pylist() for column in side), strict=True)) for side in sides]
+    for code, key in zip(left, keys[0], strict=True):
+        assert [other == code and code >= 0 for other in right] == [other == key for other in keys[1]]
+    shorter = (left, right)[lengths[1] < lengths[0]]
+    assert sorted(set(shorter.tolist())) == list(range(count))
+    for codes, side in ((left, keys[0]), (right, keys[1])):
+        assert len({(code, key) for code, key in zip(codes, side, strict=True) if code >= 0}) == len({code for code in codes.tolist() if code >= 0})
+
+
+def test_texts_too_long_for_one_array_match_those_of_a_short_one() -> None:
+    left, right, count = matched_codes([pa.array(["a", None, "b"], pa.large_string())], [pa.array(["b", None])])
+    assert [left.tolist(), right.tolist(), count] == [[-1, 1, 0], [0, 1], 2]
