@@ -62,9 +62,17 @@ def require_unicode_values(values: Iterable[Any]) -> None:
 
 
 def _are_whole_texts(values: Any) -> bool:
-    """True for texts that a column holds, all of which are looked at at once; False may be said of others, too."""
+    """True for numbers and for texts that a column holds, all of which are looked at at once; False may be said of others, too."""
+    if not isinstance(values, (list, tuple)):
+        return False
+    classes = set(map(type, values))
+    if not classes <= _PLAIN_CLASSES:
+        return False
     # Halves of a character stay halves where two of them meet.
-    return isinstance(values, (list, tuple)) and set(map(type, values)) == {str} and is_unicode("".join(values))
+    return str not in classes or is_unicode("".join(values if len(classes) == 1 else [value for value in values if type(value) is str]))
+
+
+_PLAIN_CLASSES = frozenset({str, int, float, bool, type(None)})
 
 
 def is_broken(value: Any) -> bool:

@@ -19,6 +19,7 @@ Argument = Any
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
 ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column"]
+ReadyToCall = Callable[[Sequence[Argument], int], pa.Array]
 ByArrow = Callable[[Sequence[ColumnType], tuple[Any, ...]], bool]
 ColumnExpression = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
 
@@ -60,6 +61,11 @@ class ScalarFunction:
     may_fail: bool = False
     expression: ColumnExpression | None = None
     by_arrow: ByArrow | None = None
+
+    def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
+        """The kernel for such arguments, to be called with these and a number of rows: once for many batches."""
+        made = getattr(self.kernel, "ready", None)
+        return made(types, parameters) if made else lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
 
 
 def _receive(parcels: Parcels) -> FunctionTable[ScalarFunction]:

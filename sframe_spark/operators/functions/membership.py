@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import array
-import datetime
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.dicts import by_keys, counts_of
 from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.operators.kernels.equal_keys import one_float
+from sframe_spark.operators.kernels.number_sets import NumberSet
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
@@ -39,7 +40,7 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     families = {family_of(python_class) for python_class in classes}
     if families and families <= NUMBERS and not types[0].is_numeric:
         raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
-    for value in values if any(issubclass(python_class, int) for python_class in classes) else ():
+    for value in values if any(issubclass(python_class, int) for python_class in classes) and not _are_numbers_of_64_bits(values) else ():
         if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
             # Told here, where it is beyond the largest float, too: no plan is made of an int that Python does not show.
             plain_number(value)
@@ -54,6 +55,8 @@ def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[
     if column_type.kind == STR_KIND and set(map(type, parameters[0])) == {str}:
         return list(parameters[0]), False
     as_keys = len(parameters) > 1 and parameters[1]
+    if column_type.is_numeric and _are_numbers_of_64_bits(parameters[0]):
+        return [number for number in parameters[0] if as_keys or number == number], False
     # A list of numbers would become an array of floats: ints beyond 2^53 would be others.
     cells = [plain_list(value) if column_type.kind == LIST_KIND and family_of(type(value)) == LIST_KIND else plain(value) for value in parameters[0]]
     if column_type.is_numeric:
@@ -65,6 +68,14 @@ def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[
     return wanted, any(cell is None for cell in cells)
 
 
+def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
+    """True for plain numbers, as which many values are looked at together; False may be said of others, too."""
+    classes = set(map(type, values))
+    if classes == {int}:
+        return min(values) >= SMALLEST_INT and max(values) <= LARGEST_INT
+    return classes == {float}
+
+
 def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
     """The value if it can be equal to a cell of the column, otherwise None."""
     if column_type.kind == LIST_KIND and isinstance(value, array.array):
@@ -74,40 +85,48 @@ def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
     return value if isinstance(value, column_type.python_class) else None
 
 
-def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+def _prepare_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> tuple[Callable[[pa.Array], pa.Array], bool]:
+    """What tells of values whether they are among those looked for, and whether a missing one is: these are brought into their form once."""
     wanted, none_wanted = _wanted(types[0], parameters)
-    values = array_of(arguments[0], rows)
     if types[0].is_zoned:
-        found = _find_zoned(values, wanted, as_values=len(parameters) > 1 and parameters[1])
-    else:
-        found = _find_numbers(values, wanted) if types[0].is_numeric else _find_cells(values, types[0], wanted)
-    return to_ints(pc.if_else(pc.is_null(values), none_wanted, found))
+        return partial(_find_zoned, keys=list(map(to_microseconds, wanted)), as_values=len(parameters) > 1 and parameters[1]), none_wanted
+    return _find_numbers(types[0], wanted) if types[0].is_numeric else _find_cells(types[0], wanted), none_wanted
 
 
-def _find_numbers(values: pa.Array, wanted: list[Any]) -> pa.Array:
-    if pa.types.is_int64(values.type):
+def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], prepared: Any, rows: int) -> Any:
+    find, none_wanted = prepared
+    values = array_of(arguments[0], rows)
+    found = find(values)
+    return to_ints(pc.if_else(pc.is_null(values), none_wanted, found) if values.null_count else found)
+
+
+def _find_numbers(column_type: ColumnType, wanted: list[Any]) -> Callable[[pa.Array], pa.Array]:
+    if column_type == INT:
         # No int of 64 bits is one of the others, nor do they make floats of those beside them.
-        exact = [number for number in map(int_equal_to, wanted) if number is not None]
-        return pc.is_in(values, pa.array(exact, pa.int64()))
+        all_ints = set(map(type, wanted)) == {int}
+        exact = wanted if all_ints else [number for number in map(int_equal_to, wanted) if number is not None]
+        return NumberSet(pa.array(exact, pa.int64())).holds
     floats = [math.nan if number != number else float(number) for number in wanted]
+    bits = NumberSet(one_float(pa.array(floats, pa.float64())).view(pa.int64()))
     # Arrow looks floats up by their bits.
-    return pc.is_in(one_float(values.cast(pa.float64(), safe=False)), one_float(pa.array(floats, pa.float64())))
+    return lambda values: bits.holds(one_float(values).view(pa.int64()))
 
 
-def _find_cells(values: pa.Array, column_type: ColumnType, wanted: list[Any]) -> pa.Array:
+def _find_cells(column_type: ColumnType, wanted: list[Any]) -> Callable[[pa.Array], pa.Array]:
     if column_type.kind == STR_KIND:
-        return pc.is_in(values, pa.array(wanted, pa.string()))
+        texts = pa.array(wanted, pa.string())
+        return lambda values: pc.is_in(values, texts)
     if column_type == DATETIME:
-        numbers = [to_microseconds(cell)[0] for cell in wanted]  # instants: a value without offset counts as UTC
-        return pc.is_in(values.view(pa.int64()), pa.array(numbers, pa.int64()))
-    texts = pa.array([canonical_value(cell) for cell in wanted], pa.string())
-    return pc.is_in(canonical_text(values, column_type), texts)
+        # Instants: a value without offset counts as UTC.
+        instants = NumberSet(pa.array([to_microseconds(cell)[0] for cell in wanted], pa.int64()))
+        return lambda values: instants.holds(values.view(pa.int64()))
+    canonical = pa.array([canonical_value(cell) for cell in wanted], pa.string())
+    return lambda values: pc.is_in(canonical_text(values, column_type), canonical)
 
 
-def _find_zoned(values: pa.Array, wanted: list[datetime.datetime], as_values: bool) -> pa.Array:
+def _find_zoned(values: pa.Array, keys: list[tuple[int, int | None]], as_values: bool) -> pa.Array:
     """By their instants, or as values by their instants and offsets; a value without offset counts as UTC and is yet another value."""
     instants = pc.struct_field(values, "instant").view(pa.int64())
-    keys = [to_microseconds(cell) for cell in wanted]
     if not as_values:
         return pc.is_in(instants, pa.array([instant for instant, _ in keys], pa.int64()))
     offsets = pc.struct_field(values, "offset")
@@ -204,5 +223,5 @@ def _build_contains(columns: Sequence[Column], types: Sequence[ColumnType], para
     return F.coalesce(columns[0].contains(F.lit(plain(parameters[0]))).cast("bigint"), F.lit(0).cast("bigint"))
 
 
-define_function("is_in", _infer_is_in, _compute_is_in, _build_is_in, by_arrow=always_by_arrow)
+define_function("is_in", _infer_is_in, _compute_is_in, _build_is_in, by_arrow=always_by_arrow, prepare=_prepare_is_in)
 define_function("contains", _infer_contains, _compute_contains, _build_contains, by_arrow=_contains_by_arrow)

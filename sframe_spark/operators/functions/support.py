@@ -26,7 +26,8 @@ from sframe_spark.values.decode import scalar_array
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-Compute = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], Any]
+Compute = Callable[[Sequence[Argument], Sequence[ColumnType], Any, int], Any]
+Prepare = Callable[[Sequence[ColumnType], tuple[Any, ...]], Any]
 MonotonyOf = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 
 TYPES_OF_SPARK = {INT: "bigint", FLOAT: "double", STR: "string", ARRAY: "array<double>"}
@@ -43,6 +44,7 @@ def define_function(
     monotone: MonotonyOf | None = None,
     may_fail: bool = False,
     by_arrow: ByArrow | None = None,
+    prepare: Prepare | None = None,
 ) -> ScalarFunction:
     """Add a scalar function to the table, from parts in the most convenient form.
 
@@ -64,6 +66,8 @@ def define_function(
         Some values make the function raise: no law calls it for rows that a filter below it has left out.
     by_arrow
         As in :class:`~sframe_spark.operators.functions.base.ScalarFunction`.
+    prepare
+        Makes of types and parameters what takes the parameters' place in calls of ``compute``: once for many batches, and in threads at once.
 
     Raises
     ------
@@ -81,9 +85,10 @@ def define_function(
     """
     told = f"the scalar function {name!r}"
     infer, compute = sent(infer, told), sent(compute, told)
-    build, monotone, by_arrow = (None if part is None else sent(part, told) for part in (build, monotone, by_arrow))
+    build, monotone, by_arrow, prepare = (None if part is None else sent(part, told) for part in (build, monotone, by_arrow, prepare))
     column = None if build is None else WithKernel(name, build)
-    return FUNCTIONS.add(ScalarFunction(name, infer, FinishedKernel(name, infer, compute), column, monotone, may_fail, build, by_arrow))
+    kernel = FinishedKernel(name, infer, compute, prepare)
+    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build, by_arrow))
 
 
 @attrs.frozen
@@ -93,15 +98,34 @@ class FinishedKernel:
     name: str
     infer: Infer
     compute: Compute
+    prepare: Prepare | None = None
 
     def __call__(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-        column_type = self.infer(types, parameters)
-        result = self.compute(arguments, types, parameters, rows)
+        return self.ready(types, parameters)(arguments, rows)
+
+    def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyKernel:
+        """The kernel for such arguments."""
+        given = parameters if self.prepare is None else self.prepare(types, parameters)
+        return ReadyKernel(self.name, self.compute, types, given, self.infer(types, parameters))
+
+
+@attrs.frozen(eq=False)
+class ReadyKernel:
+    """A kernel that knows all that no row tells: where there are many batches, types and parameters are looked at once."""
+
+    name: str
+    compute: Compute
+    types: Sequence[ColumnType]
+    given: Any
+    result: ColumnType
+
+    def __call__(self, arguments: Sequence[Argument], rows: int) -> pa.Array:
+        result = self.compute(arguments, self.types, self.given, rows)
         if isinstance(result, pa.Scalar):
             result = scalar_array(result, rows)
         if isinstance(result, pa.ChunkedArray):
             result = result.combine_chunks()
-        return _as_inferred(self.name, result, column_type, rows)
+        return _as_inferred(self.name, result, self.result, rows)
 
 
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:

@@ -110,9 +110,7 @@ class HashJoin(Join):
         order = _rows_in_order(others)
         # Behind the numbers of all keys stands the one of none, -1, which no row in that order has.
         found = _matches(looking, np.bincount(others[order], minlength=count + 1), keep_all=self.how != "inner")
-        alone = (
-            np.flatnonzero(np.bincount(of_left + 1, minlength=count + 1)[of_right + 1] == 0) if self.how == "outer" else np.zeros(0, dtype=np.int64)
-        )
+        alone = _rows_alone(of_right, of_left, count) if self.how == "outer" else np.zeros(0, dtype=np.int64)
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
         shown_keys = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
         return Pairs(found, order, alone, self.how == "right", (*lengths, shown_keys))
@@ -209,6 +207,11 @@ def _rows_in_order(codes: Positions) -> Positions:
         return order_of([codes])
     rows = np.flatnonzero(codes >= 0)
     return rows[order_of([codes[rows]])]
+
+
+def _rows_alone(codes: Positions, others: Positions, count: int) -> Positions:
+    """Rows whose number no row of the other side has; none is -1 on both sides."""
+    return np.flatnonzero(np.bincount(others + 1, minlength=count + 1)[codes + 1] == 0)
 
 
 def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from sframe_spark.operators.kernels.number_sets import FEWEST_SIEVED, MOST_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.lookups.key_search import KeySearch, WantedKeys, key_run
 from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.operators.lookups.lookup import Lookup
@@ -12,12 +13,6 @@ from sframe_spark.operators.lookups.lookup import Lookup
 # Tables of keys take 8 bytes for each number of their range: at most 64 MB, and no more than building them is worth to the rows of both sides.
 MOST_NUMBERS = 8_000_000
 NUMBERS_PER_ROW = 64
-# A sieve has so many places for each key, of which seven in eight stay empty; more keys than these have none, as it would fill the processor's cache.
-PLACES_PER_KEY, MOST_KEYS_SIEVED = 8, 1_000_000
-# Of fewer keys that are searched for at a time nothing is gained.
-FEWEST_SIEVED = 1 << 12
-# The golden ratio in 64 bits: products with it spread over their leading bits.
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def key_places(lookup: Lookup, position: int, searched: int) -> DenseKeys | SearchedKeys:
@@ -80,45 +75,6 @@ def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None
     firsts = np.full(width, -1, dtype=np.int32)
     firsts[keys[::-1] - low] = rows[::-1]
     return DenseKeys(low, firsts, lasts)
-
-
-@attrs.frozen(eq=False)
-class KeySieve:
-    """Tells most numbers that are no keys from those that are, in two steps each.
-
-    Parameters
-    ----------
-    taken
-        Whether some key has the place; as many as a power of two.
-
-    Source
-    ------
-    A Bloom filter of one hash function; multiplicative hashing: Knuth, The Art of Computer Programming, 6.4.
-    """
-
-    taken: np.ndarray
-
-    @classmethod
-    def of(cls, keys: Numbers) -> KeySieve:
-        """A sieve that lets these keys pass.
-
-        Examples
-        --------
-        >>> sieve = KeySieve.of(np.array([3, 10**12]))
-        >>> sieve.may_be_keys(np.array([3, 10**12])).tolist(), int(sieve.may_be_keys(np.arange(1000)).sum()) < 200
-        ([True, True], True)
-        """
-        sieve = cls(np.zeros(1 << (PLACES_PER_KEY * len(keys)).bit_length(), dtype=bool))
-        sieve.taken[sieve._places(keys)] = True
-        return sieve
-
-    def may_be_keys(self, numbers: Numbers) -> Flags:
-        """True for each key, and for about one in eight other numbers."""
-        return self.taken[self._places(numbers)]
-
-    def _places(self, numbers: Numbers) -> Positions:
-        spread = np.ascontiguousarray(numbers).view(np.uint64) * SPREAD
-        return (spread >> np.uint64(65 - len(self.taken).bit_length())).view(np.int64)
 
 
 @attrs.frozen(eq=False)

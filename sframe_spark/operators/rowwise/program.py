@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -14,7 +16,7 @@ import pyarrow as pa
 
 import sframe_spark.operators.functions  # noqa: F401 - importing fills the table
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
+from sframe_spark.operators.functions.base import FUNCTIONS, ReadyToCall, ScalarFunction
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
@@ -114,17 +116,32 @@ class Program:
 
     def run(self, chunk: Chunk, schema: Schema) -> Chunk:
         """Output columns over a run of rows; registers are freed after their last use."""
-        types = self.register_types(schema)
-        last_use = self._last_uses()
+        kernels = self._kernels(schema)
         registers: list[pa.Array | None] = list(chunk.columns[: self.width])
         for index, step in enumerate(self.steps):
             arguments = [operand.to_scalar() if isinstance(operand, Literal) else registers[operand.index] for operand in step.operands]
-            operand_types = [operand_type(operand, types) for operand in step.operands]
-            function = resolve(step.function)
-            registers.append(function.kernel(arguments, operand_types, step.parameters, chunk.rows))
-            for register in last_use.get(index, ()):
+            registers.append(kernels[index](arguments, chunk.rows))
+            for register in self._last_uses.get(index, ()):
                 registers[register] = None
         return Chunk(tuple(self._output(operand, registers, chunk.rows) for operand in self.outputs), chunk.rows)
+
+    def _kernels(self, schema: Schema) -> list[ReadyToCall]:
+        """The kernel of each step over such columns; threads that ask at once may make them twice."""
+        functions = [resolve(step.function) for step in self.steps]
+        known = self._known_kernels.get(schema)
+        # A plug-in's function may have been defined again.
+        if known is not None and all(map(is_, known[0], functions)):
+            return known[1]
+        types = self.register_types(schema)
+        operands = [[operand_type(operand, types) for operand in step.operands] for step in self.steps]
+        kernels = [function.ready(kinds, step.parameters) for function, kinds, step in zip(functions, operands, self.steps, strict=True)]
+        self._known_kernels[schema] = functions, kernels
+        return kernels
+
+    @cached_property
+    def _known_kernels(self) -> dict[Schema, tuple[list[ScalarFunction | PythonFunction], list[ReadyToCall]]]:
+        """Functions and their kernels by the types of columns, for the batches that follow the first one."""
+        return {}
 
     @staticmethod
     def _output(operand: Operand, registers: list[pa.Array | None], rows: int) -> pa.Array:
@@ -132,6 +149,7 @@ class Program:
             return constant_array(operand, rows)
         return registers[operand.index]
 
+    @cached_property
     def _last_uses(self) -> dict[int, list[int]]:
         last: dict[int, int] = {}
         for index, step in enumerate(self.steps):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.functions.base import Argument, ReadyToCall
 from sframe_spark.operators.user_functions.bound_function import now, original, still_right
 from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.operators.user_functions.made_results import LONG_TEXT, ROWS_PER_LOOK, MadeResults, Steps, keeping, weight
@@ -78,6 +78,10 @@ class PythonFunction:
     def infer(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         """The declared result type."""
         return self.result
+
+    def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
+        """The kernel for such arguments."""
+        return lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
 
     def kernel(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
         """Results for a run of rows, one call per row in row order."""
