@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sframe_spark.api.nodes import first_values, reduce_values
@@ -51,9 +51,10 @@ def merged_type(kinds: Collection[str]) -> ColumnType:
     return STANDARD_TYPES[found.pop()] if len(found) == 1 else STR
 
 
-def types_of_keys(node: PlannerNode) -> dict[Any, ColumnType]:
-    """All keys of a column of dicts in order, with the type of their values, from all rows; none where no dict has a key."""
-    kinds: dict[Any, str] = reduce_values(node, [Aggregation("item_kinds", (0,))])[0]
+def types_of_keys(node: PlannerNode, wanted: Sequence[Any] | None = None) -> dict[Any, ColumnType]:
+    """All keys of a column of dicts, or those of the wanted ones that there are, in order, with the type of their values, from all rows."""
+    parameters = () if wanted is None else (tuple(wanted),)
+    kinds: dict[Any, str] = reduce_values(node, [Aggregation("item_kinds", (0,), parameters)])[0]
     return {key: merged_type(kinds[key].split()) for key in sorted(kinds, key=_place_of_key)}
 
 

@@ -315,7 +315,7 @@ def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[
             raise InvalidArgumentError("column_types alone do not say of which keys they are: name these with limit=")
         return _paired(keys, types)
     if keys is not None:
-        chosen = types_of_keys(apply_function("dict_trim_keys", node, parameters=(tuple(keys), False)))
+        chosen = types_of_keys(node, keys)
         if chosen or types_of_keys(node):
             return [(key, chosen.get(key, FLOAT)) for key in sorted(keys)]
     found = types_of_keys(node)

@@ -90,7 +90,7 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
         cells, texts = _cells_and_texts(values, types[0], wanted)
         found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
         return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in found], pa.int64())
-    keys, impossible = _key_set(column_type, wanted)
+    keys, impossible = key_set(column_type, wanted)
     counts = counts_of(values, pc.is_in(values.keys, keys))
     enough = (counts == len(keys)) & (not impossible) if need_all else counts > 0
     return pa.array(np.asarray(enough, dtype=np.int64), mask=values.is_null().to_numpy(zero_copy_only=False))
@@ -160,7 +160,7 @@ def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
     return list(map(int_equal_to, wanted))
 
 
-def _key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:
+def key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:
     """The distinct keys that a column may hold, and whether it cannot hold all of those wanted."""
     keys = native_keys(column_type, wanted)
     return pa.array(dict.fromkeys(key for key in keys if key is not None), column_type.physical.key_type), None in keys
@@ -179,7 +179,7 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
     if types[0].is_encoded:
         return None
     wanted, need_all = parameters
-    keys, impossible = _key_set(types[0], wanted)
+    keys, impossible = key_set(types[0], wanted)
     there = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
     known = F.lit(not impossible) if need_all else F.lit(False)
     for found in there:
@@ -212,7 +212,7 @@ def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType
     if column_type.is_encoded:
         cells, texts = _cells_and_texts(values, types[0], wanted)
         return _trimmed_cells(cells, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
-    chosen = pc.is_in(values.keys, _key_set(column_type, wanted)[0])
+    chosen = pc.is_in(values.keys, key_set(column_type, wanted)[0])
     trimmed = _trimmed(values, pc.invert(chosen) if exclude else chosen, column_type)
     return stored_by_keys(trimmed) if types[0].is_encoded else trimmed
 
@@ -304,7 +304,7 @@ def _build_trim_keys(columns: Sequence[Column], types: Sequence[ColumnType], par
     if types[0].is_encoded:
         return None
     wanted, exclude = parameters
-    keys = _key_set(types[0], wanted)[0].to_pylist()
+    keys = key_set(types[0], wanted)[0].to_pylist()
     if not keys:
         return columns[0] if exclude else F.map_filter(columns[0], lambda key, value: F.lit(False))
     return F.map_filter(columns[0], lambda key, value: ~key.isin(keys) if exclude else key.isin(keys))
