@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.operators.kernels.sort_parts import mostly_differ
 from sframe_spark.values.flat.spans import bytes_of
 
 KEY = b"sframe_spark key"
@@ -27,8 +28,8 @@ def text_hashes(texts: pa.Array) -> np.ndarray:
     >>> text_hashes(pa.array(["a", "b", "a"])).tolist()[0] == text_hashes(pa.array(["a"])).tolist()[0]
     True
     """
-    encoded = texts.dictionary_encode()
-    if 2 * len(encoded.dictionary) > len(texts):
+    encoded = None if mostly_differ(texts) else texts.dictionary_encode()
+    if encoded is None or 2 * len(encoded.dictionary) > len(texts):
         parts = [texts.slice(start, CACHED_ROWS) for start in range(0, len(texts), CACHED_ROWS)]
         return np.concatenate([hashes_of_bytes(*bytes_of(part)) for part in parts] or [np.empty(0, np.uint64)])
     return hashes_of_bytes(*bytes_of(encoded.dictionary))[encoded.indices.to_numpy()]
