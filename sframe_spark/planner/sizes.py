@@ -41,8 +41,8 @@ def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64
     >>> uneven_bytes([pa.array(["abc", None]), pa.array([7, 8]), pa.array([[1.0], [2.0, 3.0]]), pa.array([["a"], ["", "bcd"]])], 2).tolist()
     [12, 19]
     """
-    uneven = [column for column in columns if not pa.types.is_primitive(column.type)]
-    return sum((value_bytes(column) for column in uneven), np.zeros(rows, dtype=np.int64))
+    uneven = [value_bytes(column) for column in columns if not pa.types.is_primitive(column.type)]
+    return sum(uneven[1:], uneven[0]) if uneven else np.zeros(rows, dtype=np.int64)
 
 
 def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:

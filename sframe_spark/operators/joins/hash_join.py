@@ -27,6 +27,8 @@ from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
 
 # So many rows are looked at together: what is made between stays in the cache of a core.
 ROWS_TOGETHER = 1 << 14
+# Pairs of which none is so many times as long as the mean are taken to be as long as that: others are made to be weighed.
+MOST_TIMES_MEAN = 2
 
 
 @register
@@ -173,27 +175,33 @@ class Pairs:
         >>> Pairs(found, np.array([0, 1]), np.zeros(0, dtype=int), False, lengths).bytes_between(0, 3)
         45.0
         """
-        if not any(lengths.any() for lengths in self.lengths):
-            return 0.0
+        if self._bytes_of_a_pair is not None:
+            return self._bytes_of_a_pair * (stop - start)
         of_left, of_right, of_keys = self.lengths
         rows, partners = self.between(start, stop)
         return float(of_left[rows[rows >= 0]].sum() + of_right[partners[partners >= 0]].sum() + of_keys[partners[rows < 0]].sum())
+
+    @cached_property
+    def _bytes_of_a_pair(self) -> float | None:
+        """About how many bytes the values of each pair take that differ in length; None where some have many more than others."""
+        mean = sum(self.total_bytes) / max(self.rows, 1)
+        return mean if sum(int(lengths.max(initial=0)) for lengths in self.lengths) <= MOST_TIMES_MEAN * mean else None
 
     @cached_property
     def total_bytes(self) -> tuple[float, float]:
         """About how many bytes the left and the right values that differ in length take in all pairs."""
         of_left, of_right, of_keys = self.lengths
         of_looking, of_others = (of_right, of_left) if self.turned else (of_left, of_right)
-        first, counts = self.found.first, np.diff(self.found.ends, prepend=0)
-        matched = first >= 0
-        looking, others = float(np.dot(of_looking, counts)), float(of_others[self.alone].sum())
-        if of_others.any():
-            ends = np.concatenate([[0], np.cumsum(of_others[self.order])])
-            begins = first[matched]
-            others += float((ends[begins + counts[matched]] - ends[begins]).sum())
-        if self.turned:
-            return others + float(of_keys[~matched].sum()), looking
-        return looking + float(of_keys[self.alone].sum()), others
+        so_far = np.concatenate([[0], np.cumsum(of_others[self.order])])
+        looking, others, keys = 0, int(of_others[self.alone].sum()), 0 if self.turned else int(of_keys[self.alone].sum())
+        for start in range(0, len(self.found.first), ROWS_TOGETHER):
+            part = slice(start, start + ROWS_TOGETHER)
+            first, counts = self.found.first[part], np.diff(self.found.ends[part], prepend=self.found.ends[start - 1] if start else 0)
+            matched = first >= 0
+            looking += int(np.dot(of_looking[part], counts))
+            others += int((so_far[first[matched] + counts[matched]] - so_far[first[matched]]).sum())
+            keys += int(of_keys[part][~matched].sum()) if self.turned else 0
+        return (others + keys, looking) if self.turned else (looking + keys, others)
 
 
 def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:
