@@ -27,8 +27,8 @@ from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
 
 # So many rows are looked at together: what is made between stays in the cache of a core.
 ROWS_TOGETHER = 1 << 14
-# Pairs of which none is so many times as long as the mean are taken to be as long as that: others are made to be weighed.
-MOST_TIMES_MEAN = 2
+# Pairs of which none is longer than so many times the mean are taken to be as long as that: others are made to be weighed.
+MOST_TIMES_MEAN = 1.5
 
 
 @register
@@ -185,7 +185,9 @@ class Pairs:
     def _bytes_of_a_pair(self) -> float | None:
         """About how many bytes the values of each pair take that differ in length; None where some have many more than others."""
         mean = sum(self.total_bytes) / max(self.rows, 1)
-        return mean if sum(int(lengths.max(initial=0)) for lengths in self.lengths) <= MOST_TIMES_MEAN * mean else None
+        of_left, of_right, of_keys = (int(lengths.max(initial=0)) for lengths in self.lengths)
+        # Keys of the right row are shown where there is no left one.
+        return mean if max(of_left, of_keys) + of_right <= MOST_TIMES_MEAN * mean else None
 
     @cached_property
     def total_bytes(self) -> tuple[float, float]:
