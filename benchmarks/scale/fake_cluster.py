@@ -18,7 +18,7 @@ import pyarrow as pa
 from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
 from sframe_spark.engine.segments.range_tasks import RangeTask
-from sframe_spark.engine.segments.tasks import part_of_range, summarize_range, write_range
+from sframe_spark.engine.segments.tasks import Tries, part_of_range, summarize_range, write_range
 from sframe_spark.engine.spark.page_checks import require_sound_pages
 from sframe_spark.engine.spark.parcels import packed
 from sframe_spark.planner.chunk import Chunk
@@ -150,7 +150,7 @@ def summarized(task: RangeTask, places: Sequence[int]) -> list[Any]:
     return found
 
 
-def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:
+def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float, tries: Tries) -> Any:
     """What some rows contribute."""
     numbers = np.arange(ROWS_OF_A_PART) % FEW_GROUPS
     columns = [pa.array(numbers).cast(kind.physical) for kind in facts[0].schema]

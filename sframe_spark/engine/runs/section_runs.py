@@ -31,7 +31,7 @@ from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
-from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, write_range
+from sframe_spark.engine.segments.tasks import RangeTask, Tries, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import NoRoomError, NotSharedError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
@@ -310,7 +310,8 @@ class Runs:
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         together = max(LEAST_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
         most = max(together // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
-        works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
+        tries = Tries()
+        works = [partial(part_of_range, task, operator, [below.facts], most, tries) for task in tasks]
         part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], together)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")

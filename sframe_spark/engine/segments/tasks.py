@@ -91,12 +91,29 @@ def collect_rows(task: RangeTask) -> bytes:
     return bytes(to_stream(chunks_of(task)))
 
 
-def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:
-    """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes."""
+@attrs.define(eq=False)
+class Tries:
+    """What tasks of one process tell each other; each process has its own.
+
+    Parameters
+    ----------
+    in_vain
+        The part of one of them is too large, so those of all together are.
+    """
+
+    in_vain: bool = False
+
+
+def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float, tries: Tries) -> Any:
+    """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes, or another's did."""
+    if tries.in_vain:
+        return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
     if operator.group_keys is not None:
         chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, BATCHES_IN_A_PART * task.batch_rows, task.plan.batch_bytes)
-    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, most_bytes)
+    part = combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, most_bytes)
+    tries.in_vain = tries.in_vain or part is TOO_LARGE
+    return part
 
 
 def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int) -> Iterator[Chunk]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import attrs
 import pytest
 
-from sframe_spark.engine.segments.tasks import PARTS_AT_ONCE, combined_parts
+from sframe_spark.engine.segments import tasks
+from sframe_spark.engine.segments.tasks import PARTS_AT_ONCE, Tries, combined_parts, part_of_range
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
@@ -21,6 +23,10 @@ class Joined(DecomposableOperator):
     name: ClassVar[str] = "joined_texts"
     shrinks: bool = False
     held: list[int] = attrs.field(factory=list, eq=False)
+
+    def part_of(self, rows: str, facts: Sequence[Facts]) -> str:
+        """Texts are their own parts."""
+        return rows
 
     def combined(self, first: str, second: str, facts: Sequence[Facts]) -> str:
         """Both."""
@@ -69,6 +75,20 @@ def test_parts_that_are_too_large_together_are_told_before_more_are_made() -> No
     assert combined_parts(Joined(), ["x" * 101], [], 100) is TOO_LARGE
     assert combined_parts(Joined(), ["x", TOO_LARGE, "x"], [], 100) is TOO_LARGE
     assert combined_parts(Joined(), ["x" * 50, "x" * 50], [], 100) == "x" * 100
+
+
+def test_where_the_part_of_one_task_is_too_large_the_others_make_none(monkeypatch: Any) -> None:
+    made: list[Any] = []
+
+    def chunks_of(task: Any, coded: Any) -> Iterator[Any]:
+        made.append(task)
+        yield "x" * task
+
+    monkeypatch.setattr(tasks, "chunks_of", chunks_of)
+    tries = Tries()
+    works = [partial(part_of_range, size, Joined(), [], 100, tries) for size in (5, 101, 7)]
+    assert [work() for work in works] == ["x" * 5, TOO_LARGE, TOO_LARGE]
+    assert made == [5, 101]
 
 
 @attrs.frozen
