@@ -6,7 +6,7 @@ The only number of a group stays as it is, without digits: of as many groups as 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import attrs
@@ -35,27 +35,50 @@ class SummedExactly(PartialAggregate):
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The only numbers, and the digits of sums."""
-        numbers = plain_numbers(arrays[0]).astype(np.float64, copy=False)
+        numbers, several, codes = self._several(arrays, groups)
+        lists = self._lists(numbers, codes, len(several))
+        if len(several) == groups.count:
+            return [pa.nulls(groups.count, pa.float64()), *lists]
         alone = groups.sizes == 1
-        if not alone.any():
-            return [pa.nulls(groups.count, pa.float64()), *self._lists(numbers, groups.codes, groups.count)]
-        several = np.flatnonzero(~alone)
-        rows = np.flatnonzero(~alone[groups.codes])
-        lists = self._lists(numbers[rows], (np.cumsum(~alone) - 1)[groups.codes[rows]], len(several))
-        kept = pa.array(numbers[groups.firsts], mask=~alone, from_pandas=False)
+        kept = pa.array(floats_of(arrays[0])[groups.firsts], mask=~alone, from_pandas=False)
         return [kept, *(at(column, several, groups.count) for column in lists)]
 
+    def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
+        """The floats next to the sums, of digits that nobody else looks at."""
+        counts = self._counts(arrays, groups)
+        numbers, several, codes = self._several(arrays, groups)
+        found = self._of_one(floats_of(arrays[0])[groups.firsts])
+        start = 0
+        for digits in self._digits(numbers, codes, len(several)):
+            here = several[start : start + digits[0].count]
+            found[here] = self._of_several(np.maximum(counts[here], 1), digits)
+            start += len(here)
+        return self._column(counts, found)
+
+    def _several(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers of the rows of groups of several, these groups, and for each row which of these it is in."""
+        numbers, is_several = floats_of(arrays[0]), groups.sizes > 1
+        several = np.flatnonzero(is_several)
+        if len(several) == groups.count:
+            return numbers, several, groups.codes
+        rows = np.flatnonzero(is_several[groups.codes])
+        return numbers[rows], several, (np.cumsum(is_several) - 1)[groups.codes[rows]]
+
     def _lists(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Arrays:
-        most = MOST_BYTES // (8 * (3 if self.has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else count
-        if count <= most:
-            return [lists_of(digits) for digits in self._digits(numbers, codes, count)]
-        found = []
-        for start in range(0, count, most):
-            rows = np.flatnonzero((codes >= start) & (codes < start + most))
-            found.append([lists_of(digits) for digits in self._digits(numbers[rows], codes[rows] - start, min(most, count - start))])
+        found = ([lists_of(sums) for sums in digits] for digits in self._digits(numbers, codes, count))
         return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
 
-    def _digits(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> list[Digits]:
+    def _digits(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Iterator[list[Digits]]:
+        """The digits of groups of rows, of as many groups at once as there is room for."""
+        most = MOST_BYTES // (8 * (3 if self.has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
+        if count <= most:
+            yield self._of_rows(numbers, codes, count)
+            return
+        for start in range(0, count, most):
+            rows = np.flatnonzero((codes >= start) & (codes < start + most))
+            yield self._of_rows(numbers[rows], codes[rows] - start, min(most, count - start))
+
+    def _of_rows(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> list[Digits]:
         if self.has_squares:
             return list(sums_and_squares(numbers, codes, count))
         sums = Digits(count)
@@ -79,7 +102,19 @@ class SummedExactly(PartialAggregate):
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """The floats next to the sums."""
-        return pa.array(self._finished(np.ones(len(partial[0]), dtype=np.int64), partial), from_pandas=False)
+        counts, sums = self._counted(partial)
+        return self._column(counts, self._finished(counts, sums))
+
+    def _counts(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> np.ndarray:
+        """By what the sums are divided."""
+        return np.ones(groups.count, dtype=np.int64)
+
+    def _counted(self, partial: Arrays) -> tuple[np.ndarray, Arrays]:
+        """The same, and the sums."""
+        return np.ones(len(partial[0]), dtype=np.int64), partial
+
+    def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
+        return pa.array(values, from_pandas=False)
 
     def _finished(self, counts: np.ndarray, partial: Arrays) -> np.ndarray:
         """Values of groups of so many numbers."""
@@ -109,17 +144,21 @@ class Averaged(SummedExactly):
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """How many numbers there are, and their sums."""
-        counts = groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
-        return [pa.array(counts), *super().of_groups(arrays, groups)]
+        return [pa.array(self._counts(arrays, groups)), *super().of_groups(arrays, groups)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Both add up."""
         return [pa.array(totals(plain_numbers(partial[0]), starts)), *super().merge(partial[1:], starts)]
 
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Sum by count; missing when there is no number."""
-        counts = plain_numbers(partial[0])
-        return pa.array(self._finished(counts, partial[1:]), pa.float64(), mask=counts == 0, from_pandas=False)
+    def _counts(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> np.ndarray:
+        return groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
+
+    def _counted(self, partial: Arrays) -> tuple[np.ndarray, Arrays]:
+        return plain_numbers(partial[0]), partial[1:]
+
+    def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
+        """Missing where there is no number."""
+        return pa.array(values, pa.float64(), mask=counts == 0, from_pandas=False)
 
 
 @attrs.frozen
@@ -128,16 +167,20 @@ class Spread(Averaged):
 
     has_squares: ClassVar[bool] = True
 
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+    def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
         """Mean squared deviation or its root; zero for one value or none."""
-        variance = self._finished(plain_numbers(partial[0]), partial[1:])
-        return pa.array(np.sqrt(variance) if self.aggregation.function == "std" else variance, from_pandas=False)
+        return pa.array(np.sqrt(values) if self.aggregation.function == "std" else values, from_pandas=False)
 
     def _of_one(self, numbers: np.ndarray) -> np.ndarray:
         return np.zeros(len(numbers))
 
     def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
         return squared_deviations(counts, *digits) / counts
+
+
+def floats_of(column: pa.Array) -> np.ndarray:
+    """Numbers as floats, zero where missing."""
+    return plain_numbers(column).astype(np.float64, copy=False)
 
 
 def places_of(numbers: np.ndarray) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -77,15 +77,26 @@ class GroupingByKeys:
 
     def groups(self, chunk: Chunk) -> PartialGroups:
         """Groups of some rows."""
+        return PartialGroups(self._by_groups(chunk, lambda partial, arrays, groups: partial.of_groups(arrays, groups)))
+
+    def of_whole_groups(self, chunk: Chunk) -> Chunk:
+        """Keys and aggregates of all rows."""
+        return self._by_groups(
+            chunk,
+            lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(self.schema))],
+        )
+
+    def _by_groups(self, chunk: Chunk, found: Callable[[PartialAggregate, list[pa.Array], GroupsOfRows], list[pa.Array]]) -> Chunk:
+        """The keys of groups of rows, and what is found of the arguments of each aggregate."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         if self._only_numbers(keys):
-            return PartialGroups(Chunk.of([distinct_numbers(keys[0])]))
+            return Chunk.of([distinct_numbers(keys[0])])
         groups = in_groups(keys, self.key_types, chunk.rows)
         firsts = pa.array(groups.firsts)
         columns = [decoded(key.take(firsts)) for key in keys]
         for partial in self.partials:
-            columns += partial.of_groups([chunk.columns[position] for position in partial.aggregation.positions], groups)
-        return PartialGroups(Chunk(tuple(columns), groups.count))
+            columns += found(partial, [chunk.columns[position] for position in partial.aggregation.positions], groups)
+        return Chunk(tuple(columns), groups.count)
 
     def together(self, parts: Sequence[PartialGroups]) -> PartialGroups:
         """Groups of the rows of one part at least, those of the first before those of the second, and so on."""
@@ -131,8 +142,7 @@ def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: 
     >>> [column.to_pylist() for column in group_rows(rows, (FLOAT,), [0], [Aggregation("count")]).columns]
     [[0.0, nan], [2, 2]]
     """
-    grouping = GroupingByKeys.of(schema, keys, aggregations)
-    return grouping.finished(grouping.groups(chunk))
+    return GroupingByKeys.of(schema, keys, aggregations).of_whole_groups(chunk)
 
 
 def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> GroupsOfRows:

@@ -71,6 +71,10 @@ class PartialAggregate:
             values.append(reduce(group, self.types, self.aggregation.parameters))
         return encode_plain(values, result)
 
+    def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
+        """Values of the aggregate of groups of which all rows are here."""
+        return self.finish(self.of_groups(arrays, groups), result)
+
 
 def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:
     """Neighbouring lists joined: one list for all from each start to the next."""
