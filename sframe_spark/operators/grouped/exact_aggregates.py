@@ -13,7 +13,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.operators.aggregates.vectors import elements
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
+from sframe_spark.operators.grouped.lists_aggregates import members
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, totals
 from sframe_spark.operators.kernels.exact_digits import BITS, GROUPS_TOGETHER, Digits, sums_and_squares
 from sframe_spark.operators.kernels.exact_lists import at, digits_of, lists_of, longer
@@ -49,7 +51,7 @@ class SummedExactly(PartialAggregate):
         numbers, several, codes = self._several(arrays, groups)
         found = self._of_one(floats_of(arrays[0])[groups.firsts])
         start = 0
-        for digits in self._digits(numbers, codes, len(several)):
+        for digits in digits_of_rows(numbers, codes, len(several), self.has_squares):
             here = several[start : start + digits[0].count]
             found[here] = self._of_several(np.maximum(counts[here], 1), digits)
             start += len(here)
@@ -65,25 +67,8 @@ class SummedExactly(PartialAggregate):
         return numbers[rows], several, (np.cumsum(is_several) - 1)[groups.codes[rows]]
 
     def _lists(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Arrays:
-        found = ([lists_of(sums) for sums in digits] for digits in self._digits(numbers, codes, count))
+        found = ([lists_of(sums) for sums in digits] for digits in digits_of_rows(numbers, codes, count, self.has_squares))
         return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
-
-    def _digits(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Iterator[list[Digits]]:
-        """The digits of groups of rows, of as many groups at once as there is room for."""
-        most = MOST_BYTES // (8 * (3 if self.has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
-        if count <= most:
-            yield self._of_rows(numbers, codes, count)
-            return
-        for start in range(0, count, most):
-            rows = np.flatnonzero((codes >= start) & (codes < start + most))
-            yield self._of_rows(numbers[rows], codes[rows] - start, min(most, count - start))
-
-    def _of_rows(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> list[Digits]:
-        if self.has_squares:
-            return list(sums_and_squares(numbers, codes, count))
-        sums = Digits(count)
-        sums.add(numbers, codes)
-        return [sums]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Sums of sums, where there are several; only numbers stay what they are."""
@@ -176,6 +161,56 @@ class Spread(Averaged):
 
     def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
         return squared_deviations(counts, *digits) / counts
+
+
+@attrs.frozen
+class SummedVectors(PartialAggregate):
+    """Sum or mean of vectors: these are kept until all of a group are there, and those of all groups are added up together."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """A vector for each group, of no number where it has none; missing where their lengths differ."""
+        (kept,) = partial
+        vectors, group = members(kept)
+        group = group[vectors.is_valid().to_numpy(zero_copy_only=False)]
+        vectors = vectors.drop_null()
+        lengths = np.diff(vectors.offsets.to_numpy(zero_copy_only=False))
+        widths, counts = np.zeros(len(kept), dtype=np.int64), np.bincount(group, minlength=len(kept))
+        widths[group] = lengths
+        is_ragged = np.bincount(group[lengths != widths[group]], minlength=len(kept)) > 0
+        rows = ~is_ragged[group]
+        group, lengths, numbers = group[rows], lengths[rows], elements(vectors.filter(pa.array(rows)))
+        widths[is_ragged] = 0
+        ends = np.cumsum(widths)
+        # For each number the place of what it is added to, of all groups.
+        places = np.arange(len(numbers)) + np.repeat((ends - widths)[group] - (np.cumsum(lengths) - lengths), lengths)
+        sizes = np.repeat(counts if self.aggregation.function == "mean" else np.ones(len(kept)), widths)
+        found, start = np.empty(len(sizes)), 0
+        for (sums,) in digits_of_rows(numbers, places, len(sizes), False):
+            here = slice(start, start + sums.count)
+            found[here], start = sums.means(sizes[here]), here.stop
+        offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
+        return pa.ListArray.from_arrays(offsets, pa.array(found, from_pandas=False), mask=pa.array(is_ragged), type=result.physical)
+
+
+def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> Iterator[list[Digits]]:
+    """The digits of sums of groups of rows, and of those of squares, of as many groups at once as there is room for."""
+    most = MOST_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
+    for start in range(0, max(count, 1), most):
+        stop = min(start + most, count)
+        if stop - start < count:
+            rows = np.flatnonzero((codes >= start) & (codes < stop))
+            yield digits_of_a_few(numbers[rows], codes[rows] - start, stop - start, has_squares)
+        else:
+            yield digits_of_a_few(numbers, codes, count, has_squares)
+
+
+def digits_of_a_few(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
+    """The same of so many groups."""
+    if has_squares:
+        return list(sums_and_squares(numbers, codes, count))
+    sums = Digits(count)
+    sums.add(numbers, codes)
+    return [sums]
 
 
 def floats_of(column: pa.Array) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.aggregates.extremes import ORDERED
 from sframe_spark.operators.grouped.aggregation import TAKEN_FROM_ONE_ROW, Aggregation
-from sframe_spark.operators.grouped.exact_aggregates import Averaged, Spread, SummedExactly
+from sframe_spark.operators.grouped.exact_aggregates import Averaged, Spread, SummedExactly, SummedVectors
 from sframe_spark.operators.grouped.lists_aggregates import Distinct, Frequencies, Gathered, Paired, Ranked
 from sframe_spark.operators.grouped.runs_aggregates import (
     Chosen,
@@ -15,7 +15,7 @@ from sframe_spark.operators.grouped.runs_aggregates import (
     Summed,
 )
 from sframe_spark.planner.facts import Schema
-from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, STR
+from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR
 
 
 def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
@@ -31,6 +31,8 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         sums = Summed if kind == INT_KIND else SummedExactly
         form, width = {"sum": (sums, 1 if kind == INT_KIND else 2), "mean": (Averaged, 3)}.get(function, (Spread, 4))
         return form(aggregation, types, width)
+    if kind == ARRAY_KIND and function in ("sum", "mean"):
+        return SummedVectors(aggregation, types, 1)
     if function in ("min", "max") and kind in ORDERED:
         return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
     if function in TAKEN_FROM_ONE_ROW:

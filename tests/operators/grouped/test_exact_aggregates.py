@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.grouped import exact_aggregates
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.exact_aggregates import joined
-from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys
+from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, group_rows
+from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.types import FLOAT, INT
+from sframe_spark.types import ARRAY, FLOAT, INT
 from tests.operators.kernels.odd_numbers import NUMBERS
 from tests.operators.kernels.test_exact_running import is_value
 
@@ -89,6 +91,42 @@ def test_of_whole_groups_there_are_no_lists(monkeypatch: Any) -> None:
     monkeypatch.delattr(exact_aggregates, "lists_of")
     found = grouping(("sum", 1), ("std", 1)).of_whole_groups(chunk_of([(1, 0.1), (1, 0.3), (2, 5.0)]))
     assert [column.to_pylist() for column in found.columns[:2]] == [[1, 2], [0.4, 5.0]]
+
+
+VECTORS = st.lists(st.tuples(st.integers(0, 4), st.one_of(st.none(), *(st.lists(NUMBERS, min_size=width, max_size=width) for width in (0, 2, 2, 3)))))
+
+
+@given(VECTORS, st.sampled_from(["sum", "mean"]), st.booleans(), st.integers(0, 3))
+def test_vectors_of_all_groups_are_added_up_as_those_of_each(rows: Any, function: str, ragged: bool, skipped: int) -> None:
+    if not ragged:
+        rows = [(key, vector) for key, vector in rows if vector is None or len(vector) == key]
+    keys, vectors = pa.array([key for key, _ in rows], pa.int64()), pa.array([vector for _, vector in rows], ARRAY.physical, from_pandas=False)
+    chunk = Chunk.of([keys, vectors]).slice(min(skipped, len(rows)), len(rows))
+    found = group_rows(chunk, (INT, ARRAY), [0], [Aggregation(function, (1,))])
+    reduce = AGGREGATES[function].reduce
+    assert reduce is not None
+    rows = rows[skipped:]
+    for key, value in zip(*(column.to_pylist() for column in found.columns), strict=True):
+        known = pa.array([vector for other, vector in rows if other == key], ARRAY.physical, from_pandas=False)
+        expected = reduce([known], (ARRAY,), ())
+        assert repr(value) == repr(None if expected is None else expected.tolist())
+    assert found.columns[1].type == ARRAY.physical
+
+
+def test_vectors_of_many_groups_are_looked_at_together(monkeypatch: Any) -> None:
+    """Or each group would take a hundred microseconds; of more groups than have room, a few at a time."""
+    monkeypatch.delattr(PartialAggregate, "finish")
+    monkeypatch.setattr(exact_aggregates, "MOST_BYTES", 8 * 60 * 4)
+    monkeypatch.setattr(exact_aggregates, "GROUPS_TOGETHER", 2)
+    vectors = pa.array([[key * 0.1, 1e300, -1e300] for key in range(1000)], ARRAY.physical)
+    found = group_rows(Chunk.of([pa.array(np.arange(1000) % 400), vectors]), (INT, ARRAY), [0], [Aggregation("sum", (1,))])
+    assert found.columns[1].to_pylist() == [[math.fsum(key * 0.1 for key in range(group, 1000, 400)), *whole(group)] for group in range(400)]
+
+
+def whole(group: int) -> tuple[float, float]:
+    """Sums of the large numbers."""
+    count = len(range(group, 1000, 400))
+    return count * 1e300, count * -1e300
 
 
 def test_lists_of_which_one_is_empty_are_joined_row_by_row() -> None:
