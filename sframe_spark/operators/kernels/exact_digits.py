@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, room_for, whole_piece
+from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, room_for, scaled, whole_piece
 from sframe_spark.operators.kernels.exact_words import TwoInts
 from sframe_spark.operators.kernels.products import lacking_product, squares
 
@@ -144,7 +144,8 @@ class Digits:
             digits = found.get(place)
             if digits is not None:
                 more = (digits + HALF) >> BITS
-                if more.any():
+                # A digit more is looked at by all that follows.
+                if place < max(found) or more.any():
                     found[place] = digits - (more << BITS)
                     above = found.get(place + 1)
                     found[place + 1] = more if above is None else above + more
@@ -160,12 +161,12 @@ class Digits:
         means = np.empty(self.count)
         for start, sums in self.in_parts():
             stop = start + sums.count
-            means[start:stop] = sums.pairs()[0] / counts[start:stop]
+            means[start:stop] = sums.nearest() / counts[start:stop]
             # Digits of a sum may be infinite as floats where its mean is not.
             large = np.flatnonzero(~np.isfinite(means[start:stop]))
             if len(large):
                 with np.errstate(over="ignore"):
-                    means[start + large] = np.ldexp(sums.taken(large).pairs(SMALLER)[0] / counts[start + large], SMALLER)
+                    means[start + large] = np.ldexp(sums.taken(large).nearest(SMALLER) / counts[start + large], SMALLER)
         return means
 
     def in_parts(self) -> Iterator[tuple[int, Digits]]:
@@ -173,13 +174,6 @@ class Digits:
         for start in range(0, self.count, GROUPS_TOGETHER):
             part = slice(start, start + GROUPS_TOGETHER)
             yield start, self.taken(part).carried()
-
-    def are_there(self) -> np.ndarray:
-        """Of which groups a digit is not zero."""
-        found = np.zeros(self.count, dtype=bool)
-        for digits in self.places.values():
-            found |= digits != 0
-        return found
 
     def first_places(self) -> np.ndarray:
         """The highest place of a digit of each group, of carried sums; of zero the lowest one."""
@@ -192,15 +186,28 @@ class Digits:
         """The sums times ``2**(40 * places)``."""
         return Digits(self.count, {place + places: digits for place, digits in self.places.items()}, self.others)
 
-    def pairs(self, smaller: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """The float next to each sum and about what that lacks, of sums that are smaller by so many bits."""
-        places = self.carried().places
+    def nearest(self, smaller: int = 0) -> np.ndarray:
+        """The float next to each sum, of carried sums that are smaller by so many bits."""
         with np.errstate(over="ignore", invalid="ignore"):
-            floats = (np.ldexp(places[place].astype(np.float64), place * BITS - smaller) for place in sorted(places, reverse=True))
-            high, low = added_up(floats, self.count)
-        if self.others is not None:
-            high, low = np.where(self.others == 0.0, high, self.others), np.where(self.others == 0.0, low, 0.0)
+            found = added_up(self.floats(smaller), self.count)
+        return found if self.others is None else np.where(self.others == 0.0, found, self.others)
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """A float near each sum and about what that lacks, of carried sums that are far from the ends of floats; the same of equal sums."""
+        floats, low = self.floats(), np.zeros(self.count)
+        high = next(floats, low)
+        for number in floats:
+            total = high + number
+            high -= total
+            high += number
+            low += high
+            high = total
         return high, low
+
+    def floats(self, smaller: int = 0) -> Iterator[np.ndarray]:
+        """What the digits of each place are, the highest first, of sums that are smaller by so many bits."""
+        for place in sorted(self.places, reverse=True):
+            yield scaled(self.places[place], place * BITS - smaller)
 
     def taken(self, groups: np.ndarray | slice) -> Digits:
         """The sums of some of the groups."""
@@ -284,8 +291,8 @@ def first_place(largest: float, bits: int) -> int:
     return max(-(-(math.frexp(largest)[1] - bits) // BITS), -LOWEST_PLACE)
 
 
-def added_up(floats: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The float next to the sum of some floats, each at most half of the last bit of the one before it, and about what that lacks.
+def added_up(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
+    """The float next to the sum of some floats, each at most half of the last bit of the one before it.
 
     Source: Shewchuk, "Adaptive precision floating-point arithmetic" (1997), and ``math.fsum`` of Python for numbers half way between two floats.
     """
@@ -298,8 +305,7 @@ def added_up(floats: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, np.n
         high, low = np.where(is_open, total, high), np.where(is_open, lacking, low)
     # Half way a float with a zero as last bit was chosen: what follows may say that the other one is nearer.
     other = high + 2.0 * low
-    moves = (low * np.sign(rest) > 0.0) & (other - high == 2.0 * low)
-    return np.where(moves, other, high), np.where(moves, rest - low, low + rest)
+    return np.where((low * np.sign(rest) > 0.0) & (other - high == 2.0 * low), other, high)
 
 
 def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:

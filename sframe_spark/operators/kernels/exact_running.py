@@ -161,7 +161,8 @@ def block(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.n
     sums = row_digits([(numbers, 0)], starts, before.sums)
     squares = None
     if before.squares is not None:
-        squares = row_digits(squares_of(np.where(np.isfinite(numbers), numbers, 0.0)), starts, before.squares)
+        finite = numbers if math.isfinite(largest_of(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0)
+        squares = row_digits(squares_of(finite), starts, before.squares)
     every = Sums(counts, sums, squares)
     return every.values(kind), counts, every.taken(ends)
 
@@ -200,11 +201,12 @@ def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.nda
     {1: [0, 2], 0: [3, 1]}
     """
     found: dict[int, np.ndarray] = {}
+    _, *room = room_for(len(parts[0][0]))
     for left, moved in parts:
         largest = largest_of(left)
         place = first_place(largest, bits)
         while largest:
-            digits, left = whole_piece(left, place * BITS)
+            digits, left = whole_piece(left, place * BITS, [new_array(len(left), np.float64), *room])
             there = found.get(place + moved)
             found[place + moved] = digits if there is None else np.add(there, digits, out=there)
             largest = largest_of(left)

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sframe_spark.operators.kernels.exact_digits import BITS, Digits
+from sframe_spark.operators.kernels.exact_sums import room_for
 from sframe_spark.operators.kernels.products import lacking_product
+from sframe_spark.operators.kernels.products import squares as squared
 
 # Where deviations are smaller than this beside the numbers, pairs of floats have too few digits for their squares.
 CANCELS = 2.0**-40
@@ -43,8 +45,7 @@ def of_a_few(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
     several = (counts > 1) & is_finite
     found = np.where(is_finite | (counts <= 1), 0.0, math.nan)
-    # Zeros only, as of all rows so far of a column that begins with them, are spread by zero.
-    for reach, here in by_reach(squares, several & squares.are_there()):
+    for reach, here in by_reach(squares, several):
         its_sums, its_squares = sums.taken(here).moved(-reach * IN_REACH // 2), squares.taken(here).moved(-reach * IN_REACH)
         with np.errstate(over="ignore", under="ignore"):
             found[here] = np.ldexp(of_usual_squares(counts[here], its_sums, its_squares), reach * IN_REACH * BITS)
@@ -64,7 +65,8 @@ def by_reach(squares: Digits, looked_at: np.ndarray) -> Iterator[tuple[int, np.n
 def of_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same of groups of several numbers, whose squares are neither large nor small."""
     found, about = in_pairs(counts, sums.pairs(), squares.pairs())
-    near = np.flatnonzero(found <= CANCELS * about)
+    # Zeros only, as of all rows so far of a column that begins with them, are spread by zero.
+    near = np.flatnonzero((found <= CANCELS * about) & (about > 0.0))
     if len(near):
         found[near] = from_a_mean(counts[near], sums.taken(near), squares.taken(near))
     return found
@@ -73,8 +75,9 @@ def of_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.nd
 def in_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray]:
     """Squares less the square of the sum by the count, of sums in pairs of floats; and the squares."""
     (high, low), (about, below) = sums, squares
-    square = high * high
-    rest = lacking_product(high, high, square) + 2.0 * high * low
+    counts = counts.astype(np.float64)
+    square, rest = squared(high, room_for(len(high), 4))
+    rest += 2.0 * high * low
     share = square / counts
     product = share * counts
     rest = ((square - product) - lacking_product(share, counts, product) + rest) / counts

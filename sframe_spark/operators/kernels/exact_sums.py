@@ -25,6 +25,8 @@ PIECE, BLOCK = 45, 1 << 17
 FIRST = 64
 # Above this the constants of the pieces are infinite: such numbers are made smaller first.
 LARGE, LARGE_BITS = 2.0**900, 200
+# Powers of two below this are floats, as are their inverses.
+LARGEST = 1023
 # Of constants within these, floats near them hold pieces in their last bits.
 LEAST_PLACE, MOST_PLACE = -1074, 970
 
@@ -188,7 +190,19 @@ def piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
     if LEAST_PLACE <= place <= MOST_PLACE:
         moved, left = cut(values, place, room_for(len(values)))
         moved -= math.ldexp(1.5, 52 + place)
-        return np.ldexp(moved, -place) if place < -1000 else np.multiply(moved, math.ldexp(1.0, -place), out=moved), left
+        return scaled(moved, -place), left
     # Of large numbers no piece is larger than its number; below the smallest float there is nothing left.
     whole = np.trunc(np.ldexp(values, -place))
     return whole, values - np.ldexp(whole, place)
+
+
+def scaled(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers times ``2**bits``.
+
+    Examples
+    --------
+    >>> scaled(np.array([3, -5]), 1), scaled(np.array([3.0]), -1074)
+    (array([  6., -10.]), array([1.5e-323]))
+    """
+    # A product is quicker, where its factor is a float.
+    return numbers * math.ldexp(1.0, bits) if abs(bits) < LARGEST else np.ldexp(numbers.astype(np.float64, copy=False), bits)
