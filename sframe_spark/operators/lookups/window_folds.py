@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups.keys import Numbers, Positions
-from sframe_spark.operators.lookups.window_sums import deviations_of_windows, means_of_windows
+from sframe_spark.operators.lookups.window_sums import deviations_of_windows, means_of_windows, pieces_of_windows
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
@@ -22,9 +22,6 @@ WINDOWS_AT_ONCE = 4_096
 
 Parts = tuple[Numbers, ...]
 Combine = Callable[[Parts, Parts], Parts]
-WINDOWS_IN_CACHE = 16_384
-# Windows are taken in pieces where no row is then read more often than this, on average.
-MOST_READ = 2
 
 
 def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
@@ -48,16 +45,10 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
     >>> most.tolist()
     [3, 3, 0]
     """
-    bounds = range(0, len(starts), WINDOWS_IN_CACHE)
-    firsts, lasts = (function.reduceat(ends, bounds) if bounds else ends for function, ends in ((np.minimum, starts), (np.maximum, stops)))
-    if len(bounds) < 2 or int((lasts - firsts).sum()) > MOST_READ * len(parts[0]):
-        return two_runs(parts, combine, neutral, starts, stops)
     found = []
-    # Arrays that stay in the cache of a core take half of the time.
-    for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):
-        some = slice(low, low + WINDOWS_IN_CACHE)
+    for some, first, last in pieces_of_windows(len(parts[0]), starts, stops):
         found.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
-    return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
+    return found[0] if len(found) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
 
 def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:

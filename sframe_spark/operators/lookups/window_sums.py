@@ -12,11 +12,14 @@ from sframe_spark.operators.kernels.exact_running import by_place, squares_of
 from sframe_spark.operators.kernels.exact_spreads import CANCELS, in_pairs, squared_deviations
 from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, largest_of, room_for, whole_piece
 from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats, carry
+from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.products import squares
 from sframe_spark.operators.lookups.keys import Numbers, Positions
 
 # Sums of a window fit 64 bits.
 MOST_BITS = 62
+# So many windows are taken at once where no row is then read more often than this, on average.
+WINDOWS_IN_CACHE, MOST_READ = 1 << 14, 2
 # So many rows of digits add up in 64 bits, of squares too, which have two of a place.
 MOST_ROWS = 1 << 20
 
@@ -46,6 +49,14 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
     >>> deviations_of_windows(np.array([1e6, 1.0, 2.0, 3.0]), np.array([2, 3]), np.array([0, 1]), np.array([2, 4])).tolist()
     [499999000000.5, 2.0]
     """
+    found = np.empty(len(starts))
+    for some, first, last in pieces_of_windows(len(numbers), starts, stops):
+        found[some] = deviations_of_a_few(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
+    return found
+
+
+def deviations_of_a_few(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
+    """The same of all windows at once."""
     found = deviations_in_pairs(numbers, counts, starts, stops)
     found[counts <= 1] = 0.0
     left = np.flatnonzero(np.isnan(found))
@@ -111,6 +122,25 @@ def longest_of(starts: Positions, stops: Positions) -> int:
     return int((stops - starts).max(initial=0))
 
 
+def pieces_of_windows(rows: int, starts: Positions, stops: Positions) -> Iterator[tuple[slice, int, int]]:
+    """A few windows after the other and from which row to which one they are, which stay in the cache of a core: that takes half of the time.
+
+    All windows at once where no few of them are of few rows.
+
+    Examples
+    --------
+    >>> list(pieces_of_windows(9, np.array([2, 3]), np.array([5, 7])))
+    [(slice(None, None, None), 0, 9)]
+    """
+    bounds = range(0, len(starts), WINDOWS_IN_CACHE)
+    firsts, lasts = (function.reduceat(ends, bounds) if bounds else ends for function, ends in ((np.minimum, starts), (np.maximum, stops)))
+    if len(bounds) < 2 or int((lasts - firsts).sum()) > MOST_READ * rows:
+        yield slice(None), 0, rows
+        return
+    for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):
+        yield slice(low, low + WINDOWS_IN_CACHE), first, last
+
+
 def windows_in_cache(count: int) -> Iterator[slice]:
     """A few of so many windows after the other, whose numbers stay in the cache of a core."""
     return (slice(start, start + BLOCK) for start in range(0, count, BLOCK))
@@ -141,7 +171,8 @@ def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -
         unit = most - UPPER - bits
         if not (math.isfinite(largest) and unit >= LEAST_PLACE and most <= MOST_PLACE and length + bits < MOST_BITS):
             return None
-        high, low, is_all = np.zeros(len(numbers) + 1, dtype=np.int64), np.zeros(len(numbers) + 1, dtype=np.int64), True
+        high, low, is_all = new_array(len(numbers) + 1, np.int64), new_array(len(numbers) + 1, np.int64), True
+        high[0] = low[0] = 0
         for start in range(0, len(numbers), BLOCK):
             here = slice(start + 1, start + 1 + BLOCK)
             high[here], left = whole_piece(numbers[start : start + BLOCK], unit + bits, room)

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.operators.lookups import window_folds
+from sframe_spark.operators.lookups import window_folds, window_sums
 from sframe_spark.operators.lookups.window_folds import FAST, extreme_places
 
 VALUES = [0.0, -0.0, 1.0, -2.5, 1e16, -1e16, 3.0, 1e-9]
@@ -25,7 +25,7 @@ def random_windows(choose: random.Random, rows: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("function", sorted(FAST))
 @pytest.mark.parametrize("is_float", [False, True])
 def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_folds, "WINDOWS_IN_CACHE", 4)
+    monkeypatch.setattr(window_sums, "WINDOWS_IN_CACHE", 4)
     for seed in range(60):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])
@@ -44,7 +44,7 @@ def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool,
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_of_equal_extremes_the_first_row_is_told(largest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_folds, "WINDOWS_IN_CACHE", 4)
+    monkeypatch.setattr(window_sums, "WINDOWS_IN_CACHE", 4)
     for seed in range(60):
         choose = random.Random(seed)
         values = np.array([choose.choice([1.0, 2.0, -0.0, 0.0, *SPECIAL]) for _ in range(40)])
