@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groups_of_rows import ROWS_TOGETHER, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.operators.grouped.partial_forms import partial_aggregate
-from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
+from sframe_spark.operators.grouped.runs_aggregates import FoundOfGroups, PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.row_order import ranks_of
 from sframe_spark.operators.kernels.runs import plain_numbers
@@ -86,7 +86,7 @@ class GroupingByKeys:
             lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(self.schema))],
         )
 
-    def _by_groups(self, chunk: Chunk, found: Callable[[PartialAggregate, list[pa.Array], GroupsOfRows], list[pa.Array]]) -> Chunk:
+    def _by_groups(self, chunk: Chunk, found: FoundOfGroups) -> Chunk:
         """The keys of groups of rows, and what is found of the arguments of each aggregate."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         if self._only_numbers(keys):

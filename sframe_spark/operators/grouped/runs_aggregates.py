@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
@@ -74,6 +74,10 @@ class PartialAggregate:
     def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
         """Values of the aggregate of groups of which all rows are here."""
         return self.finish(self.of_groups(arrays, groups), result)
+
+
+# What is found of the arguments of an aggregate, of groups of rows.
+FoundOfGroups = Callable[[PartialAggregate, Sequence[pa.Array], GroupsOfRows], Arrays]
 
 
 def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:

@@ -14,13 +14,13 @@ from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_colu
 from sframe_spark.operators.grouped.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.grouped.partial_forms import is_finished_by_arrow, partial_aggregate
-from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
+from sframe_spark.operators.grouped.runs_aggregates import FoundOfGroups, PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable_column
-from sframe_spark.operators.kernels.runs import Grouping, RunOperator, group_runs, run_numbers
+from sframe_spark.operators.kernels.runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.operators.rowwise.columns import places_of, project
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
@@ -28,6 +28,9 @@ from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
+
+# Of so many runs those that are all here are looked at by themselves.
+LEAST_RUNS = 1_000
 
 
 @register
@@ -101,6 +104,27 @@ class StreamingGroupBy(RunOperator):
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         """The keys of each group of each run, then its partial results."""
+        return self._by_groups(chunk, schema, lambda partial, arrays, groups: partial.of_groups(arrays, groups))
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+        """Results of the runs that end in these rows, and the run that is open after them; those that are all here need no partial results."""
+        chunk, schema = inputs[0], facts[0].schema
+        starts = run_starts([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
+        if len(starts) < LEAST_RUNS:
+            return super().advance(inputs, facts, state)
+        second, last = int(starts[1]), int(starts[-1])
+        before, state = super().advance([chunk.slice(0, second)], facts, state)
+        ended = super().finish(facts, state)
+        whole = self._by_groups(
+            chunk.slice(second, last),
+            schema,
+            lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(schema))],
+        )
+        _, state = super().advance([chunk.slice(last, chunk.rows)], facts, self.initial_state(facts))
+        return concatenate([before, *([] if ended is None else [ended]), whole], self.infer_type(facts)), state
+
+    def _by_groups(self, chunk: Chunk, schema: Schema, found: FoundOfGroups) -> Chunk:
+        """The keys of each group of each run, then what is found of the arguments of each aggregate."""
         keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
         grouping = self._groups(keys, schema)
         columns = list(chunk.columns) if grouping.order is None else [column.take(pa.array(grouping.order)) for column in chunk.columns]
@@ -108,7 +132,7 @@ class StreamingGroupBy(RunOperator):
         lifted = [columns[position].take(starts) for position in self.grouped]
         groups = GroupsOfRows(run_numbers(grouping.starts, chunk.rows), len(grouping.starts))
         for partial in self.partials(schema):
-            lifted += partial.of_groups([columns[position] for position in partial.aggregation.positions], groups)
+            lifted += found(partial, [columns[position] for position in partial.aggregation.positions], groups)
         return Chunk(tuple(lifted), groups.count)
 
     def _groups(self, table: Chunk, schema: Schema) -> Grouping:

@@ -20,6 +20,7 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
+from sframe_spark.operators.grouped import streaming_groupby
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.operators.kernels import runs
@@ -135,8 +136,14 @@ KEYS = st.sampled_from([((0,), ()), ((1,), ()), ((0, 2), ()), ((5,), ()), ((), (
 
 
 @settings(deadline=None, max_examples=examples(40))
-@given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
-def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int]) -> None:
+@given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4), st.sampled_from([2, 3, 1000]))
+def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int], least: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming_groupby, "LEAST_RUNS", least)
+        assert_kernel_agrees(rows, keys, cuts)
+
+
+def assert_kernel_agrees(rows: Any, keys: Any, cuts: list[int]) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
     source = node_of(rows)
     node = operator.make_planner_node(source)
@@ -165,7 +172,9 @@ def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None
     parts = []
     state = operator.initial_state(facts)
     for index, (start, stop) in enumerate(ranges):
-        part, after = operator.advance([whole.slice(start, stop)], facts, pickle.loads(pickle.dumps(state)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(streaming_groupby, "LEAST_RUNS", 2 + index)
+            part, after = operator.advance([whole.slice(start, stop)], facts, pickle.loads(pickle.dumps(state)))
         rest = operator.finish(facts, after) if index == len(ranges) - 1 else None
         parts += [part, *([rest] if rest else [])]
         middle = (start + stop) // 2
