@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -40,6 +41,8 @@ def naming(root: Path, names: Iterable[str]) -> list[Path]:
 
 @pytest.fixture(scope="module", autouse=True)
 def parsed_once() -> Iterator[None]:
-    """Trees go with the last test of a file that imports this: millions of nodes are looked through for garbage as long as they are there."""
+    """Trees go with the last test of a file that imports this; as long as they are there nobody looks for garbage among their millions of nodes."""
+    gc.disable()
     yield
     parsed.cache_clear()
+    gc.enable()

@@ -18,6 +18,7 @@ from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.engine.runs.section_runs import workers_of
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.testing.plans import DRIVER_STEPS, random_program
+from tests.examples import part
 from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
 
@@ -121,7 +122,7 @@ def test_lists_that_arrow_makes_are_work_for_threads(name: str) -> None:
 
 
 # What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", part(range(60), 3))
 def test_what_is_printed_of_programs_with_looks_before_runs(seed: int) -> None:
     with config.using(small_rows=20, single_task_rows=0):
         program = program_of(seed)

@@ -6,6 +6,7 @@ import array
 import contextvars
 import copy
 import datetime
+import functools
 import itertools
 import tempfile
 import threading
@@ -35,9 +36,9 @@ class Failure(AssertionError):
         self.program, self.line, self.cause = program, line, cause
 
 
-def reloaded(handle: Any) -> Any:
-    """What was saved and loaded again; the files stay as long as the process, since rows are read when they are looked at."""
-    path = str(Path(tempfile.mkdtemp(prefix="model")) / "saved")
+def reloaded(directory: Path, handle: Any) -> Any:
+    """What was saved and loaded again; the directory stays as long as the program runs, since rows are read when they are looked at."""
+    path = tempfile.mkdtemp(dir=directory) + "/saved"
     handle.save(path)
     return load_sframe(path) if isinstance(handle, SFrame) else SArray(path)
 
@@ -66,10 +67,11 @@ def run_in_model(line: str, names: dict[str, Any]) -> None:
 
 
 class Run:
-    """One program under way: the engine's names and the model's."""
+    """One program under way: the engine's names and the model's; what it saves goes to `directory`."""
 
-    def __init__(self) -> None:
-        self.engine: dict[str, Any] = {"SFrame": SFrame, "SArray": SArray, "aggregate": aggregate, "reloaded": reloaded, **COMMON}
+    def __init__(self, directory: Path) -> None:
+        saved = functools.partial(reloaded, directory)
+        self.engine: dict[str, Any] = {"SFrame": SFrame, "SArray": SArray, "aggregate": aggregate, "reloaded": saved, **COMMON}
         self.model = model_names()
         looks = {"look": self.look, "together": self.together, "take": self.take}
         self.looks: dict[str, Any] = looks
@@ -124,8 +126,8 @@ def run(program: Program, batch_rows: int | None = None) -> None:
     Failure
         At the first line whose answer is not the model's.
     """
-    with config.using(**({} if batch_rows is None else {"batch_rows": batch_rows})):
-        current = Run()
+    with tempfile.TemporaryDirectory() as directory, config.using(**({} if batch_rows is None else {"batch_rows": batch_rows})):
+        current = Run(Path(directory))
         for number, line in enumerate(program):
             try:
                 current.step(line)

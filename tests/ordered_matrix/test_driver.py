@@ -21,7 +21,7 @@ PROGRAMS = [program for program in {**row_programs.PROGRAMS, **key_programs.PROG
 ALWAYS = {"exponential smoothing", "running by k", "asof_join nearest", "groupby_runs of t"}
 BATCH_ROWS = (1, 2, 5)
 # The normal run takes one program of so many with each shape, and each program with some shape; the campaign takes them all.
-TURNS = 6
+TURNS = 12
 # Batches of one row of many rows take long.
 LONG = 50
 

@@ -70,7 +70,7 @@ from sframe_spark.storage.files import temporary
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})
 frame["b"] = frame["a"] * 2
-assert pc.sum(pa.array(range(10**6))).as_py()
+assert pc.sum(pa.array(range(10**5))).as_py()
 # A thread that is not in the child materialises a node ...
 other = frame.sort("a")
 action = Action()
@@ -95,7 +95,7 @@ for thread in threads:
 def work(number=0):
     assert list(frame["b"] + number) == [6 + number, 2 + number, 4 + number]
     assert list(frame.sort("a")["a"]) == [1, 2, 3]
-    assert pc.sum(pa.array(range(10**6))).as_py() == sum(range(10**6))
+    assert pc.sum(pa.array(range(10**5))).as_py() == sum(range(10**5))
     config.batch_rows = 1000
     temporary.temporary_store().new_dataset()
     return number

@@ -15,6 +15,7 @@ from sframe_spark import SFrame
 from sframe_spark.api.files import json_blocks, json_reader, json_values
 from sframe_spark.api.files.json_plain import plain_members
 from sframe_spark.errors import JsonError
+from tests.examples import square
 
 KNOWN = {"i": pa.int64(), "f": pa.float64(), "t": pa.string(), "n": pa.null()}
 GOOD = '{"i":1,"f":0.5,"t":"x","n":null}'
@@ -44,8 +45,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, place: Path, orient: str) -> Any:
         return read(place, orient)
 
 
-@pytest.mark.parametrize("orient", ["lines", "records"])
-@pytest.mark.parametrize("block", [50, 200, 5000])
+@pytest.mark.parametrize(("orient", "block"), square(2, ["lines", "records"], [50, 200, 5000]))
 def test_what_arrow_reads_is_what_python_reads(orient: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_reader, "FIRST_BYTES", 40)
     monkeypatch.setattr(json_reader, "LATER_BYTES", block)

@@ -20,6 +20,7 @@ from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.operators.user_functions.made_results import LARGEST_STEP, MadeResults
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
+from tests.examples import square
 
 ROWS, LONG, BATCH = 1_200, 2_000, 40_000
 
@@ -125,8 +126,7 @@ def texts_of(row: Any) -> Iterator[str]:
             yield from texts_of(item)
 
 
-@pytest.mark.parametrize("short", [0, 1, 300, 1_100])
-@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize(("name", "short"), square(2, WORKS, [0, 1, 300, 1_100]))
 def test_no_batch_is_much_too_large_and_no_row_is_called_for_twice(name: str, short: int) -> None:
     texts = Texts(short)
     made = WORKS[name](texts)
@@ -138,8 +138,7 @@ def test_no_batch_is_much_too_large_and_no_row_is_called_for_twice(name: str, sh
     assert len(texts.counts) == (ROWS * 3 // 5 if name == "of filtered rows" else ROWS)
 
 
-@pytest.mark.parametrize("short", [0, 300])
-@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize(("name", "short"), square(2, WORKS, [0, 300]))
 def test_every_door_gives_what_the_function_gave(name: str, short: int) -> None:
     texts, started = Texts(short), is_started()
     with config.using(batch_bytes=BATCH):

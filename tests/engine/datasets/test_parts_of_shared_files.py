@@ -149,7 +149,7 @@ def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, size: int, doo
 
 
 # Each kind by one door with parts of one size, which take long: `test_csv_is_as_the_driver_reads_it` has more of both.
-@pytest.mark.parametrize(("kind", "how"), square(6, [*LINES, *ARRAYS], product([50, 700], DOORS)))
+@pytest.mark.parametrize(("kind", "how"), square(6, [*LINES, *ARRAYS], product([120, 700], DOORS)))
 def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, how: tuple[int, str]) -> None:
     size, door = how
     written = {**LINES, **ARRAYS}[kind]
@@ -250,7 +250,7 @@ def read(file: Path) -> SFrame:
 def long_files(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, tuple[list[Any], list[Any]]]:
     """Files of many rows, with the types and rows that one reader finds."""
     place = tmp_path_factory.mktemp("long")
-    values = [(number, random.Random(number).random(), "x" * 50) for number in range(50_000)]
+    values = [(number, random.Random(number).random(), "x" * 50) for number in range(20_000)]
     rows = "a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in values)
     objects = "".join(json.dumps(dict(zip("abc", row, strict=True))) + "\n" for row in values)
     files: dict[str, str | bytes] = {"a.csv": rows, "b.csv": rows + "late,2,3\n", "a.json": objects, "b.json": objects + '{"a":"late","d":[1]}\n'}
@@ -259,11 +259,11 @@ def long_files(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, tuple[lis
     return {file: (frame.column_types(), list(frame)) for file, frame in frames.items()}
 
 
-@pytest.mark.parametrize("memory", [None, 0, 3_000_000])
+@pytest.mark.parametrize("memory", [None, 0, 1_200_000])
 def test_rows_that_threads_make_stay_in_memory_while_there_is_room(long_files: dict[Path, tuple[list[Any], list[Any]]], memory: int | None) -> None:
     """Some of them, where there is room for some, are written in the end; a late text makes all of them anew."""
     for file, (types, expected) in long_files.items():
-        with by_threads(400_000, 100_000, memory=memory) as threads:
+        with by_threads(160_000, 40_000, memory=memory) as threads:
             frame = read(file)
         assert threads.number >= 9
         assert isinstance(node_of(frame).operator, MemorySource) == (memory is None)

@@ -26,7 +26,7 @@ from sframe_spark.engine.segments.room import Room
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.operators.sources.source import source_of
-from tests.examples import examples
+from tests.examples import examples, square
 
 INTS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "a\0"]))
@@ -208,8 +208,7 @@ def test_rows_are_counted_and_found_by_number(both: tuple[SFrame, SFrame], how: 
         assert list(joined) == few
 
 
-@pytest.mark.parametrize("how", KINDS)
-@pytest.mark.parametrize("on", [["k"], ["k", "s"]])
+@pytest.mark.parametrize(("how", "on"), square(2, KINDS, [["k"], ["k", "s"]]))
 def test_many_pairs_are_counted_and_not_made(how: str, on: list[str], tmp_path: Path) -> None:
     """A key of many rows on both sides: 10^10 pairs, of which three are looked at."""
     rows = 200_000

@@ -118,7 +118,7 @@ def files_left() -> list[str]:
     return [name for place in os.listdir(store) if place.startswith("dataset-") for name in os.listdir(os.path.join(store, place))]
 
 
-@pytest.mark.parametrize(("name", "work", "segments"), square(3, PROGRAMS, WORK, [None, 1, 7]))
+@pytest.mark.parametrize(("name", "work", "segments"), square(5, PROGRAMS, WORK, [None, 1, 7]))
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
     expected, made = expected_of(name, frame), PROGRAMS[name](frame)
     with config.using(work_memory=work):
@@ -128,11 +128,11 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None
     assert rows_equal(rows_of(made), expected)
 
 
-@pytest.mark.parametrize("name", FIRST)
-@pytest.mark.parametrize(("work", "segments"), [(120_000, None), (120_000, 7), (300_000, 1)])
+@pytest.mark.parametrize(("name", "how"), square(2, FIRST, [(120_000, None), (120_000, 7), (300_000, 1)]))
 def test_many_first_rows_are_those_of_the_first_ranges(
-    frame: SFrame, name: str, work: int, segments: int | None, monkeypatch: pytest.MonkeyPatch
+    frame: SFrame, name: str, how: tuple[int, int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    work, segments = how
     with config.using(small_rows=10 * ROWS):
         expected = rows_of(FIRST[name](frame))
     # As where they are so many that each task should not send as many.
@@ -216,8 +216,7 @@ OFTEN: dict[str, Callable[[int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kept", [None, 0])
-@pytest.mark.parametrize(("name", "ascending"), square(2, OFTEN, [True, False]))
+@pytest.mark.parametrize(("name", "ascending", "kept"), square(4, OFTEN, [True, False], [None, 0]))
 def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bool, kept: int | None) -> None:
     SFrame({"k": list(map(OFTEN[name], range(ROWS))), "s": ["x" * 60] * ROWS, "t": range(ROWS)}).save(str(tmp_path / "often"))
     frame = load_sframe(str(tmp_path / "often"))

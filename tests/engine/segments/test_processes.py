@@ -154,7 +154,9 @@ def test_an_error_is_the_one_that_few_rows_give() -> None:
     ],
     ids=["_exit", "exit", "killed", "aborted"],
 )
-def test_a_process_that_ends_is_told_and_replaced(how: Callable[[], Any], words: str) -> None:
+def test_a_process_that_ends_is_told_and_replaced(how: Callable[[], Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Only one has to be started anew.
+    monkeypatch.setattr(range_workers, "threads_here", lambda: 1)
     with pytest.raises(ExecutionError, match=words):
         SArray(range(ROWS)).apply(ending(how)).sum()
     assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS

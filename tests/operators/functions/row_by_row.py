@@ -15,7 +15,7 @@ from sframe_spark.values.encode import encode_plain
 from tests.operators.functions.test_spark_columns import ARITY, BINARY, GRIDS, PARAMETERS, own_functions
 from tests.work import calls_of
 
-FEW, MANY = 30, 150
+TRIED, FEW, MANY = 20, 30, 150
 # Parameters of functions that have no Spark expression for any type.
 MORE_PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "element_at": [(0, INT), ("a", INT), (1, FLOAT)],
@@ -59,6 +59,7 @@ def kernels() -> tuple[tuple[str, tuple[ColumnType, ...], list[list[Any]], tuple
 
 def found_kernels() -> Iterator[tuple[str, tuple[ColumnType, ...], list[list[Any]], tuple[Any, ...]]]:
     """Each function with each combination of types that it takes, and values of them."""
+    columns = {kind: columns_of((kind,), [grid], TRIED)[0] for kind, grid in GRIDS.items()}
     for name in sorted(own_functions()):
         if name in ELSEWHERE or name == "literal":
             continue
@@ -69,15 +70,15 @@ def found_kernels() -> Iterator[tuple[str, tuple[ColumnType, ...], list[list[Any
         arity = ARITY.get(name, 2 if name in BINARY else 1)
         for types in itertools.product(*[(INT,)] * (arity == 3), *[GRIDS] * min(arity, 2)):
             for parameters in (*PARAMETERS.get(name, ()), *MORE_PARAMETERS.get(name, ())) or ((),):
-                if takes(name, types, parameters):
+                if takes(name, types, columns, parameters):
                     yield name, types, [GRIDS[kind] for kind in types], parameters
                     break
 
 
-def takes(name: str, types: tuple[ColumnType, ...], parameters: tuple[Any, ...]) -> bool:
-    """Whether a function is computed for such columns."""
+def takes(name: str, types: tuple[ColumnType, ...], columns: dict[ColumnType, pa.Array], parameters: tuple[Any, ...]) -> bool:
+    """Whether a function is computed for columns of such types, of which there is one of each."""
     try:
-        evaluate(name, columns_of(types, [GRIDS[kind] for kind in types], 20), types, parameters, 20)
+        evaluate(name, [columns[kind] for kind in types], types, parameters, TRIED)
     except (TypeError, RuntimeError, ValueError, IndexError, KeyError):
         return False
     return True

@@ -70,9 +70,9 @@ def test_all_batches_give_the_same(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch_rows", [1, 2, 3, 100])
 def test_sums_are_those_of_exact_numbers_also_where_some_on_the_way_are_beyond_all_floats(batch_rows: int) -> None:
     most = 1.7e308
-    every = [list(values) for values in itertools.product((most, -most, None, 1.0), repeat=5)]
+    every = [list(values) for values in itertools.product((most, -most, None, 1.0), repeat=4)]
     # Sums of these by floats differ by the order of additions.
-    every += [[1e16, 1.0, -1e16, 1.0, 0.1], [0.1, 0.2, 0.3, 0.4, 0.5]]
+    every += [[1e16, 1.0, -1e16, 0.1], [0.1, 0.2, 0.3, 0.4]]
     expected = []
     for values in every:
         present = [[Fraction(value) for value in values[: end + 1] if value is not None] for end in range(len(values))]

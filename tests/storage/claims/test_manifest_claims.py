@@ -257,11 +257,11 @@ def test_rows_are_told_apart_exactly_in_bounded_memory(tmp_path: Path, monkeypat
     monkeypatch.setattr(distinct, "ROWS_IN_MEMORY", in_memory)
     if collide:
         monkeypatch.setattr(distinct, "_mixed", lambda values: values & distinct.np.uint64(7))
-    rows = 2000
+    rows = 300
     types = [INT, STR, FLOAT, DATETIME, ZONED_DATETIME, ARRAY]
     columns: list[list[Any]] = [
         [number // 2 for number in range(rows)],
-        [None if number == 5 else f"t{number % 977}" for number in range(rows)],
+        [None if number == 5 else f"t{number % 147}" for number in range(rows)],
         [NAN if number == 3 else number / 2 for number in range(rows)],
         [EPOCH + datetime.timedelta(seconds=number) for number in range(rows)],
         [{"instant": EPOCH, "offset": number} for number in range(rows)],

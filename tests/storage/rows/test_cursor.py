@@ -106,17 +106,17 @@ def test_a_stream_decodes_rows_once(manifests: list[Manifest], monkeypatch: pyte
 
 
 def test_the_cost_does_not_grow_with_the_length_of_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pq.write_table(pa.table({"a": range(20_000)}), tmp_path / "one.parquet", row_group_size=20_000)
+    pq.write_table(pa.table({"a": range(6_000)}), tmp_path / "one.parquet", row_group_size=6_000)
     frame = SFrame.read_parquet(str(tmp_path / "one.parquet"))
     for batch_bytes in (64, 1 << 20):
         with config.using(batch_rows=100, batch_bytes=batch_bytes), monkeypatch.context() as patch:
             found = decoded_rows(patch)
-            assert (frame["a"] + 1).sum() == sum(range(20_001)) and sum(found) <= 3 * 20_000
+            assert (frame["a"] + 1).sum() == sum(range(6_001)) and sum(found) <= 3 * 6_000
             found.clear()
-            assert list(frame["a"].cumulative_sum())[-1] == sum(range(20_000)) and sum(found) <= 6 * 20_000
+            assert list(frame["a"].cumulative_sum())[-1] == sum(range(6_000)) and sum(found) <= 6 * 6_000
             found.clear()
             # Ranges that overlap, and one that follows the other at some distance.
-            assert len(list(frame["a"].rolling_sum(-50, 0))) == 20_000 and sum(found) <= 6 * 20_000
+            assert len(list(frame["a"].rolling_sum(-50, 0))) == 6_000 and sum(found) <= 6 * 6_000
 
 
 PLANS: dict[str, tuple[Callable[[SArray], SArray], Callable[[list[int]], list[Any]]]] = {
@@ -296,7 +296,7 @@ def test_few_rows_amid_a_long_row_group_are_come_to_in_few_steps(tmp_path: Path,
     rows = 100_000
     numbers = pa.array(range(rows))
     pq.write_table(pa.table({"a": numbers, "b": numbers, "c": numbers.cast("string")}), tmp_path / "one.parquet", row_group_size=rows)
-    lists = pa.array([[row] for row in range(rows)])
+    lists = pa.ListArray.from_arrays(range(rows + 1), numbers)
     pq.write_table(pa.table({"a": numbers, "l": lists}), tmp_path / "lists.parquet", row_group_size=rows)
     for name, most in (("one", 6), ("lists", 2 * 100)):
         frame = SFrame.read_parquet(str(tmp_path / f"{name}.parquet"))
