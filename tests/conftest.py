@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.examples import examples
@@ -47,6 +48,7 @@ ATTACKS = tuple(Path(__file__).with_name(folder) for folder in ("faults", "hosti
 # Files here take long: started last, one would leave the other worker without work.
 LONG = tuple(Path(__file__).with_name(folder) for folder in ("cluster", "session", "testing", "ordered_matrix"))
 # These have none of our marks, and some need Spark.
+TESTS = Path(__file__).parent
 PLUGIN_TESTS = Path(__file__).parents[1] / "examples" / "plugin_package"
 
 
@@ -83,6 +85,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if gone:
             config.hook.pytest_deselected(items=gone)
             items[:] = [item for item in items if not item.get_closest_marker(marker)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[list[pytest.Collector]]:  # type: ignore[misc]
+    """Look for examples in docstrings of the package, and of those modules of tests that have some: hundreds have none."""
+    found = yield
+    if file_path.suffix != ".py" or TESTS not in file_path.parents or ">>>" in file_path.read_text(encoding="utf-8"):
+        return found
+    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

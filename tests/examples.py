@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 
-def examples(full: int, every: int = 3) -> int:
+def examples(full: int, every: int = 5) -> int:
     """How many examples run: one of so many in the normal run, ``SFRAME_SPARK_EXAMPLES`` times all where that is set."""
     asked = os.environ.get("SFRAME_SPARK_EXAMPLES")
     return full * int(asked) if asked else -(-full // every)

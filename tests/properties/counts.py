@@ -13,10 +13,10 @@ from tests.examples import examples
 count = partial(examples, every=1)
 
 # Laws; the oracle computes the rows of every node.
-LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = map(count, (70, 12, 15, 20, 20))
+LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = map(count, (170, 30, 30, 30, 40))
 
 # The engine's path on the driver.
-DRIVER, SMALL_BATCHES, BUDGETS = map(count, (60, 20, 10))
+DRIVER, SMALL_BATCHES, BUDGETS = map(count, (130, 40, 15))
 
 # Queries and tasks on Spark: of these programs in each of six layouts, and one more in all six.
 IN_EACH_LAYOUT = 4

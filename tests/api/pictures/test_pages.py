@@ -10,7 +10,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +28,18 @@ EVIL = "</script><script>document.title='changed'</script><img src=x onerror=\"d
 COLUMNS = {"number": list(range(120)), "text": [EVIL] * 120, EVIL: [1.5] * 120, "other": ["a", None] * 60, "nested": [{EVIL: EVIL}] * 120}
 
 
-def pictures() -> dict[str, Plot]:
-    frame = SFrame(COLUMNS)
-    return {
-        "summary": frame.summary_page(),
-        "bars": frame["text"].plot(title=EVIL, xlabel=EVIL, ylabel=EVIL),
-        "pairs": visualization.plot(frame["text"], frame["other"], EVIL, EVIL, EVIL),
-        "boxes": visualization.plot(frame["text"], frame["number"]),
-        "points": visualization.plot(frame["number"], frame[EVIL]),
-    }
+PICTURES: dict[str, Callable[[SFrame], Plot]] = {
+    "summary": lambda frame: frame.summary_page(),
+    "bars": lambda frame: frame["text"].plot(title=EVIL, xlabel=EVIL, ylabel=EVIL),
+    "pairs": lambda frame: visualization.plot(frame["text"], frame["other"], EVIL, EVIL, EVIL),
+    "boxes": lambda frame: visualization.plot(frame["text"], frame["number"]),
+    "points": lambda frame: visualization.plot(frame["number"], frame[EVIL]),
+}
 
 
-@pytest.mark.parametrize("name", ["summary", "bars", "pairs", "boxes", "points"])
+@pytest.mark.parametrize("name", PICTURES)
 def test_texts_of_data_are_texts(name: str, tmp_path: Path) -> None:
-    chart = pictures()[name]
+    chart = PICTURES[name](SFrame(COLUMNS))
     chart.save(tmp_path / "page.html")
     page, part = (tmp_path / "page.html").read_text(encoding="utf-8"), chart._html()
     # Behind the library, which has such texts of its own.

@@ -141,9 +141,7 @@ def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.
     assert isinstance(node_of(frame).operator, MemorySource)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("request_number", [1, 2, 5])
-@pytest.mark.parametrize("few", [True, False], ids=["by one", "in parts"])
+@pytest.mark.parametrize(("change", "request_number", "few"), square(2, CHANGES, [1, 2, 5], [True, False]))
 def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest.MonkeyPatch, change: str, request_number: int, few: bool) -> None:
     if few:
         parts.setattr(parts_of_files, "FEW_BYTES", 1 << 20)
