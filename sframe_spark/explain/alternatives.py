@@ -28,6 +28,8 @@ def alternatives_of(section: Section) -> list[Alternative]:
         found.append(Alternative.NO_ROOM)
     if mode is Mode.EXCHANGED:
         found.append(Alternative.EXCHANGE)
+    if mode is Mode.JOINED:
+        found.append(Alternative.PIECES)
     if mode is Mode.EXCHANGED_BY_TASKS:
         found.append(Alternative.EXCHANGE_OF_TASKS)
     # A bound is no number: there may be fewer rows, or shorter ones.

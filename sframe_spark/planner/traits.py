@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import attrs
 
+from sframe_spark.errors import PlanInvariantError
+
 if TYPE_CHECKING:
+    import numpy as np
+
+    from sframe_spark.planner.chunk import Chunk
     from sframe_spark.planner.facts import Facts
     from sframe_spark.planner.node import PlannerNode
     from sframe_spark.planner.operator import Operator
@@ -48,6 +53,24 @@ class QueryWork(NamedTuple):
 
 
 NO_WORK = QueryWork(0, 0)
+
+
+class RowsOfPieces(Protocol):
+    """Rows that are made of a piece of each input."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+
+    @property
+    def size(self) -> float:
+        """About how many bytes they take."""
+
+    def sampled(self, count: int) -> np.ndarray:
+        """The numbers of so many of them, from everywhere."""
+
+    def chunks(self, most_bytes: int) -> Iterator[Chunk]:
+        """All of them, with their numbers as the last column, as they are asked for, in chunks of no more than so many bytes, or of one row."""
 
 
 @attrs.frozen
@@ -132,6 +155,20 @@ class Traits:
     def leaves_equal_rows(self) -> bool:
         """True when of rows whose values in the column of ``split_by`` are equal, or all missing, the kernel makes these rows in their order."""
         return False
+
+    @property
+    def numbered_slots(self) -> Sequence[int] | None:
+        """Inputs whose rows' numbers put those that are made of pieces in order (:meth:`pairs_of_pieces`); None where nothing is made of them."""
+        return None
+
+    def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> RowsOfPieces:
+        """What is made of a piece of each of two inputs, which have all rows with the same ``matched_keys``.
+
+        Those of ``numbered_slots`` have the numbers of their rows as the last column. All that is made of all pieces, in the order of its numbers,
+        where ties stay as they come, is what the operator makes of all rows. So is what is made of one part after the other of a piece of
+        one of ``filtered_slots``, beside the whole piece of the other input.
+        """
+        raise PlanInvariantError("this operator makes nothing of pieces")
 
     @property
     def is_counted(self) -> bool:

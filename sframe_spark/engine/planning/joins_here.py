@@ -1,11 +1,12 @@
-"""Joins of many rows that threads of this process make, where one side or both have room in its memory: no query exchanges them."""
+"""Joins of many rows that threads of this process make, of sides that have room in its memory, or else of pieces of them: no query exchanges them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.engine.budgets import weight_of
-from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, gathered_mode
+from sframe_spark.engine.budgets import Weight, weight_of
+from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, MOST_RANGES, gathered_mode, is_section, ranges_for
+from sframe_spark.engine.planning.passed_on import makes_plainly
 from sframe_spark.engine.planning.placement import Placement, is_for_threads, suits_threads
 from sframe_spark.engine.planning.sections import SectionResult
 from sframe_spark.operators.rowwise.columns import Project
@@ -33,6 +34,20 @@ def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement
     if search is not None and gathered_mode(search.inputs[1]) is not None and can_stay(sides[1:]):
         return search
     return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
+
+
+def pieces_of_join(node: PlannerNode) -> int | None:
+    """How many pieces threads cut both sides of a join into that have no room together; None where a query makes it."""
+    numbered = node.operator.in_memory()
+    if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
+        return None
+    if not all(suits_threads(side) and is_section(side) for side in node.inputs):
+        return None
+    weights = [weight for weight in map(weight_of, node.inputs) if weight is not None]
+    if len(weights) < len(node.inputs):
+        return None
+    count = ranges_for(Weight(sum(weight.rows for weight in weights), sum(weight.size for weight in weights)))
+    return int(count) if count <= MOST_RANGES else None
 
 
 def query_again(node: PlannerNode) -> PlannerNode:

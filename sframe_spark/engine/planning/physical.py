@@ -11,7 +11,7 @@ from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
 from sframe_spark.engine.planning.calls import called_again
 from sframe_spark.engine.planning.frames import require_fixed
 from sframe_spark.engine.planning.gathered import gathered_mode, is_exchanged_by_tasks
-from sframe_spark.engine.planning.joins_here import join_here, query_again
+from sframe_spark.engine.planning.joins_here import join_here, pieces_of_join, query_again
 from sframe_spark.engine.planning.matches import counted_join, is_to_be_counted, join_below
 from sframe_spark.engine.planning.placement import (
     Placement,
@@ -168,6 +168,8 @@ class SectionPlanner:
                 return made
             if self.gathers and (join := join_here(node, children)) is not None:
                 return self._joined(node, join)
+            if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
+                return self._joined_by_pieces(node, current, placement)
             children = [self._fit_for_query(child, item) for child, item in children]
             # How few rows there are was not known before they were computed.
             few = node.operator.in_memory()
@@ -199,6 +201,16 @@ class SectionPlanner:
         sides = self._unblocked(join, [(side, placement_of(side)) for side in join.inputs])
         join, placements = join.with_inputs([side for side, _ in sides]), [placement for _, placement in sides]
         return self._counted(join, placed_over(join, placements), placements)
+
+    def _joined_by_pieces(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
+        """A join whose sides have no room: what is above it is planned again when its rows are there, as nobody can tell how many there are."""
+        self._has_gathered = True
+        if node is self._root:
+            return current, placement
+        self._origins[id(current)] = StandsFor(node)
+        made = self._first(current, placement, "threads of this process join pieces of both sides")
+        self.waiting = self.waiting or sections_in(made[0])
+        return made
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """A join with the number of its rows, where these are to be counted; otherwise the node itself."""
@@ -273,6 +285,8 @@ def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = 
     if root.operator.is_source:
         return Mode.DONE
     if not placement.segment:
+        if Mode.JOINED not in refused and pieces_of_join(root) is not None:
+            return Mode.JOINED
         return gathered_mode(root, refused) or (Mode.EXCHANGED_BY_TASKS if is_exchanged_by_tasks(root, refused) else Mode.QUERY)
     return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
 

@@ -27,6 +27,7 @@ class Mode(enum.Enum):
     result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
     ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
     column's values, by threads between which these rows were exchanged; ``EXCHANGED_BY_TASKS``: by Spark's tasks, between which they were.
+    ``JOINED``: one kernel for each piece of both inputs, by threads between which their rows were exchanged.
     ``QUERY``: a Spark query.
     """
 
@@ -36,6 +37,7 @@ class Mode(enum.Enum):
     FIRST_ROWS = "driver, until there are enough rows"
     GATHERED = "threads, then all rows at once"
     EXCHANGED = "threads, then each range of a column at once"
+    JOINED = "threads, then pieces of both sides at once"
     THREADS = "threads over ranges of rows"
     PARTS_HERE = "threads that each make a part"
     PROCESSES = "Python processes over ranges of rows"
@@ -63,7 +65,7 @@ class Mode(enum.Enum):
     @property
     def gathers_here(self) -> bool:
         """True where threads of this process make all rows of a kernel's input first."""
-        return self in (Mode.GATHERED, Mode.EXCHANGED)
+        return self in (Mode.GATHERED, Mode.EXCHANGED, Mode.JOINED)
 
     @property
     def is_over_ranges(self) -> bool:
@@ -83,6 +85,7 @@ class Alternative(enum.Enum):
     KEPT = "rows stay in memory as long as there is room, and go to disk if they find none"
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
+    PIECES = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
     EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see temporary data, tasks are too many, or rows of a single range take more than one may"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"

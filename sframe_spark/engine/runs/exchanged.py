@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ from sframe_spark.engine.segments.room import Room, SharedRoom
 from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
-from sframe_spark.operators.kernels.key_ranges import KeyRanges
+from sframe_spark.operators.kernels.key_ranges import KeyRanges, RangesOfRows
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
@@ -91,10 +91,12 @@ class ExchangedRows:
 
     Parameters
     ----------
-    node
-        The kernel's node, over the plan of all rows.
     exchange
         The rows.
+    kernel
+        Makes rows of those of a range.
+    passing
+        Makes them of some rows of a range of which the kernel would make nothing else.
     room
         What is meant for those of ranges that are worked on at a time.
     passed
@@ -103,26 +105,30 @@ class ExchangedRows:
         For each range from the first on how many rows are wanted of it at most; the others are not made.
     """
 
-    node: PlannerNode
     exchange: Exchange
+    kernel: Callable[[Chunk], Chunk]
+    passing: Callable[[Chunk], Chunk]
     room: SharedRoom
     passed: np.ndarray
     left: np.ndarray
 
     @classmethod
-    def of(cls, node: PlannerNode, exchange: Exchange) -> ExchangedRows:
-        """The same, of an exchange to which all rows were given.
+    def of(
+        cls, exchange: Exchange, kernel: Callable[[Chunk], Chunk], passing: Callable[[Chunk], Chunk], passed: np.ndarray, most: int | None
+    ) -> ExchangedRows:
+        """The same, of an exchange to which all rows were given, and no more than so many rows of the result.
 
         Raises
         ------
         NoRoomError
             If those of a range take more memory than they may; nothing was made, then, or written anywhere.
         """
-        passed, left = passed_on(node.operator, exchange.ranges), rows_left(exchange.rows, node.operator.rows_of_ranges)
+        left = rows_left(exchange.rows, most)
         if exchange.sizes[: len(left)].max(initial=0, where=~passed[: len(left)]) > min(bytes_gathered(), MOST_BYTES_OF_ARRAY):
             raise NoRoomError
         # What the exchange holds in memory is there beside them.
-        return cls(node, exchange, SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED), passed, left)
+        room = SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED)
+        return cls(exchange, kernel, passing, room, passed, left)
 
     def works(self, count: int) -> list[range]:
         """The numbers of the ranges that are made, one after the other, in so many parts of about as many rows, or fewer."""
@@ -132,7 +138,7 @@ class ExchangedRows:
         """Rows of some ranges."""
         for number in numbers:
             left = int(self.left[number])
-            for chunk in self.exchange.passed(number) if self.passed[number] else [self._of_range(number)]:
+            for chunk in map(self.passing, self.exchange.passed(number)) if self.passed[number] else [self._of_range(number)]:
                 yield chunk.slice(0, left)
                 left -= chunk.rows
                 if left <= 0:
@@ -144,10 +150,24 @@ class ExchangedRows:
 
     def _of_range(self, number: int) -> Chunk:
         raise_if_cancelled()
-        operator, below, exchange = self.node.operator, self.node.inputs[0], self.exchange
-        with self.room.taken(int(exchange.sizes[number])):
-            rows = exchange.take(number)
-            return require_inferred(operator, (), operator.kernel([rows], [below.facts]), self.node.schema)
+        with self.room.taken(int(self.exchange.sizes[number])):
+            return self.kernel(self.exchange.take(number))
+
+
+def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> ExchangedRows:
+    """What the kernel of a node makes of all rows below it.
+
+    Raises
+    ------
+    NoRoomError
+        If those of a range take more memory than they may.
+    """
+    operator, facts = node.operator, [child.facts for child in node.inputs]
+
+    def kernel(rows: Chunk) -> Chunk:
+        return require_inferred(operator, (), operator.kernel([rows], facts), node.schema)
+
+    return ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
 
 
 def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
@@ -176,11 +196,10 @@ def works_of_rows(rows: np.ndarray, count: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
 
 
-def exchange_below(node: PlannerNode) -> Exchange:
-    """An exchange, without rows yet, for those below a kernel."""
+def exchange_below(node: PlannerNode, ranges: KeyRanges) -> Exchange:
+    """An exchange, without rows yet, for those below a kernel, by such ranges."""
     assert node.operator.split_by is not None
-    below = node.inputs[0]
-    return Exchange(node.operator.split_by[0], key_ranges_of(node), below.schema, bytes_gathered())
+    return Exchange(RangesOfRows(node.operator.split_by[0], ranges), node.inputs[0].schema, bytes_gathered())
 
 
 def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:

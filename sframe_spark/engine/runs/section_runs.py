@@ -22,7 +22,8 @@ from sframe_spark.engine.planning.physical import takes_few_of_join
 from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
-from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to, key_ranges_of, passed_on, works_of_rows
+from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to, key_ranges_of, passed_on, rows_by_ranges, works_of_rows
+from sframe_spark.engine.runs.joined import JoinOfPieces
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.exchange_of_tasks import GivenRows, give_rows, ranges_given, write_ranges
 from sframe_spark.engine.segments.inferred_rows import require_inferred
@@ -108,6 +109,8 @@ class Runs:
                 return self._from_parts(section.root, workers_of(mode))
             case Mode.EXCHANGED:
                 return self._exchanged(section.root)
+            case Mode.JOINED:
+                return self._joined(section.root)
             case Mode.EXCHANGED_BY_TASKS:
                 return self._exchanged_by_tasks(section.root)
             case Mode.FIRST_ROWS:
@@ -243,18 +246,36 @@ class Runs:
         """Rows that a kernel makes of each range of a column's values, whose rows threads exchange; nothing where one range takes too much memory."""
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
         tasks = self.tasks_of(below, placement, workers)
-        with exchange_below(node) as exchange:
+        ranges = key_ranges_of(node)
+        with exchange_below(node, ranges) as exchange:
             workers.run(
                 [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)], f"exchanging for {node.operator.called()}", tasks
             )
             self.spilled = exchange.written
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
-            self.log.append(f"exchanged: {node.operator_type} over {rows}, in {exchange.ranges.count} ranges of their keys")
+            self.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")
             try:
-                found = ExchangedRows.of(node, exchange)
+                found = rows_by_ranges(node, exchange, ranges)
             except NoRoomError:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
                 return NotAsPlanned(node)
+            return self._of_exchanged(node, found)
+
+    def _joined(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows of a join of pieces that threads cut both sides into; nothing where one piece takes too much memory."""
+        tasks = [self.tasks_of(side, placement_of(side), Threads()) for side in node.inputs]
+        self.tasks = sum(map(len, tasks))
+        with JoinOfPieces.of(node) as joined:
+            for slot, of_side in enumerate(tasks):
+                joined.give(slot, of_side)
+            try:
+                found = joined.rows_in_order()
+            except NoRoomError:
+                self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
+                return NotAsPlanned(node)
+            finally:
+                self.spilled = joined.written
+            self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
             return self._of_exchanged(node, found)
 
     def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:

@@ -1,4 +1,4 @@
-"""An exchange in this process: rows of all tasks by ranges of a key, in memory, and on disk where they find no room there."""
+"""An exchange in this process: rows of all tasks in parts by their values, in memory, and on disk where they find no room there."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import attrs
 import numpy as np
 
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.sizes import bytes_of_runs
@@ -28,6 +27,17 @@ from sframe_spark.values.outgoing.streams import QUICK
 Piece = tuple[int, float, Callable[[], Chunk]]
 # What is lost is temporary.
 AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
+
+
+class Parts(Protocol):
+    """What tells where each row belongs: ranges of the values of a column, or pieces by hashes of several."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    def places_in(self, rows: Chunk) -> np.ndarray:
+        """The number of the range or piece of each row."""
 
 
 @attrs.frozen(eq=False)
@@ -49,12 +59,12 @@ class SplitRows:
     edges: np.ndarray
 
     @classmethod
-    def of(cls, task: int, chunk: Chunk, position: int, ranges: KeyRanges) -> SplitRows:
-        """Rows of a task, split by the ranges of a column."""
-        places = ranges.places(chunk.columns[position])
+    def of(cls, task: int, chunk: Chunk, parts: Parts) -> SplitRows:
+        """Rows of a task, split by ranges."""
+        places = parts.places_in(chunk)
         # Short numbers are put in order by their digits; there may be more ranges than the shortest tell apart.
-        order = np.argsort(places.astype(np.min_scalar_type(ranges.count)), kind="stable")
-        edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=ranges.count))])
+        order = np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")
+        edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=parts.count))])
         return cls(task, chunk.rows_at(order), edges)
 
     def sizes(self) -> np.ndarray:
@@ -117,9 +127,7 @@ class Exchange:
 
     Parameters
     ----------
-    position
-        The column whose ranges they are.
-    ranges
+    parts
         The ranges.
     schema
         Types of the columns.
@@ -133,8 +141,7 @@ class Exchange:
         Bytes in files.
     """
 
-    position: int
-    ranges: KeyRanges
+    parts: Parts
     schema: Schema
     room: int
     rows: np.ndarray = attrs.field(init=False)
@@ -151,24 +158,30 @@ class Exchange:
     @rows.default
     @sizes.default
     def _no_rows(self) -> np.ndarray:
-        return np.zeros(self.ranges.count, dtype=np.int64)
+        return np.zeros(self.parts.count, dtype=np.int64)
 
     @_stored.default
     def _nothing_stored(self) -> list[list[StoredRows]]:
-        return [[] for _ in range(self.ranges.count)]
+        return [[] for _ in range(self.parts.count)]
 
     def __enter__(self) -> Exchange:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Let all rows go, those in files too; how many there were is still known."""
+        self._held, self.held = [], 0
         if self._handle is not None:
             self._handle.discard()
+            self._handle = None
 
     def add(self, task: int, chunk: Chunk) -> None:
         """Take further rows of a task, in their order."""
         if not chunk.rows:
             return
-        split = SplitRows.of(task, chunk, self.position, self.ranges)
+        split = SplitRows.of(task, chunk, self.parts)
         sizes = split.sizes()
         with self._changed:
             # However many threads there are: what is written, and waits to be, takes no more than twice the room.

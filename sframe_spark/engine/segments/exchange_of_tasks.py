@@ -17,7 +17,7 @@ import numpy as np
 from sframe_spark.engine.segments.exchange import SplitRows, StoredRows, in_order, written_runs
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
-from sframe_spark.operators.kernels.key_ranges import KeyRanges
+from sframe_spark.operators.kernels.key_ranges import KeyRanges, RangesOfRows
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
@@ -89,7 +89,7 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, di
 
     with new_file(path) as file:
         for chunk in chunks_of(task):
-            held.append(SplitRows.of(number, chunk, position, ranges))
+            held.append(SplitRows.of(number, chunk, RangesOfRows(position, ranges)))
             given.rows[:] += np.diff(held[-1].edges)
             given.sizes[:] += held[-1].sizes()
             size += held[-1].rows.size

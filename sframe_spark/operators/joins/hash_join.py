@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,13 +17,20 @@ from sframe_spark.operators.kernels.equal_keys import comparable_values
 from sframe_spark.operators.kernels.matched_codes import matched_codes
 from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.row_order import order_of
+from sframe_spark.operators.lookups.blocks import RowBlock
 from sframe_spark.operators.lookups.keys import Positions
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
+from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
+from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes, uneven_bytes
+
+# Numbers of right rows that come behind all left ones are larger by this.
+BEHIND = 1 << 62
+# So many pairs of pieces are made at a time, or fewer where they are long.
+PAIRS_AT_A_TIME = 131_072
 
 # So many rows are looked at together: what is made between stays in the cache of a core.
 ROWS_TOGETHER = 1 << 14
@@ -78,6 +85,18 @@ class HashJoin(Join):
             for position, values in zip(self.left_keys, keys, strict=True):
                 columns[position] = pc.if_else(alone, values, columns[position])
         return Chunk((*columns, *right.take(partners, self.right_values(len(right.schema))).columns), len(rows))
+
+    @property
+    def numbered_slots(self) -> Sequence[int]:
+        """The side whose rows come in order; of an outer join both, as right rows come behind."""
+        return {"right": (1,), "outer": (0, 1)}.get(self.how, (0,))
+
+    def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> NumberedPairs:
+        """The pairs of two pieces, with the numbers of their rows."""
+        sides = [in_one_block(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
+        numbers = [rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs)]
+        pairs = self._pairs(*sides)
+        return NumberedPairs(attrs.evolve(self, pairs=pairs), pairs, sides, facts, numbers)
 
     def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> HashJoin:
         """The join with its pairs by number."""
@@ -204,6 +223,81 @@ class Pairs:
             others += int((so_far[first[matched] + counts[matched]] - so_far[first[matched]]).sum())
             keys += int(of_keys[part][~matched].sum()) if self.turned else 0
         return (others + keys, looking) if self.turned else (looking + keys, others)
+
+
+@attrs.frozen(eq=False)
+class NumberedPairs:
+    """The rows of a join of two pieces, with a number each: in the order of these numbers, ties as they come, those of all pieces are the join.
+
+    Parameters
+    ----------
+    join
+        The join of the pieces, whose numbered sides have the numbers of their rows as their last columns.
+    pairs
+        Its pairs.
+    sides, facts
+        The pieces.
+    numbers
+        Numbers of the rows of each side; None where it has none.
+    """
+
+    join: HashJoin
+    pairs: Pairs
+    sides: Sequence[Lookup]
+    facts: Sequence[Facts]
+    numbers: Sequence[Positions | None]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.pairs.rows
+
+    @property
+    def size(self) -> float:
+        """About how many bytes they take."""
+        return self.rows * self._fixed_bytes + sum(self.pairs.total_bytes)
+
+    def sampled(self, count: int) -> Positions:
+        """The numbers of so many of the rows, from everywhere among them."""
+        places = np.arange(count) * self.rows // count if self.rows else np.zeros(0, dtype=np.int64)
+        found = self.pairs.found
+        rows, tail = np.searchsorted(found.ends, places[places < found.rows], side="right"), places[places >= found.rows] - found.rows
+        left, right = self.numbers
+        looking = right if self.pairs.turned else left
+        assert looking is not None
+        return looking[rows] if right is None else np.concatenate([looking[rows], right[self.pairs.alone[tail]] + BEHIND])
+
+    def chunks(self, most_bytes: int) -> Iterator[Chunk]:
+        """All rows, as they are asked for, in chunks of no more than so many bytes, or of one row."""
+        start, most_rows = 0, int(max(1, min(PAIRS_AT_A_TIME, most_bytes // max(1, self._fixed_bytes))))
+        while start < self.rows:
+            stop = min(start + most_rows, self.rows)
+            while stop - start > 1 and self.pairs.bytes_between(start, stop) > most_bytes:
+                stop = start + (stop - start) // 2
+            yield self._with_number(self.join.run_interval(self.sides, self.facts, start, stop, ()))
+            start = stop
+
+    @property
+    def _fixed_bytes(self) -> float:
+        return row_bytes(tuple(map(fixed_size, self.join.infer_type(self.facts))), 0)
+
+    def _with_number(self, rows: Chunk) -> Chunk:
+        """Rows with one number last, instead of that of the left row, of the right one, or of both."""
+        columns, numbers = list(rows.columns), []
+        if self.numbers[1] is not None:
+            numbers.append(columns.pop())
+        if self.numbers[0] is not None:
+            numbers.append(columns.pop(self.facts[0].width - 1))
+        last = numbers[-1]
+        if len(numbers) > 1 and last.null_count:
+            last = pc.coalesce(last, pc.add(numbers[0], BEHIND))
+        return Chunk((*columns, last), rows.rows)
+
+
+def in_one_block(rows: Chunk, schema: Schema) -> Lookup:
+    """A look-up in rows that are not cut into blocks."""
+    source = MemorySource.of(rows, schema)
+    return Lookup(source, (RowBlock(0),), np.array([0, rows.rows], dtype=np.int64)) if rows.rows else Lookup.of(source)
 
 
 def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.order_check import MISSING, value_ranks
 from sframe_spark.operators.kernels.runs import plain_numbers
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 
 KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
@@ -94,6 +95,31 @@ class KeyRanges:
             found = np.searchsorted(self.edges.to_numpy(), plain_numbers(values), side="right")
             found = np.where(value_ranks(values) == MISSING, 0, found) if values.null_count else found
         return found if self.ascending else self.count - 1 - found
+
+
+@attrs.frozen(eq=False)
+class RangesOfRows:
+    """Rows by the ranges of the values of a column.
+
+    Parameters
+    ----------
+    position
+        The column.
+    ranges
+        The ranges.
+    """
+
+    position: int
+    ranges: KeyRanges
+
+    @property
+    def count(self) -> int:
+        """How many ranges there are."""
+        return self.ranges.count
+
+    def places_in(self, rows: Chunk) -> np.ndarray:
+        """The number of the range of each row."""
+        return self.ranges.places(rows.columns[self.position])
 
 
 def least(kind: pa.DataType) -> pa.Array:
