@@ -90,10 +90,11 @@ def _foresee(root: PlannerNode, found: Foreseen, reason: str = THE_RESULT) -> No
         return
     before = len(found.sections)
     last = look(root, plan, make, becomes=True)
-    new = new_sections(last, found)
+    new, is_later = new_sections(last, found), len(found.sections) > before
     for section in new:
-        later = [Alternative.MORE_KNOWN] if len(found.sections) > before else []
-        section.alternatives = (*alternatives_of(section), *later)
+        section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
+        # How many rows such a join has is not known before it was made, and decides where others are made of them.
+        is_later = is_later or section.mode is Mode.JOINED
     found.sections += new
     if last.mode is not Mode.DONE:
         with GRAPH_LOCK:

@@ -157,7 +157,7 @@ class AnyPathRunner(EngineRunner):
         way, batch_rows = self.choose.choice(self.ways), self.choose.choice((1, 2, 3, 100))
         options = MaterializeOptions(segments=self.choose.choice((1, 2, 7)), in_memory=self.choose.choice((0, 3, 100_000)))
         few = {"few rows": config.small_rows, "spark": 0}.get(way, self.choose.choice((1, 2, 5)))
-        room = self.choose.choice((0, 2_000, 20_000)) if way == "little memory" else None
+        room = self.choose.choice((0, 300, 2_000, 20_000)) if way == "little memory" else None
         single = 0 if way == "spark" else config.single_task_rows
         with config.using(small_rows=few, batch_rows=batch_rows, work_memory=room, single_task_rows=single):
             yield options

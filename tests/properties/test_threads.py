@@ -20,7 +20,7 @@ BLOCKS, PROGRAMS, FIRST = 6, 8, 700_000
 def check(seed: int, most_steps: int) -> None:
     """A program whose rows, if more than a few, are made by threads where kernels make them, and by Spark elsewhere."""
     choose = random.Random(seed)
-    room = choose.choice((None, None, 0, 2_000, 20_000))
+    room = choose.choice((None, None, 0, 300, 2_000, 20_000))
     with config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room):
         options = MaterializeOptions(segments=choose.choice((1, 2, 7)), in_memory=choose.choice((0, 3, 100_000)))
         check_program(random_program(choose, most_steps=most_steps), EngineRunner(options), choose)

@@ -114,21 +114,17 @@ class ExchangedRows:
 
     @classmethod
     def of(
-        cls, exchange: Exchange, kernel: Callable[[Chunk], Chunk], passing: Callable[[Chunk], Chunk], passed: np.ndarray, most: int | None
+        cls, exchange: Exchange, kernel: Callable[[Chunk], Chunk], passing: Callable[[Chunk], Chunk], passed: np.ndarray, most: int | None = None
     ) -> ExchangedRows:
-        """The same, of an exchange to which all rows were given, and no more than so many rows of the result.
-
-        Raises
-        ------
-        NoRoomError
-            If those of a range take more memory than they may; nothing was made, then, or written anywhere.
-        """
-        left = rows_left(exchange.rows, most)
-        if exchange.sizes[: len(left)].max(initial=0, where=~passed[: len(left)]) > min(bytes_gathered(), MOST_BYTES_OF_ARRAY):
-            raise NoRoomError
+        """The same, of an exchange to which all rows were given, where no more than so many of them are the result."""
         # What the exchange holds in memory is there beside them.
         room = SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED)
-        return cls(exchange, kernel, passing, room, passed, left)
+        return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
+
+    def have_room(self) -> np.ndarray:
+        """For each range that is made whether it takes no more memory than it may."""
+        count = len(self.left)
+        return self.passed[:count] | (self.exchange.sizes[:count] <= min(bytes_gathered(), MOST_BYTES_OF_ARRAY))
 
     def works(self, count: int) -> list[range]:
         """The numbers of the ranges that are made, one after the other, in so many parts of about as many rows, or fewer."""
@@ -138,7 +134,7 @@ class ExchangedRows:
         """Rows of some ranges."""
         for number in numbers:
             left = int(self.left[number])
-            for chunk in map(self.passing, self.exchange.passed(number)) if self.passed[number] else [self._of_range(number)]:
+            for chunk in self.of_range(number):
                 yield chunk.slice(0, left)
                 left -= chunk.rows
                 if left <= 0:
@@ -148,10 +144,15 @@ class ExchangedRows:
         """The same as long as there is room for them."""
         return begun(self.made(numbers), room)
 
-    def _of_range(self, number: int) -> Chunk:
+    def of_range(self, number: int) -> Iterator[Chunk]:
+        """Rows of a range."""
         raise_if_cancelled()
+        if self.passed[number]:
+            yield from map(self.passing, self.exchange.passed(number))
+            return
         with self.room.taken(int(self.exchange.sizes[number])):
-            return self.kernel(self.exchange.take(number))
+            made = self.kernel(self.exchange.take(number))
+        yield made
 
 
 def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> ExchangedRows:
@@ -167,7 +168,11 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> 
     def kernel(rows: Chunk) -> Chunk:
         return require_inferred(operator, (), operator.kernel([rows], facts), node.schema)
 
-    return ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
+    found = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
+    # Nothing was made yet, or written anywhere.
+    if not found.have_room().all():
+        raise NoRoomError
+    return found
 
 
 def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:

@@ -103,7 +103,7 @@ class JoinOfPieces:
         Raises
         ------
         NoRoomError
-            If a piece, or what is made of one row, takes more memory than it may.
+            If a piece takes more memory than it may.
         """
         pieces = [number for number in range(self.count) if self._has_rows(number)]
         for number in pieces:
@@ -116,7 +116,7 @@ class JoinOfPieces:
         Threads().run([partial(self._join, number, room) for number in pieces], f"computing {self.node.operator.called()}")
         for side in self.sides:
             side.clear()
-        return ExchangedRows.of(self.order, in_order, without_numbers, ranges.have_one_value, None)
+        return RowsByNumber.of(self.order, in_order, without_numbers, ranges.have_one_value)
 
     def _sizes(self, number: int) -> list[int]:
         return [int(side.sizes[number]) for side in self.sides]
@@ -127,10 +127,11 @@ class JoinOfPieces:
 
     def _streamed(self, number: int) -> int | None:
         """The side whose rows of a piece come in parts, as they take too much memory at once; None where none has to."""
-        sizes, most = self._sizes(number), min(bytes_gathered(), MOST_BYTES_OF_ARRAY)
+        sizes, most = self._sizes(number), most_at_once()
         if sum(sizes) <= most:
             return None
-        slots = [slot for slot in self.node.operator.filtered_slots if sizes[1 - slot] <= most // 2]
+        # Beside the other side there is room for a fourth, at least.
+        slots = [slot for slot in self.node.operator.filtered_slots if sizes[1 - slot] <= most - most // 4]
         if not slots:
             raise NoRoomError
         return max(slots, key=lambda slot: sizes[slot])
@@ -142,7 +143,7 @@ class JoinOfPieces:
             yield self._pairs_of([side.take(number) for side in self.sides])
             return
         whole = self.sides[1 - streamed].take(number)
-        for part in parts_of(self.sides[streamed], number, bytes_gathered() // 2):
+        for part in parts_of(self.sides[streamed], number, most_at_once() - self._sizes(number)[1 - streamed]):
             yield self._pairs_of([part, whole] if streamed == 0 else [whole, part])
 
     def _pairs_of(self, rows: Sequence[Chunk]) -> RowsOfPieces:
@@ -153,7 +154,7 @@ class JoinOfPieces:
     def _join(self, number: int, room: SharedRoom) -> None:
         """Make the rows of a piece, and give them to the exchange; rows that tie come one after the other, so all pieces may be one task's."""
         assert self.order is not None
-        with room.taken(sum(self._sizes(number))):
+        with room.taken(min(sum(self._sizes(number)), most_at_once())):
             for pairs in self._pairs(number):
                 for chunk in pairs.chunks(batch_bytes()):
                     raise_if_cancelled()
@@ -172,6 +173,33 @@ class JoinOfPieces:
         wanted = UNEVEN * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
         count = int(min(MOST_RANGES, 1 + max(wanted, UNEVEN * threads_here())))
         return KeyRanges.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *found])), INT, True, count)
+
+
+@attrs.frozen(eq=False)
+class RowsByNumber(ExchangedRows):
+    """Rows in the order of their numbers, which are their last column."""
+
+    def of_range(self, number: int) -> Iterator[Chunk]:
+        """Rows of a range; one that takes too much memory, as some rows have more matches than those that were looked at, is exchanged again."""
+        if self.have_room()[number]:
+            yield from super().of_range(number)
+            return
+        exchange = self.exchange
+        position, step = len(exchange.schema) - 1, int(1 + exchange.rows[number] // SAMPLED_VALUES)
+        sample = np.concatenate([chunk.columns[position].to_numpy()[::step] for chunk in exchange.passed(number)])
+        # Of three ranges at least, one ends within the values of this one.
+        count = int(min(MOST_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
+        ranges = KeyRanges.of(pa.array(sample), INT, True, count)
+        with Exchange(RangesOfRows(position, ranges), exchange.schema, room_of_exchange()) as again:
+            for chunk in exchange.passed(number):
+                again.add(0, chunk)
+            rows = RowsByNumber(again, self.kernel, self.passing, self.room, ranges.have_one_value, again.rows)
+            yield from rows.made(range(ranges.count))
+
+
+def most_at_once() -> int:
+    """Bytes of both sides that rows are made of at a time."""
+    return min(bytes_gathered(), MOST_BYTES_OF_ARRAY)
 
 
 def room_of_exchange() -> int:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning import joins_here
+from sframe_spark.engine.planning import gathered, joins_here
 from sframe_spark.engine.planning.matches import may_have_many
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.physical import SectionPlanner
@@ -145,16 +145,24 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
 
 
 @pytest.mark.parametrize("refused", ["room_left", "work_memory"])
-def test_without_room_a_query_joins(refused: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", ["inner", "outer"])
+def test_without_room_pieces_are_joined_or_a_query_joins(refused: str, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joins_here, refused, lambda: 0)
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
+    assert modes(left.join(right, on="k", how=how)) == [Mode.JOINED]
+    # No piece has room either.
+    monkeypatch.setattr(gathered, "work_memory", lambda: 0)
+    assert modes(left.join(right, on="k", how=how)) == [Mode.QUERY]
+
+
+def test_keys_that_python_compares_are_a_query_s(nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joins_here, "room_left", lambda: 0)
+    left, right = SFrame({"k": [{"a": 1}, {"b": 2}], "v": [1, 2]}), SFrame({"k": [{"b": 2}, {"a": 1}], "w": [1, 2]})
     assert modes(left.join(right, on="k")) == [Mode.QUERY]
-    assert modes(left.join(right, on="k", how="outer")) == [Mode.QUERY]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("how", KINDS)
-def test_sides_that_find_no_room_are_a_query_s(how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_sides_that_find_no_room_are_cut_into_pieces(how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # There was room when the join was planned.
     monkeypatch.setattr("sframe_spark.engine.runs.section_runs.room_to_keep", lambda: Room(0, 0))
     left, right = SFrame({"s": ["b", "a", "b"], "v": [1, 2, 3]}), SFrame({"s": ["b", "c", "a"], "w": [1, 2, 3]})
@@ -164,7 +172,7 @@ def test_sides_that_find_no_room_are_a_query_s(how: str, nothing_is_few: None, m
     saved = [load_sframe(str(tmp_path / name)) for name in ("left", "right")]
     executor = Executor(MaterializeOptions(in_memory=0))
     found = executor.execute(optimize(saved[0].join(saved[1], on="s", how=how)._node))
-    assert any(line.startswith("query: join") for line in executor.log), executor.log
+    assert any(line.startswith("joined: join") for line in executor.log), executor.log
     with config.using(small_rows=262_144):
         columns = [column.to_pylist() for column in source_of(found).read(0, found.length.known_rows).columns]
         assert list(zip(*columns, strict=True)) == [tuple(row.values()) for row in wanted]
