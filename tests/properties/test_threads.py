@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning import gathered
+from sframe_spark.engine.planning import gathered, joins_here
+from sframe_spark.engine.planning.joins_here import can_stay
+from sframe_spark.engine.runs.section_runs import Runs
+from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import EngineRunner, check_program
-from sframe_spark.testing.plans import random_program
+from sframe_spark.testing.plans import ALL_STEPS, random_program
 
 BLOCKS, PROGRAMS, FIRST = 6, 8, 700_000
+# Programs of what is seldom met among all steps.
+OF_JOINS = ("join", "join", "join", "filter", "sort", "group_by", "append", "project", "cumulative")
 
 
-def check(seed: int, most_steps: int) -> None:
+def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -> None:
     """A program whose rows, if more than a few, are made by threads where kernels make them, and by Spark elsewhere."""
     choose = random.Random(seed)
     room = choose.choice((None, None, 0, 300, 2_000, 20_000))
     with config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room):
         options = MaterializeOptions(segments=choose.choice((1, 2, 7)), in_memory=choose.choice((0, 3, 100_000)))
-        check_program(random_program(choose, most_steps=most_steps), EngineRunner(options), choose)
+        check_program(random_program(choose, kinds, most_steps), EngineRunner(options), choose)
 
 
 @pytest.fixture(autouse=True)
@@ -33,15 +39,47 @@ def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathered, "LEAST_ROWS_SPLIT", 4)
 
 
+@pytest.fixture
+def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every other block two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
+    if block % 2:
+        choose = random.Random(block)
+        monkeypatch.setattr(joins_here, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        for module in (few_rows, joins):
+            monkeypatch.setattr(module, "MOST_TIES", 1)
+
+
 @pytest.mark.spark
+@pytest.mark.usefixtures("perhaps_without_few")
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_programs(spark: Any, block: int) -> None:
     for seed in range(FIRST + PROGRAMS * block, FIRST + PROGRAMS * (block + 1)):
         check(seed, most_steps=5)
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("perhaps_without_few")
+@pytest.mark.parametrize("block", [1, 3])
+def test_programs_of_joins(spark: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran, run = list[str](), Runs.run
+    monkeypatch.setattr(Runs, "run", lambda self, section: ran.append(section.mode.name) or run(self, section))
+    for seed in range(FIRST + 500 + 3 * PROGRAMS * block, FIRST + 500 + 3 * PROGRAMS * (block + 1)):
+        check(seed, most_steps=5, kinds=OF_JOINS)
+    assert ran.count("JOINED") > PROGRAMS
+
+
 @pytest.mark.campaign
 @pytest.mark.spark
+@pytest.mark.usefixtures("perhaps_without_few")
+@pytest.mark.parametrize("block", range(1, 9, 2))
+def test_many_programs_of_joins(spark: Any, block: int) -> None:
+    for seed in range(FIRST + 2_000 + 100 * block, FIRST + 2_000 + 100 * (block + 1)):
+        check(seed, most_steps=8, kinds=OF_JOINS)
+
+
+@pytest.mark.campaign
+@pytest.mark.spark
+@pytest.mark.usefixtures("perhaps_without_few")
 @pytest.mark.parametrize("block", range(8))
 def test_many_programs(spark: Any, block: int) -> None:
     for seed in range(FIRST + 1_000 + 100 * block, FIRST + 1_000 + 100 * (block + 1)):

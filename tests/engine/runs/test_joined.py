@@ -245,11 +245,9 @@ def test_files_of_sides_go_before_rows_are_put_in_order(sides: tuple[SFrame, SFr
 
 @pytest.mark.spark
 @pytest.mark.parametrize("how", KINDS)
-def test_a_piece_without_room_is_spark_s(how: str, many_rows: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = {"k": [7] * 1_000, "t": ["x" * 30] * 1_000}
-    left, right = SFrame({**one, "v": range(1_000)}), SFrame({"k": [7, 7, *range(10, 1_008)], "w": range(1_000)})
-    right = right.append(SFrame({"k": [8] * 1_000, "w": range(1_000)}))
-    left = left.append(SFrame({"k": [8], "t": [""], "v": [-1]}))
+def test_a_piece_without_room_is_spark_s(how: str, spark: Any, many_rows: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of many rows on both sides; an outer join cannot take one side part by part."""
+    left, right = (SFrame({"k": [*range(510, 10, -1), *[7] * 200], name: range(700)}) for name in "vw")
     expected = expected_of(lambda: left.join(right, on="k", how=how))
     monkeypatch.setattr(joined_module, "most_at_once", lambda: 2_000)
     with config.using(work_memory=24_000):
