@@ -31,6 +31,7 @@ from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.testing.oracle.values import rows_equal
 from tests.examples import examples, square
+from tests.explain.plans_and_runs import compared
 
 ROWS = 800
 # Bytes of work: too few for both sides, and very few.
@@ -185,6 +186,15 @@ def test_what_is_above_is_planned_when_the_number_of_rows_is_known(sides: tuple[
     expected, made = expected_of(program), program()
     with config.using(work_memory=80_000):
         assert rows_equal(rows_of(made), expected)
+
+
+@pytest.mark.parametrize(
+    "above",
+    [lambda rows: rows, lambda rows: rows.sort("w"), lambda rows: rows.groupby("s", {"n": aggregate.COUNT()}).sort("n"), lambda rows: rows[1:9]],
+)
+def test_what_runs_is_what_was_said(above: Callable[[SFrame], SFrame], sides: tuple[SFrame, SFrame]) -> None:
+    with config.using(work_memory=80_000):
+        assert compared(above(sides[0].join(sides[1], on=["k", "s"], how="outer"))._node) == []
 
 
 def test_rows_are_counted_and_looked_at(sides: tuple[SFrame, SFrame]) -> None:
