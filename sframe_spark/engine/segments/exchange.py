@@ -29,7 +29,7 @@ Piece = tuple[int, float, Callable[[], Chunk]]
 AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
 
-class Parts(Protocol):
+class PlacesOfRows(Protocol):
     """What tells where each row belongs: ranges of the values of a column, or pieces by hashes of several."""
 
     @property
@@ -59,7 +59,7 @@ class SplitRows:
     edges: np.ndarray
 
     @classmethod
-    def of(cls, task: int, chunk: Chunk, parts: Parts) -> SplitRows:
+    def of(cls, task: int, chunk: Chunk, parts: PlacesOfRows) -> SplitRows:
         """Rows of a task, split by ranges."""
         places = parts.places_in(chunk)
         # Short numbers are put in order by their digits; there may be more ranges than the shortest tell apart.
@@ -141,7 +141,7 @@ class Exchange:
         Bytes in files.
     """
 
-    parts: Parts
+    parts: PlacesOfRows
     schema: Schema
     room: int
     rows: np.ndarray = attrs.field(init=False)
