@@ -29,7 +29,7 @@ from sframe_spark.engine.segments.exchange_of_tasks import GivenRows, give_rows,
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
-from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads
+from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads, name_of
 from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, Tries, collect_rows, combined_parts, part_of_range, write_range
@@ -56,7 +56,6 @@ LEAST_PART_BYTES = 256 << 10
 # Keys of parts, and values that are each kept once, are numbered anew where parts are put together.
 COPIES_OF_PARTS = 8
 SENT_PARTS_BYTES = 512 << 20
-
 # Where rows were exchanged: ranges are more or less even.
 WORKS_FOR_EACH_THREAD = 8
 
@@ -388,11 +387,6 @@ def is_shared_with(workers: RangeWorkers, directory: str) -> bool:
     except NotSharedError:
         return False
     return True
-
-
-def name_of(workers: RangeWorkers) -> str:
-    """What those who work on ranges are called in the log."""
-    return "range(s) by threads" if not workers.are_elsewhere else "range(s) by processes" if workers.are_here else "task(s)"
 
 
 def workers_of(mode: Mode) -> RangeWorkers:

@@ -140,3 +140,8 @@ class Processes(WorkersOfThisMachine):
         if failed:
             raise error_of_text(payload) or ExecutionError("a function failed with an error that cannot be read")
         return pickle.loads(payload)
+
+
+def name_of(workers: RangeWorkers) -> str:
+    """What those who work on ranges are called in the log."""
+    return "range(s) by threads" if not workers.are_elsewhere else "range(s) by processes" if workers.are_here else "task(s)"
