@@ -200,7 +200,7 @@ IN_ORDER = (
     example("runs of a column, counted by key", StreamingGroupBy((0,), (Aggregation("count_runs", (1,)),)), ["runs", "float"]),
     example("rows in order", AssumeOrder(((0, True),)), ["sorted", "text"]),
     example("by time, with missing times", ExponentialSmoothing(0, 1, (), 2.0), ["float", "sorted"]),
-    example("by rows of a key", ExponentialSmoothing(0, None, (1,), 1.5), ["int", "text"]),
+    example("by time of a key", ExponentialSmoothing(0, 1, (2,), 1.5), ["int", "sorted", "text"]),
     example("a function of the rows of a key", MapCycles(COUNTDOWN, (INT,), (0,)), ["runs", "int"]),
     example("ends of intervals, of float keys", AssignIntervals(1, Grid(0.75, "right", "left")), ["int", "float"]),
     example("intervals of a clock", AssignIntervals(0, Grid(None), CLOCK, FLOAT), ["int", "text"]),

@@ -19,6 +19,8 @@ RANDOM = np.random.default_rng(41)
 COLUMNS: dict[str, Any] = {
     "id": list(range(ROWS)),
     "day": [row // 40 for row in range(ROWS)],
+    # Often many half-lives go by, and sometimes none.
+    "moment": np.cumsum(RANDOM.choice([0.0, 0.1, 2.5, 300.0], ROWS)).tolist(),
     "few": RANDOM.integers(0, 7, ROWS).tolist(),
     "many": RANDOM.integers(0, 600, ROWS).tolist(),
     "f": RANDOM.normal(size=ROWS).tolist(),
@@ -59,6 +61,15 @@ def of_column(column: SArray) -> list[str]:
     return [repr(value) for value in column]
 
 
+# Of some a batch is many, of some it is less than one.
+HALF_LIVES = (0.3, 20, 4000)
+
+
+def smoothed(frame: SFrame, *arguments: dict[str, Any]) -> list[list[str]]:
+    """Some columns of numbers, smoothed in some ways."""
+    return [of_column(frame.exponential_smoothing(name, **how)) for name in ("f", "large", "some", "odd") for how in arguments]
+
+
 PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
     "reductions": lambda sf: [(sf[n].sum(), sf[n].mean(), sf[n].var(), sf[n].std(ddof=1)) for n in NUMBERS],
     "vectors": lambda sf: [list(sf["v"].sum()), list(sf["v"].mean())],
@@ -79,6 +90,13 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
     "windows": lambda sf: rows_of(sf.window("id", SOME, before=30)),
     "windows beside odd rows": lambda sf: rows_of(sf.window("id", {"s": aggregate.SUM("odd"), "m": aggregate.MEAN("odd")}, before=30)),
     "resampled": lambda sf: rows_of(sf.resample("id", every=50, operations=SOME)),
+    "smoothed by rows": lambda sf: smoothed(sf, *({"half_life": half_life} for half_life in HALF_LIVES)),
+    "smoothed by rows of a key": lambda sf: smoothed(sf, {"half_life": 3.7, "by": "few"}, {"half_life": 40, "by": "many"}),
+    "smoothed by time": lambda sf: smoothed(
+        sf, *({"half_life": half_life, "on": "moment"} for half_life in HALF_LIVES), {"half_life": 1.5, "on": "day"}
+    ),
+    "smoothed by time of a key": lambda sf: smoothed(sf, {"half_life": 30, "on": "moment", "by": "few"}, {"half_life": 2, "on": "day", "by": "many"}),
+    "smoothed filtered": lambda sf: smoothed(sf[sf["few"] > 2], {"half_life": 20}, {"half_life": 3.7, "by": "few"}, {"half_life": 40, "on": "id"}),
     "summary": lambda sf: [(s.mean(), s.var(), s.std(), s.sum()) for s in (sf[n].summary() for n in NUMBERS)],
 }
 

@@ -12,16 +12,21 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.operators.aggregates.support import ReduceCollected
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.kernels.runs import plain_numbers
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.running.groups import Components, RowGroups
-from sframe_spark.operators.running.running import placed
+from sframe_spark.operators.running.running import placed, running
 from sframe_spark.operators.running.scans import valid
-from sframe_spark.operators.running.smoothing_scan import ValuesInTime, decayed_together, means, no_values
+from sframe_spark.operators.running.smoothing_cells import TimeCells
+from sframe_spark.operators.running.smoothing_heads import SmoothedCells
+from sframe_spark.operators.running.smoothing_scan import ValuesInTime, means
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.planner.parameters import above_zero, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
@@ -33,37 +38,47 @@ TIMES = ("int", "float", "datetime")
 
 @attrs.frozen(eq=False)
 class SmoothingState:
-    """What is known of the rows so far, with one entry per key.
+    """What is known of the rows so far, with one entry per key, but for the cells.
 
     Parameters
     ----------
     slots
         Place of each key, by its token.
-    rows
-        Number of rows.
     latest
         Time of the last row that has one, and whether there is one.
-    decayed
-        Weighted sums, as :mod:`~sframe_spark.operators.running.smoothing_scan` has them.
+    last
+        The last value that has a time, and whether there is one.
+    specials
+        The sum of the values that are not finite, which never lose their effect: their weight gets small, but not zero.
+    cells
+        The values in cells of time.
     """
 
     slots: dict[Hashable, int]
-    rows: np.ndarray
     latest: Components
-    decayed: Components
+    last: Components
+    specials: np.ndarray
+    cells: SmoothedCells
 
     @classmethod
-    def empty(cls, keys: int, dtype: np.dtype) -> SmoothingState:
-        """No rows of any key."""
-        nothing = np.zeros(keys, dtype=bool)
-        return cls({}, np.zeros(keys, np.int64), (np.zeros(keys, dtype), nothing), no_values(keys, dtype))
+    def empty(cls, keys: int, dtype: np.dtype, are_all: bool) -> SmoothingState:
+        """No rows of any key; ``are_all``: there are none before."""
+        latest, last = ((np.zeros(keys, kind), np.zeros(keys, dtype=bool)) for kind in (dtype, np.float64))
+        return cls({}, latest, last, np.zeros(keys), SmoothedCells.nothing(dtype, are_all))
 
     def widened(self, slots: dict[Hashable, int]) -> SmoothingState:
         """Copies of all arrays with room for more keys."""
-        more = SmoothingState.empty(len(slots) - len(self.rows), self.latest[0].dtype)
-        latest = tuple(np.concatenate(pair) for pair in zip(self.latest, more.latest, strict=True))
-        decayed = tuple(np.concatenate(pair) for pair in zip(self.decayed, more.decayed, strict=True))
-        return SmoothingState(slots, np.concatenate([self.rows, more.rows]), latest, decayed)
+        more = SmoothingState.empty(len(slots) - len(self.specials), self.latest[0].dtype, True)
+        latest, last = (
+            tuple(np.concatenate(pair) for pair in zip(*components, strict=True))
+            for components in ((self.latest, more.latest), (self.last, more.last))
+        )
+        return SmoothingState(slots, latest, last, np.concatenate([self.specials, more.specials]), self.cells)
+
+    def means(self, places: np.ndarray) -> np.ndarray:
+        """The mean of some keys, each of which has one cell at most; anything where there is no value."""
+        cells, _ = self.cells.later.last_of(places)
+        return means(cells.before + cells.sums, self.last[0][places], self.specials[places])
 
 
 @attrs.frozen(eq=False)
@@ -94,11 +109,19 @@ class SmoothedRun:
     valued: np.ndarray
     values: ValuesInTime
 
-    def in_row_order(self, smoothed: np.ndarray, before: np.ndarray, known: np.ndarray) -> pa.Array:
-        """Row by row what was known last, missing without a time: what is known after each value, and ``before`` the run in some groups."""
+    def ended(self, cells: SmoothedCells) -> SmoothingState:
+        """The state after the values of the run, given the cells after it."""
+        slots = self.places[self.valued]
+        put(self.after.last, slots, (self.values.values[self.values.lasts], np.ones(len(slots), dtype=bool)))
+        self.after.specials[slots] += self.values.specials()
+        return attrs.evolve(self.after, cells=cells)
+
+    def in_row_order(self, smoothed: np.ndarray) -> pa.Array:
+        """Row by row what is known last, missing without a time, of what is known after each value."""
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)
+        before, known = self.after.means(self.places), self.after.last[1][self.places]
         counts = np.cumsum(self.present)
         is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
         # Values before the run stand in front of those after each value.
@@ -118,7 +141,7 @@ class ExponentialSmoothing(SequentialOperator):
     value
         Column of the values.
     time
-        Column of the times, which must not go backwards within a key; None: the number of the row within its key.
+        Column of the times, which must not go backwards within a key.
     keys
         Key columns.
     half_life
@@ -127,7 +150,7 @@ class ExponentialSmoothing(SequentialOperator):
 
     name: ClassVar[str] = "exponential_smoothing"
     value: int = attrs.field(validator=column_positions)
-    time: int | None = attrs.field(validator=column_positions)
+    time: int = attrs.field(validator=column_positions)
     keys: tuple[int, ...] = attrs.field(validator=column_positions)
     half_life: float = attrs.field(validator=above_zero)
 
@@ -140,78 +163,77 @@ class ExponentialSmoothing(SequentialOperator):
             If the values are not numbers, or the times neither numbers nor date-times.
         """
         schema = inputs[0].schema
-        require_columns(schema, [self.value, *([] if self.time is None else [self.time]), *self.keys])
+        require_columns(schema, [self.value, self.time, *self.keys])
         if not schema[self.value].is_numeric:
             raise SchemaError(f"exponential smoothing takes numbers, not values of type {schema[self.value].kind}")
-        if self.time is not None and schema[self.time].kind not in TIMES:
+        if schema[self.time].kind not in TIMES:
             raise SchemaError(f"exponential smoothing takes times of {', '.join(TIMES)}, not of {schema[self.time].kind}")
         return (FLOAT,)
 
     def initial_state(self, facts: Sequence[Facts]) -> SmoothingState:
         """No rows."""
-        is_float = self.time is not None and facts[0].schema[self.time].kind == FLOAT_KIND
-        return SmoothingState.empty(0, np.dtype(np.float64 if is_float else np.int64))
+        return self._nothing(facts, True)
+
+    def _nothing(self, facts: Sequence[Facts], are_all: bool) -> SmoothingState:
+        return SmoothingState.empty(0, np.dtype(np.float64 if facts[0].schema[self.time].kind == FLOAT_KIND else np.int64), are_all)
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> SmoothingState:
         """State after the run on its own."""
+        nothing = self._nothing(facts, False)
         if not inputs[0].rows:
-            return self.initial_state(facts)
+            return nothing
         with np.errstate(all="ignore"):
-            run = self._begun(inputs[0], facts[0].schema, self.initial_state(facts))
-            put(run.after.decayed, run.places[run.valued], run.values.totals(self.half_life))
-        return run.after
+            run = self._begun(inputs[0], facts[0].schema, nothing)
+            if not len(run.valued):
+                return run.after
+            return run.ended(SmoothedCells.of(run.values, run.places[run.valued], self._cells(run.after)))
+
+    def carried(self, state: SmoothingState) -> Any:
+        """The state, unless the first cells hold very many values."""
+        return TOO_LARGE if state.cells.first is None else state
 
     def combine(self, first: SmoothingState, second: SmoothingState) -> SmoothingState:
         """State of two runs, one after the other; neither is changed."""
         slots, places = placed(first.slots, second.slots)
         state = first.widened(slots)
-        later = second.decayed
-        if self.time is None:
-            later = (later[0] + state.rows[places], *later[1:])
+        for old, new in ((state.latest, second.latest), (state.last, second.last)):
+            put(old, places[new[1]], tuple(component[new[1]] for component in new))
         with np.errstate(all="ignore"):
-            decayed = decayed_together(tuple(component[places] for component in state.decayed), later, self.half_life)
-        latest = tuple(np.where(second.latest[1], new, old[places]) for new, old in zip(second.latest, state.latest, strict=True))
-        put(state.decayed, places, decayed)
-        put(state.latest, places, latest)
-        state.rows[places] += second.rows
-        return state
+            state.specials[places] += second.specials
+            return attrs.evolve(state, cells=first.cells.followed_by(second.cells, places, self._cells(state)))
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: SmoothingState) -> tuple[Chunk, SmoothingState]:
         """Smoothed values of a run."""
         if not inputs[0].rows:
             return Chunk.empty((FLOAT,)), state
         with np.errstate(all="ignore"):
-            run = self._begun(inputs[0], facts[0].schema, state)
+            cells = self._cells(state)
+            run = self._begun(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.last_ones(cells)))
+            if not len(run.valued):
+                return Chunk.of([run.in_row_order(np.zeros(0))]), run.after
             slots = run.places[run.valued]
-            before = tuple(component[run.places] for component in run.after.decayed)
-            scanned = run.values.scanned(tuple(component[run.valued] for component in before), self.half_life)
-            put(run.after.decayed, slots, tuple(component[run.values.lasts] for component in scanned))
-            return Chunk.of([run.in_row_order(means(scanned), means(before), before[4])]), run.after
+            sums, after = run.values.scanned(slots, *run.after.cells.later.last_of(slots), cells)
+            smoothed = means(sums, run.values.values, run.values.specials_so_far(run.after.specials[slots]))
+            return Chunk.of([run.in_row_order(smoothed)]), run.ended(run.after.cells.gone_on(after))
+
+    def _cells(self, state: SmoothingState) -> TimeCells:
+        return TimeCells.of(self.half_life, state.latest[0].dtype)
 
     def _begun(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> SmoothedRun:
-        """A run by group, and a copy of the state with room for its groups that knows the rows and times of the run, but not the values yet."""
+        """A run by group, and a copy of the state with room for its groups that knows the times of the run, but not the values yet."""
         groups = RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
         slots, places = placed(state.slots, groups.tokens)
         after = state.widened(slots)
-        times, timed = self._times(chunk, schema, groups, after.rows[places])
-        if self.time is not None:
-            self._check_order(times, timed, groups, after, places, schema[self.time])
-        after.rows[places] += groups.stops - groups.starts
+        times, timed = self._times(chunk, schema, groups)
+        self._check_order(times, timed, groups, after, places, schema[self.time])
         column = chunk.columns[self.value]
         present = groups.along(valid(column)) & timed if column.null_count else timed
         entries, starts, valued = groups.chosen(present)
         values = groups.along(plain_numbers(column).astype(np.float64, copy=False))
         return SmoothedRun(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
 
-    def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Times along the order of the groups, and whether there is one; ``before`` counts earlier rows of each group."""
-        if self.time is None:
-            # Numbers of rows along the order of the groups, each of which goes on with its own.
-            if len(before) == 1:
-                times = np.arange(before[0], before[0] + groups.rows)
-            else:
-                times = np.arange(groups.rows) + np.repeat(before - groups.starts, groups.stops - groups.starts)
-            return times, np.ones(groups.rows, dtype=bool)
+    def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
+        """Times along the order of the groups, and whether there is one."""
         column = chunk.columns[self.time]
         if schema[self.time].is_zoned:
             column = pc.struct_field(column, "instant")
@@ -246,11 +268,11 @@ class ExponentialSmoothing(SequentialOperator):
         window = Window.partitionBy(*[comparable_column(relation.df[f"c{key}"], relation.schema[key]) for key in self.keys])
         window = window.orderBy(*relation.order())
         window = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        used = [self.value] if self.time is None else [self.value, self.time]
+        used = [self.value, self.time]
         types = [relation.schema[position] for position in used]
         row = F.struct(*[relation.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(used)])
         collected = relation.df.select(F.collect_list(row).over(window).alias("c0"), *relation.hidden)
-        plain = attrs.evolve(self, value=0, time=None if self.time is None else 1, keys=())
+        plain = attrs.evolve(self, value=0, time=1, keys=())
         value = ReduceCollected(lambda types, parameters: FLOAT, plain.last_value)(collected["c0"], types, ())
         return attrs.evolve(relation, df=collected, schema=(FLOAT,), not_missing=frozenset()).with_columns([value], (FLOAT,))
 
@@ -263,7 +285,7 @@ class ExponentialSmoothing(SequentialOperator):
     def describe(self) -> str:
         """Columns and half-life."""
         keys = f", keys [{', '.join(f'c{key}' for key in self.keys)}]" if self.keys else ""
-        return f"c{self.value} by {'rows' if self.time is None else f'c{self.time}'}, half-life {self.half_life:g}{keys}"
+        return f"c{self.value} by c{self.time}, half-life {self.half_life:g}{keys}"
 
 
 def put(components: Components, places: np.ndarray, values: Components) -> None:
@@ -278,5 +300,8 @@ def moment_text(value: Any, column_type: ColumnType) -> str:
 
 
 def exponential_smoothing(node: PlannerNode, value: int, time: int | None, keys: Sequence[int], half_life: float) -> PlannerNode:
-    """Smoothed values of a column of a node."""
+    """Smoothed values of a column of a node; without times rows are counted, those of each key on their own."""
+    if time is None:
+        time = len(node.schema)
+        node = zip_columns(node, running(node, keys, [Aggregation("count")]) if keys else row_number(node))
     return ExponentialSmoothing(value, time, tuple(keys), float(half_life)).make_planner_node(node)

@@ -1,59 +1,104 @@
-"""Sums of values that lose half their weight with every half-life: after each value, after the last one, and of two runs of rows together.
-
-Components are the time of the last value, the weighted sum and the sum of weights at that time, the sum of the values that are not finite (which
-never lose their effect: their weight gets small, but not zero), and whether there is a value.
-"""
+"""Sums of values that lose half their weight with every half-life: after each value, after the last one, and of two runs of rows together."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import attrs
 import numpy as np
 
 from sframe_spark.operators.kernels.new_arrays import new_array
-from sframe_spark.operators.running.groups import STEPS, Components, RowGroups, accumulated
-
-# After so many half-lives less is left of a weight than any float but zero.
-LEAST_EXPONENT = -1075
+from sframe_spark.operators.running.groups import RowGroups, accumulated
+from sframe_spark.operators.running.smoothing_cells import TimeCells, carried, decays, summed_within
 
 
-def no_values(keys: int, dtype: np.dtype) -> Components:
-    """Components of keys without values; ``dtype`` is that of the times."""
-    return (np.zeros(keys, dtype), np.zeros(keys), np.zeros(keys), np.zeros(keys), np.zeros(keys, dtype=bool))
+@attrs.frozen(eq=False)
+class CellSums:
+    """Sums of values in cells of time, which some owners have one after the other.
 
-
-def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarray:
-    """What is left of a weight between two times.
-
-    Examples
-    --------
-    >>> decays(np.array([0, -(2**63)]), np.array([3, 2**63 - 1]), 3.0).tolist()
-    [0.5, 0.0]
+    Parameters
+    ----------
+    owners
+        Whose cell it is: numbers that ascend.
+    begins
+        When it begins; they ascend for each owner.
+    sums
+        The weighted values and the weights in it, added up from its first value on.
+    before
+        What is left when it begins of those before it, known of the first cell of an owner alone.
     """
-    gap = later - earlier
-    if gap.dtype.kind == "f":
-        # Between two equal infinities no time passes, but their difference is NaN.
-        gap = np.where(earlier == later, 0.0, gap)
-    elif len(gap) and gap.min() < 0:
-        # Ints far apart wrap around.
-        gap = np.where(gap >= 0, gap, later.astype(np.float64) - earlier.astype(np.float64))
-    if len(gap) and gap.min() == gap.max():
-        # On a regular grid, as that of row numbers, every step is the same.
-        return np.broadcast_to(np.exp2(gap[:1] / -half_life), gap.shape)
-    exponents = gap / -half_life
-    # Numpy takes long for results that are zero, or almost.
-    some = exponents > LEAST_EXPONENT
-    if some.all():
-        return np.exp2(exponents)
-    left = np.zeros(len(gap))
-    left[some] = np.exp2(exponents[some])
-    return left
 
+    owners: np.ndarray
+    begins: np.ndarray
+    sums: np.ndarray
+    before: np.ndarray
 
-def decayed_together(first: Components, second: Components, half_life: float) -> Components:
-    """Earlier values decayed to the time of the later ones, and these."""
-    weight = np.where(second[4], np.where(first[4], decays(first[0], second[0], half_life), 0.0), 1.0)
-    times = np.where(second[4], second[0], first[0])
-    return (times, first[1] * weight + second[1], first[2] * weight + second[2], first[3] + second[3], first[4] | second[4])
+    @classmethod
+    def nothing(cls, count: int, dtype: np.dtype[Any]) -> CellSums:
+        """Cells without values, of no owner."""
+        return cls(np.full(count, -1), np.zeros(count, dtype), np.zeros((2, count)), np.zeros((2, count)))
+
+    def taken(self, chosen: np.ndarray) -> CellSums:
+        """Some of the cells."""
+        return CellSums(self.owners[chosen], self.begins[chosen], self.sums[:, chosen], self.before[:, chosen])
+
+    def joined(self, other: CellSums) -> CellSums:
+        """These cells and others, owner by owner; of the same owner these come first."""
+        pairs = ((self.owners, other.owners), (self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
+        both = CellSums(*(np.concatenate(pair, axis=-1) for pair in pairs))
+        return both if (both.owners[1:] >= both.owners[:-1]).all() else both.taken(np.argsort(both.owners, kind="stable"))
+
+    def places_of(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the last cell of some owners is, and which of these have one."""
+        table = np.full(int(max(self.owners.max(initial=-1), owners.max(initial=-1))) + 1, -1)
+        table[self.owners] = np.arange(len(self.owners))
+        places = table[owners]
+        return places, places >= 0
+
+    def last_of(self, owners: np.ndarray) -> tuple[CellSums, np.ndarray]:
+        """The last cell of some owners, one without values where there is none, and which of these have one."""
+        places, known = self.places_of(owners)
+        if known.all():
+            return self.taken(places), known
+        found = CellSums.nothing(len(owners), self.begins.dtype)
+        chosen = self.taken(places[known])
+        found.begins[known], found.sums[:, known], found.before[:, known] = chosen.begins, chosen.sums, chosen.before
+        return found, known
+
+    def replaced(self, other: CellSums) -> CellSums:
+        """These cells but those that are the same as others, and these."""
+        places, known = other.places_of(self.owners)
+        same = known
+        if known.any():
+            same = known & (self.begins == other.begins[places])
+        return (self if not same.any() else self.taken(np.flatnonzero(~same))).joined(other)
+
+    def only(self, other: CellSums) -> CellSums:
+        """The only cell of each owner: another one where there is one."""
+        places, known = self.places_of(other.owners)
+        mine = places[known]
+        pairs = ((self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
+        begins, sums, before = (pair[0].copy() for pair in pairs)
+        for copy, (_, new) in zip((begins, sums, before), pairs, strict=True):
+            copy[..., mine] = new[..., known]
+        found = CellSums(self.owners, begins, sums, before)
+        return found if known.all() else found.joined(other.taken(np.flatnonzero(~known)))
+
+    def felt(self, cells: TimeCells) -> CellSums:
+        """The cells whose values may make a difference in the last one of their owner."""
+        felt = cells.are_felt(self.begins, self.begins[self.places_of(self.owners)[0]])
+        return self if felt.all() else self.taken(np.flatnonzero(felt))
+
+    def last_ones(self, cells: TimeCells) -> CellSums:
+        """The last cell of each owner, and what is left before it."""
+        goes_on = np.zeros(len(self.owners), dtype=bool)
+        goes_on[1:] = self.owners[1:] == self.owners[:-1]
+        if not goes_on.any():
+            return self
+        left = np.zeros(len(self.owners))
+        left[1:] = np.where(goes_on[1:], decays(self.begins[:-1], self.begins[1:], cells.half_life), 0.0)
+        before = carried(np.where(goes_on, 0.0, self.before), self.sums, left)
+        return attrs.evolve(self, before=before).taken(np.flatnonzero(np.append(~goes_on[1:], True)))
 
 
 @attrs.frozen(eq=False)
@@ -75,117 +120,89 @@ class ValuesInTime:
     starts: np.ndarray
 
     @property
+    def counts(self) -> np.ndarray:
+        """How many values each group has."""
+        return np.diff(self.starts, append=len(self.times))
+
+    @property
     def lasts(self) -> np.ndarray:
         """Place of the last value of each group."""
-        return np.append(self.starts[1:], len(self.times))[: len(self.starts)] - 1
+        return self.starts + self.counts - 1
 
-    def _parted(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """The values, zero where they are not finite, and those that are not, zero elsewhere; None where all are finite."""
-        finite = np.isfinite(self.values)
-        if finite.all():
-            return self.values, None
-        return np.where(finite, self.values, 0.0), np.where(finite, 0.0, self.values)
-
-    def _spread(self, numbers: np.ndarray) -> np.ndarray:
+    def spread(self, numbers: np.ndarray) -> np.ndarray:
         """The number of its group for each value."""
-        return np.broadcast_to(numbers, self.times.shape) if len(numbers) == 1 else np.repeat(numbers, np.diff(self.starts, append=len(self.times)))
+        return np.broadcast_to(numbers, self.times.shape) if len(numbers) == 1 else np.repeat(numbers, self.counts)
 
-    def totals(self, half_life: float) -> Components:
-        """Components after the last value of each group, of these values alone."""
-        if not len(self.times):
-            return no_values(0, self.times.dtype)
-        lasts = self.lasts
-        finite, special = self._parted()
-        if len(lasts) == 1:
-            # Of one group most values may be so old that nothing is left of their weights.
-            first = first_with_weight(self.times, half_life)
-            weights = decays(self.times[first:], self.times[-1:], half_life)
-            sums, totals = np.sum(finite[first:] * weights, keepdims=True), np.sum(weights, keepdims=True)
-        else:
-            weights = decays(self.times, self._spread(self.times[lasts]), half_life)
-            sums, totals = (np.add.reduceat(each, self.starts) for each in (finite * weights, weights))
-        specials = np.zeros(len(lasts)) if special is None else np.add.reduceat(special, self.starts)
-        return (self.times[lasts], sums, totals, specials, np.ones(len(lasts), dtype=bool))
+    def _special(self) -> np.ndarray | None:
+        """The values that are not finite, zero elsewhere; None where all are finite."""
+        finite = np.isfinite(self.values)
+        return None if finite.all() else np.where(finite, 0.0, self.values)
 
-    def scanned(self, before: Components, half_life: float) -> Components:
-        """Components after each value, given those before the first one of each group."""
-        finite, special = self._parted()
-        left = new_array(len(self.times), np.float64)
-        left[1:] = decays(self.times[:-1], self.times[1:], half_life)
-        from_before = np.where(before[4], decays(before[0], self.times[self.starts], half_life), 0.0)
-        sums = new_array(2 * len(finite), np.float64).reshape(2, -1)
-        sums[0], sums[1] = finite, 1.0
-        sums[:, self.starts] += np.stack(before[1:3]) * from_before
-        left[self.starts] = 0.0
-        sums = decayed_sums(sums, left)
-        specials = self._spread(before[3])
-        if special is not None:
-            order = RowGroups([], np.arange(len(self.times)), self.starts)
-            specials = specials + accumulated((special,), order, (np.add,))[0]
-        return (self.times, sums[0], sums[1], specials, np.ones(len(self.times), dtype=bool))
+    def specials(self) -> np.ndarray:
+        """The sum of the values of each group that are not finite."""
+        special = self._special()
+        return np.zeros(len(self.starts)) if special is None else np.add.reduceat(special, self.starts)
 
+    def specials_so_far(self, before: np.ndarray) -> np.ndarray:
+        """The same up to each value, given those before the first one of each group."""
+        special, specials = self._special(), self.spread(before)
+        if special is None:
+            return specials
+        return specials + accumulated((special,), RowGroups([], np.arange(len(self.times)), self.starts), (np.add,))[0]
 
-def first_with_weight(times: np.ndarray, half_life: float) -> int:
-    """A place among ascending times before which nothing is left of a weight at the last of them.
+    def cell_starts(self, begins: np.ndarray) -> np.ndarray:
+        """Where each cell of a group starts."""
+        is_start = np.empty(len(begins), dtype=bool)
+        np.not_equal(begins[1:], begins[:-1], out=is_start[1:])
+        is_start[self.starts] = True
+        return np.flatnonzero(is_start)
 
-    Examples
-    --------
-    >>> first_with_weight(np.arange(5000), 2.0), first_with_weight(np.array([0.0, 1.0]), 1e300)
-    (2850, 0)
-    """
-    low, high = 0, len(times) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if decays(times[middle : middle + 1], times[-1:], half_life)[0] else (middle + 1, high)
-    return low
+    def weighted(self, begins: np.ndarray, cells: TimeCells) -> np.ndarray:
+        """Weighted values, zero for those that are not finite, and weights."""
+        found = new_array(2 * len(self.times), np.float64).reshape(2, -1)
+        found[1] = cells.weights(self.times, begins)
+        np.multiply(self.values, found[1], out=found[0])
+        if self._special() is not None:
+            found[0][~np.isfinite(self.values)] = 0.0
+        return found
 
+    def in_cells(self, owners: np.ndarray, cells: TimeCells) -> CellSums:
+        """Sums in cells of groups of these owners, whose first values are the first ones of a cell."""
+        if not len(owners):
+            return CellSums.nothing(0, self.times.dtype)
+        begins = cells.begins(self.times)
+        starts = self.cell_starts(begins)
+        sums = summed_within(self.weighted(begins, cells), starts)[:, np.append(starts[1:], len(begins)) - 1]
+        return CellSums(self.spread(owners)[starts], begins[starts], sums, np.zeros_like(sums))
 
-def decayed_sums(values: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """Along the last axis, each value and what is left of the sum before it: no weight grows, however many values there are.
+    def scanned(self, owners: np.ndarray, before: CellSums, known: np.ndarray, cells: TimeCells) -> tuple[np.ndarray, CellSums]:
+        """The weighted sum and the sum of weights after each value, and the last cell of each group, given the last one before the run.
 
-    Stretches of ``STEPS`` values are summed side by side, step by step; what goes over from one to the next is such a sum itself.
-
-    Parameters
-    ----------
-    values
-        Rows of finite floats.
-    left
-        For each column the share of the sum before it that is left, from 0 to 1.
-
-    Examples
-    --------
-    >>> decayed_sums(np.array([[8.0, 1.0, 1.0]]), np.array([0.0, 0.5, 0.5])).tolist()
-    [[8.0, 5.0, 3.5]]
-    """
-    rows, count = values.shape
-    if count <= STEPS:
-        sums = values.copy()
-        for step in range(1, count):
-            sums[:, step] += sums[:, step - 1] * left[step]
-        return sums
-    stretches = -(-count // STEPS)
-    # A step of all stretches lies together; the last stretch is filled up with zeros.
-    sums = new_array(STEPS * rows * stretches, np.float64).reshape(STEPS, rows, stretches)
-    kept = new_array(STEPS * stretches, np.float64).reshape(STEPS, stretches)
-    for laid, given in ((sums.transpose(1, 2, 0), values), (kept.T[np.newaxis], left[np.newaxis])):
-        whole = count // STEPS
-        laid[:, :whole] = given[:, : whole * STEPS].reshape(len(given), whole, STEPS)
-        laid[:, whole:] = 0.0
-        laid[:, whole:, : count - whole * STEPS] = given[:, np.newaxis, whole * STEPS :]
-    part = np.empty((rows, stretches))
-    for step in range(1, STEPS):
-        sums[step] += np.multiply(sums[step - 1], kept[step], out=part)
-        kept[step] *= kept[step - 1]
-    carried = np.zeros((rows, stretches))
-    carried[:, 1:] = decayed_sums(sums[-1], kept[-1])[:, :-1]
-    for step in range(STEPS):
-        sums[step] += np.multiply(carried, kept[step], out=part)
-    found = new_array(rows * stretches * STEPS, np.float64).reshape(rows, stretches, STEPS)
-    found[...] = sums.transpose(1, 2, 0)
-    return found.reshape(rows, -1)[:, :count]
+        ``known`` tells of which groups there is one.
+        """
+        begins = cells.begins(self.times)
+        starts = self.cell_starts(begins)
+        firsts, ends = np.searchsorted(starts, self.starts), np.append(starts[1:], len(begins)) - 1
+        same = known & (before.begins == begins[self.starts])
+        left = np.zeros(len(starts))
+        left[1:] = decays(begins[starts[:-1]], begins[starts[1:]], cells.half_life)
+        left[firsts] = 0.0
+        first = np.zeros((2, len(starts)))
+        shares = np.where(known, decays(before.begins, begins[self.starts], cells.half_life), 0.0)
+        first[:, firsts] = np.where(same, before.before, np.where(shares > 0.0, (before.before + before.sums) * shares, 0.0))
+        found = self.weighted(begins, cells)
+        found[:, self.starts] += np.where(same, before.sums, 0.0)
+        found = summed_within(found, starts)
+        sums = found[:, ends]
+        earlier = carried(first, sums, left)
+        found += np.repeat(earlier, ends + 1 - starts, axis=1)
+        lasts = np.append(firsts[1:], len(starts)) - 1
+        return found, CellSums(owners, begins[starts[lasts]], sums[:, lasts], earlier[:, lasts])
 
 
-def means(components: Components) -> np.ndarray:
-    """Weighted means, wherever there is a value."""
-    mean = components[1] / components[2]
-    return np.where(components[3] == 0, mean, components[3]) if components[3].any() else mean
+def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
+    """Weighted means, of weighted sums and sums of weights, given the last value of each."""
+    # Of the floats that are a quotient the last value is taken where it is one: it is the mean where nothing is left of others.
+    mean = sums[0] / sums[1]
+    np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
+    return np.where(specials == 0, mean, specials) if specials.any() else mean

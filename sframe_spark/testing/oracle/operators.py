@@ -243,7 +243,7 @@ def _smoothed(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     result: list[Row] = []
     for row in inputs[0].rows:
         seen = groups.setdefault(_key(row, operator.keys), [])
-        now = len(seen) if operator.time is None else row[operator.time]
+        now = row[operator.time]
         seen.append((now, row[operator.value]))
         known = [] if now is None else [(now - then, value) for then, value in seen if then is not None and value is not None]
         weights = [0.5 ** (gap / operator.half_life) for gap, _ in known]

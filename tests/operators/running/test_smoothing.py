@@ -14,6 +14,7 @@ import pytest
 from sframe_spark import SFrame, config
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import compute
+from sframe_spark.operators.running import smoothing_heads
 from sframe_spark.operators.running.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle.values import rows_equal, token
@@ -70,6 +71,47 @@ def test_weighted_means(by_key: bool, by_rows: bool) -> None:
         node = node_of(rows, by_key, by_rows, half_life)
         found = run_in_ranges(node, random_cuts(choose, len(rows)), choose.randint(1, 5))
         assert rows_equal(found, expected(rows, by_key, by_rows, half_life)), (seed, rows, found)
+
+
+def uneven_rows(choose: random.Random) -> list[Row]:
+    """Rows of which each other order of adding gives other last digits; of some keys they are many, times go in steps of all lengths."""
+    keys, now, rows = choose.choice(["a", "abbbbbbb", "abcdefghijklmnop"]), float(choose.choice([0, -1000])), []
+    for _ in range(choose.randrange(400)):
+        now += choose.choice([0.0, 0.1, 1.0, 30.0, 1e5 if choose.random() < 0.1 else 2.0])
+        value = choose.gauss(0, 1) * choose.choice([1, 1, 1, 1e12, 1e-9])
+        rows.append((None if choose.random() < 0.1 else value, None if choose.random() < 0.02 else now, choose.choice(keys)))
+    return rows
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_no_digit_depends_on_ranges_or_batches(by_rows: bool) -> None:
+    for seed in range(examples(40)):
+        choose = random.Random(seed)
+        rows = uneven_rows(choose)
+        node = node_of(rows, choose.random() < 0.7, by_rows, choose.choice([0.01, 0.5, 2.0, 7.3, 1000.0]))
+        whole = run_in_ranges(node, [0, len(rows)], max(1, len(rows)))
+        for _ in range(3):
+            cuts, batch = random_cuts(choose, len(rows)), choose.choice([1, 7, 64, 1000])
+            assert repr(run_in_ranges(node, cuts, batch)) == repr(whole), (seed, cuts, batch)
+
+
+def test_ranges_whose_first_cells_are_long_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a range begins in the middle of is kept until the rows before are known, but only so much of it."""
+    values = [random.Random(7).gauss(0, 1) * (1 + number % 3) for number in range(400)]
+    found = []
+    for most in (3, 1000):
+        monkeypatch.setattr(smoothing_heads, "MOST_VALUES", most)
+        with config.using(default_segments=5, small_rows=1):
+            found.append(repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50))))
+    assert found[0] == found[1] == repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50)))
+
+
+def test_the_mean_of_one_value_is_the_value() -> None:
+    """Weights are floats: a value times its weight by the weight need not be the value."""
+    for value in (0.1, 1 / 3, 5e-324, 1e300, -7.7):
+        for half_life in (0.7, 3, 1e6):
+            sf = SFrame({"v": [None] * 10 + [value, None, None], "t": list(range(13))})
+            assert list(sf.exponential_smoothing("v", on="t", half_life=half_life)) == [None] * 10 + [value] * 3
 
 
 def test_agrees_with_pandas() -> None:
@@ -179,5 +221,4 @@ def test_segments(spark: Any) -> None:
 
 
 def test_states_are_values() -> None:
-    for by_rows in (False, True):
-        check_states_are_values(node_of(ROWS[:2], True, by_rows, 3.0), 2)
+    check_states_are_values(node_of(ROWS[:2], True, False, 3.0), 2)
