@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import Distribution, EntryPoint, distribution, distributions
+from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any
 
 from sframe_spark.errors import PlanInvariantError, SFrameError
@@ -12,16 +13,28 @@ from sframe_spark.planner.law import Law
 
 OPERATOR_GROUP = "sframe_spark.operators"
 LAW_GROUP = "sframe_spark.laws"
+# Names that differ in these, or in capital letters, are one name.
+SEPARATORS = re.compile("[-_.]+")
 
 
 @lru_cache(maxsize=1)
 def _announced() -> Mapping[str, Sequence[EntryPoint]]:
     """Entry points of both groups: to find them is to read a file of each installed package, so it is done once for both."""
     # Only what names a group is parsed: all that others announce takes as long to parse as to read.
-    names = dict.fromkeys(package.name for package in distributions() if _names_a_group(package))
-    # Of two packages of one name the first on the path is the installed one.
-    found = [entry for name in names for entry in distribution(name).entry_points]
+    found = [entry for package in _installed(filter(_names_a_group, distributions())) for entry in package.entry_points]
     return {group: sorted((entry for entry in found if entry.group == group), key=lambda entry: entry.name) for group in (OPERATOR_GROUP, LAW_GROUP)}
+
+
+def _installed(packages: Iterable[Distribution]) -> Iterable[Distribution]:
+    """Of packages of one name, in whichever spelling, the first on the path, where they are once; one whose name is lost stands for itself."""
+    found: dict[str | Distribution, Distribution] = {}
+    for package in packages:
+        (name, *_) = package.metadata.get_all("Name") or [""]
+        key = SEPARATORS.sub("-", name).lower() or package
+        if key not in found:
+            first = Distribution.discover(name=name) if name else ()
+            found[key] = next(iter(first), package)
+    return found.values()
 
 
 def _names_a_group(package: Distribution) -> bool:

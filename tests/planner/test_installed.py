@@ -108,6 +108,32 @@ def test_of_two_packages_of_one_name_the_first_counts(packages: Callable[..., No
     assert named(OPERATOR_GROUP) == [("tried", "math")]
 
 
+def test_of_two_spellings_of_one_name_the_first_counts(packages: Callable[..., None]) -> None:
+    packages("first", "In.use", "[sframe_spark.operators]\ntried = math\n")
+    packages("second", "in-use", "[sframe_spark.operators]\ntried = cmath\n")
+    packages("first", "No_Longer", None)
+    packages("second", "no-longer", "[sframe_spark.operators]\ntried old = cmath\n")
+    assert named(OPERATOR_GROUP) == [("tried", "math")]
+
+
+@pytest.mark.parametrize("lost", ["the file", "its name", "all of it"])
+def test_packages_that_lost_their_names_announce_what_they_did(lost: str, packages: Callable[..., None], tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        packages("first", name, f"[sframe_spark.operators]\ntried {name} = math\n")
+        metadata = tmp_path / "first" / f"{name}-1.0.dist-info" / "METADATA"
+        if lost == "the file":
+            metadata.unlink()
+        else:
+            metadata.write_text("" if lost == "all of it" else "Metadata-Version: 2.1\nVersion: 1.0\n")
+    assert named(OPERATOR_GROUP) == [("tried one", "math"), ("tried two", "math")]
+
+
+def test_a_name_that_no_file_has_is_no_error(packages: Callable[..., None], tmp_path: Path) -> None:
+    packages("first", "moved", "[sframe_spark.operators]\ntried = math\n")
+    (tmp_path / "first" / "moved-1.0.dist-info").rename(tmp_path / "first" / "other-1.0.dist-info")
+    assert named(OPERATOR_GROUP) == [("tried", "math")]
+
+
 def test_files_of_packages_are_read_once_for_both_groups(announce: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     announce()
     monkeypatch.undo()
