@@ -30,7 +30,7 @@ from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
 
 # Of so many runs those that are all here are looked at by themselves.
-LEAST_RUNS = 1_000
+LEAST_RUNS = 4_096
 
 
 @register
