@@ -247,9 +247,8 @@ class Runs:
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
         with exchange_below(node, ranges) as exchange:
-            workers.run(
-                [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)], f"exchanging for {node.operator.called()}", tasks
-            )
+            works = [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)]
+            workers.run(works, f"exchanging for {node.operator.called()}", tasks)
             self.spilled = exchange.written
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
             self.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")

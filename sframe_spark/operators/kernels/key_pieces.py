@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.kernels.equal_keys import comparable_values
+from sframe_spark.operators.kernels.number_sets import SPREAD
 from sframe_spark.operators.kernels.text_hashes import text_hashes
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 
-# An odd number whose bits are neither few nor regular: 2**64 divided by the golden ratio.
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
 

@@ -15,7 +15,7 @@ MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER = 1 << 20, 64
 PLACES_PER_KEY, MOST_KEYS_SIEVED = 8, 1_000_000
 # Of fewer keys that are searched for at a time nothing is gained.
 FEWEST_SIEVED = 1 << 12
-# The golden ratio in 64 bits: products with it spread over their leading bits.
+# 2**64 divided by the golden ratio, an odd number whose bits are neither few nor regular: products with it spread over their leading bits.
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
