@@ -49,6 +49,17 @@ def test_floats_take_no_dates(first: Any) -> None:
                 door()
 
 
+@pytest.mark.parametrize("later", [5, 2.5, True])
+@pytest.mark.parametrize("first", [DAY, DAY.replace(tzinfo=datetime.UTC)])
+def test_dates_take_no_numbers(first: Any, later: Any) -> None:
+    """They would be seconds since 1970."""
+    for _, door in doors(both(first, later), None):
+        with pytest.raises(UserFunctionError, match=r"fit.*datetime"):
+            door()
+    for name, door in doors(both(DAY, 5), datetime.datetime):
+        assert door()[-1] == datetime.datetime(1970, 1, 1, 0, 0, 5), name
+
+
 @pytest.mark.parametrize(
     ("first", "later", "found"), [(1, 2.0, 2), (1, True, 1), (True, 2, 2), (1, None, None), (1, -(2**63), -(2**63)), (1.5, 2, 2.0)]
 )

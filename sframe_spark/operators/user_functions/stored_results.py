@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.types import FLOAT, INT, ColumnType
+from sframe_spark.types import DATETIME_KIND, FLOAT, INT, ColumnType
 from sframe_spark.values.encode import encode
 from sframe_spark.values.plain import MISSING, NUMBERS, family_of, int_equal_to, plain_number
 from sframe_spark.visible import brief
@@ -20,7 +20,7 @@ def stored_results(results: Sequence[Any], column_type: ColumnType, is_guess: bo
     """Store what a function gave for rows, in their order.
 
     A class that was asked for takes what becomes a value of it, as 2.5 becomes the int 2. Nobody asked for one that the first rows told: later rows
-    that gave another number would lose their fraction, and dates would become numbers.
+    that gave another number would lose their fraction, dates would become numbers, and numbers dates.
 
     Raises
     ------
@@ -35,13 +35,13 @@ def stored_results(results: Sequence[Any], column_type: ColumnType, is_guess: bo
     Traceback (most recent call last):
     sframe_spark.errors.SchemaError: 2.5 (float) is no int, as the first results were
     """
-    if not is_guess or column_type not in (INT, FLOAT):
+    if not is_guess or (column_type not in (INT, FLOAT) and column_type.kind != DATETIME_KIND):
         return encode(results, column_type)
-    found = _unchanged(results, column_type)
+    found = _unchanged(results, column_type) if column_type.is_numeric else None
     if found is not None:
         return found
     for result in results:
-        _require_number(result, column_type)
+        _require_unchanged(result, column_type)
     return encode(results, column_type)
 
 
@@ -55,8 +55,9 @@ def _unchanged(results: Sequence[Any], column_type: ColumnType) -> pa.Array | No
     return found.cast(column_type.physical) if found.type in (column_type.physical, pa.bool_()) else None
 
 
-def _require_number(result: Any, column_type: ColumnType) -> None:
+def _require_unchanged(result: Any, column_type: ColumnType) -> None:
     family = family_of(type(result))
-    if family == MISSING or (family in NUMBERS and (column_type == FLOAT or int_equal_to(plain_number(result)) is not None)):
-        return
-    raise SchemaError(f"{brief(result, 80)} ({type(result).__name__}) is no {column_type.kind}, as the first results were")
+    # What is neither a date nor a number is told where it is stored.
+    fits = family not in NUMBERS if column_type.kind == DATETIME_KIND else family == MISSING or family in NUMBERS
+    if not fits or (column_type == INT and family in NUMBERS and int_equal_to(plain_number(result)) is None):
+        raise SchemaError(f"{brief(result, 80)} ({type(result).__name__}) is no {column_type.kind}, as the first results were")
