@@ -28,13 +28,21 @@ def square(every: int, *axes: Iterable[Any]) -> list[Any]:
     """All combinations, of which the normal run takes those whose places add up to a multiple of `every`, and ``-m campaign`` the others.
 
     So each value of an axis runs, with each value of another one where that has at least `every` values or a third axis has.
+
+    Raises
+    ------
+    ValueError
+        If some value of an axis would not run at all, but for a number of a range, which is a seed like any other.
     """
-    combinations = itertools.product(*map(enumerate, axes))
-    return [
-        values if sum(place for place, _ in combination) % every == 0 else _in_campaign(values)
-        for combination in combinations
-        for values in [tuple(value for _, value in combination)]
-    ]
+    given = [axis if isinstance(axis, range) else list(axis) for axis in axes]
+    combinations = list(itertools.product(*map(enumerate, given)))
+    runs = [sum(place for place, _ in combination) % every == 0 for combination in combinations]
+    for number, axis in enumerate(given):
+        met = {combination[number][0] for combination, is_run in zip(combinations, runs, strict=True) if is_run}
+        if len(met) < len(axis) and not isinstance(axis, range):
+            raise ValueError(f"{[value for place, value in enumerate(axis) if place not in met]} would not run: take one of fewer than {every}")
+    found = [tuple(value for _, value in combination) for combination in combinations]
+    return [values if is_run else _in_campaign(values) for values, is_run in zip(found, runs, strict=True)]
 
 
 def _in_campaign(value: Any) -> Any:
