@@ -182,7 +182,7 @@ LOOKS = ["all rows", "sum", "group", "sort", "head, tail, far row", "running sum
 
 
 # Each look with each change, with footers that are known or forgotten.
-@pytest.mark.parametrize(("program", "change", "known"), square(4, LOOKS, CHANGES, [True, False]))
+@pytest.mark.parametrize(("program", "change", "known"), square(2, LOOKS, CHANGES, [True, False]))
 def test_a_file_that_changes_is_told_and_never_read(bucket: Bucket, program: str, change: str, known: bool) -> None:
     put(bucket, LAYOUTS["a directory"])
     frame = SFrame.read_parquet(f"{bucket.uri}/t")
