@@ -128,7 +128,7 @@ class Exchange:
     Parameters
     ----------
     parts
-        The ranges.
+        The ranges; or pieces by hashes, of which all that is said of ranges holds.
     schema
         Types of the columns.
     room
