@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each of them.
-MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER = 1 << 20, 64
+# A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each of them, and in all.
+MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER, MOST_PLACES = 1 << 20, 64, 1 << 26
 # A sieve has so many places for each key, of which seven in eight stay empty; more keys than these have none, as it would fill the processor's cache.
 PLACES_PER_KEY, MOST_KEYS_SIEVED = 8, 1_000_000
 # Of fewer keys that are searched for at a time nothing is gained.
@@ -96,7 +96,7 @@ class NumberSet:
     def table(self) -> np.ndarray | None:
         """For each number from the one before the least to the one after the largest whether it is one of them; None where these are far apart."""
         width = pc.max(self.numbers).as_py() - self.least + 1
-        if width > max(MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER * len(self.numbers)):
+        if width > min(MOST_PLACES, max(MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER * len(self.numbers))):
             return None
         table = np.zeros(width + 2, dtype=bool)
         table[self.numbers.to_numpy() - self.least + 1] = True

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.operators.kernels import number_sets
-from sframe_spark.operators.kernels.number_sets import NumberSet
+from sframe_spark.operators.kernels.number_sets import MOST_PLACES, NumberSet
 from tests.examples import examples
 
 LIMITS = np.iinfo(np.int64)
@@ -39,3 +39,11 @@ def test_of_many_rows_few_or_most_are_found(spread: int, share: float) -> None:
     found = NumberSet(pa.array(numbers))
     assert (found.table is None) == (spread > 1)
     assert found.holds(column).equals(pc.is_in(column, pa.array(numbers)))
+
+
+def test_a_table_takes_no_more_memory_however_many_are_looked_for() -> None:
+    fits, is_too_long = (NumberSet(pa.array(np.arange(0, 60 * count, 60))) for count in (1_000_000, 1_200_000))
+    assert fits.table is not None and fits.table.nbytes <= MOST_PLACES + 2
+    assert is_too_long.table is None
+    values = pa.array(np.arange(0, 72_000_000, 4_001))
+    assert is_too_long.holds(values).equals(pc.is_in(values, is_too_long.numbers))
