@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each of them, and in all.
+# A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each, and in all.
 MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER, MOST_PLACES = 1 << 20, 64, 1 << 26
 # A sieve has so many places for each key, of which seven in eight stay empty; more keys than these have none, as it would fill the processor's cache.
 PLACES_PER_KEY, MOST_KEYS_SIEVED = 8, 1_000_000
