@@ -14,6 +14,8 @@ import numpy as np
 
 # So many half-lives are a cell: weights of one are far from the smallest float.
 HALF_LIVES = 64
+# Weights are at most the inverse of two to this power: so many values of one moment add up to a float.
+ROOM = 40
 # Weights of so many moments of a cell are looked up.
 MOST_LOOKED_UP = 1 << 16
 # After so many half-lives less is left of a weight than any float but zero.
@@ -105,7 +107,7 @@ class TimeCells:
         return np.where(cells > times, np.int64(-(2**63)), cells) if len(times) and times.min() < self.length - 2**63 else cells
 
     def weights(self, times: np.ndarray, begins: np.ndarray) -> np.ndarray:
-        """What a value of each time weighs in its cell, which begins when it says: at most one."""
+        """What a value of each time weighs in its cell, which begins when it says: little, so that sums stay floats."""
         if times.dtype.kind == "f":
             return self._weights_after(np.where(times == begins, 0.0, times - begins))
         if self.length > MOST_LOOKED_UP:
@@ -118,7 +120,9 @@ class TimeCells:
         whole = np.floor(passed / self.half_life)
         # Values a half-life apart weigh twice as much, to the last bit.
         parts = np.exp2((passed - whole * self.half_life) / self.half_life)
-        return np.ldexp(parts, whole.astype(np.int64) - math.ceil(longest / self.half_life))
+        most = math.ceil(longest / self.half_life)
+        parts *= np.ldexp(1.0, np.arange(-most, 1) - ROOM).take(whole.astype(np.int64))
+        return parts
 
     def are_felt(self, times: np.ndarray, lasts: np.ndarray) -> np.ndarray:
         """Whether a value of each time may make a difference at another time."""
@@ -126,21 +130,30 @@ class TimeCells:
 
 
 def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Along the last axis, sums so far from each start on, one number after the other; in their place.
+    """Of pairs of numbers, sums so far from each start on, one pair after the other; in their place.
+
+    Parameters
+    ----------
+    numbers
+        Two rows; the numbers of a pair lie side by side in memory.
+    starts
+        Places of the first pairs.
 
     Examples
     --------
-    >>> summed_within(np.array([[1.0, 2.0, 4.0, 8.0, 16.0]]), np.array([0, 3])).tolist()
-    [[1.0, 3.0, 7.0, 8.0, 24.0]]
+    >>> summed_within(np.array([[1.0, 0.5], [2.0, 0.5], [4.0, 1.0], [8.0, 2.0]]).T, np.array([0, 2])).tolist()
+    [[1.0, 3.0, 4.0, 12.0], [0.5, 1.0, 1.0, 3.0]]
     """
-    counts = np.diff(starts, append=numbers.shape[1])
+    # To numpy two floats are a complex number: they are added up at once.
+    pairs = numbers.T.view(np.complex128)[:, 0]
+    counts = np.diff(starts, append=len(pairs))
     # Cells that are as long as those beside them are added up together.
     firsts = np.flatnonzero(np.diff(counts, prepend=-1))
     stops = np.append(firsts[1:], len(starts))
     are_long = (stops - firsts) * counts[firsts] > LONG_CELL
     for first, stop in zip(firsts[are_long].tolist(), stops[are_long].tolist(), strict=True):
-        part = numbers[:, starts[first] : starts[first] + counts[first] * (stop - first)].reshape(len(numbers), stop - first, -1)
-        np.cumsum(part, axis=2, out=part)
+        part = pairs[starts[first] : starts[first] + counts[first] * (stop - first)].reshape(stop - first, -1)
+        np.cumsum(part, axis=1, out=part)
     short = np.flatnonzero(~np.repeat(are_long, stops - firsts) & (counts > 1))
     # Numpy sorts ints of eight bits in one pass.
     order = short[np.argsort((LONG_CELL - counts[short]).astype(np.uint8), kind="stable")]
@@ -149,8 +162,7 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
     longer = np.searchsorted(-counts[order], -np.arange(1, counts[order[0]] if len(order) else 1), side="left")
     for step, many in enumerate(longer.tolist(), start=1):
         places = begins[:many] + step
-        for row in numbers:
-            row[places] += row[places - 1]
+        pairs[places] += pairs[places - 1]
     return numbers
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.running.smoothing_cells import TimeCells, summed_within
 from sframe_spark.operators.running.smoothing_scan import CellSums, ValuesInTime
 
@@ -55,13 +56,19 @@ class Heads:
 
     def followed_by(self, later: Heads) -> Heads:
         """These values and later ones."""
+        if not len(later.owners):
+            return self
         pairs = ((self.owners, later.owners), (self.times, later.times), (self.values, later.values))
         both = Heads(*(np.concatenate(pair) for pair in pairs))
-        return both.taken(np.argsort(both.owners, kind="stable"))
+        return both.in_order()
 
     def renamed(self, owners: np.ndarray) -> Heads:
         """The same values, each owner under another number."""
-        return Heads.nothing(self.times.dtype).followed_by(attrs.evolve(self, owners=owners[self.owners]))
+        return attrs.evolve(self, owners=owners[self.owners]).in_order()
+
+    def in_order(self) -> Heads:
+        """Owner by owner."""
+        return self if (self.owners[1:] >= self.owners[:-1]).all() else self.taken(order_of([self.owners]))
 
     def begun_elsewhere(self, earlier: Heads, cells: TimeCells) -> np.ndarray:
         """For each value, whether earlier values of its owner are of another cell."""

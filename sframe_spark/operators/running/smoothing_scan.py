@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.operators.kernels.new_arrays import new_array
+from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.running.groups import RowGroups, accumulated
 from sframe_spark.operators.running.smoothing_cells import TimeCells, carried, decays, summed_within
 
@@ -46,7 +47,7 @@ class CellSums:
         """These cells and others, owner by owner; of the same owner these come first."""
         pairs = ((self.owners, other.owners), (self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
         both = CellSums(*(np.concatenate(pair, axis=-1) for pair in pairs))
-        return both if (both.owners[1:] >= both.owners[:-1]).all() else both.taken(np.argsort(both.owners, kind="stable"))
+        return both if (both.owners[1:] >= both.owners[:-1]).all() else both.taken(order_of([both.owners]))
 
     def places_of(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the last cell of some owners is, and which of these have one."""
@@ -159,7 +160,7 @@ class ValuesInTime:
 
     def weighted(self, begins: np.ndarray, cells: TimeCells) -> np.ndarray:
         """Weighted values, zero for those that are not finite, and weights."""
-        found = new_array(2 * len(self.times), np.float64).reshape(2, -1)
+        found = new_array(2 * len(self.times), np.float64).reshape(-1, 2).T
         found[1] = cells.weights(self.times, begins)
         np.multiply(self.values, found[1], out=found[0])
         if self._special() is not None:

@@ -140,6 +140,14 @@ def test_sums_stay_within_floats(values: list[float], times: list[int], wanted: 
     assert found == pytest.approx(wanted, rel=1e-9, abs=0 if values[0] < 1 else 1e280)
 
 
+@pytest.mark.parametrize("half_life", [0.001, 3, 1e6])
+def test_many_of_the_largest_floats_have_a_mean(half_life: float) -> None:
+    values = [1.7e308 if row % 2 else -1.6e308 for row in range(1000)]
+    found = list(SFrame({"v": values, "t": [5] * 1000}).exponential_smoothing("v", on="t", half_life=half_life))
+    assert found[1::2] == pytest.approx([0.05e308] * 500, rel=1e-9)
+    assert list(SFrame({"v": [1.7e308] * 1000}).exponential_smoothing("v", half_life=half_life)) == pytest.approx([1.7e308] * 1000, rel=1e-9)
+
+
 def test_times_of_other_types() -> None:
     wanted = [1.0, 3.0]
     for times in ([0.0, 1.0], [-(2**62) - 2**61, -(2**62) - 2**61 + 1], [START, START + datetime.timedelta(microseconds=1)]):
