@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -196,11 +196,13 @@ class Running(SequentialOperator):
         return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
 
 
-def placed(slots: dict[Hashable, int], tokens: Iterable[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
-    """A copy of the places with room for some groups, and where these are."""
-    wider = dict(slots)
-    places = np.array([wider.setdefault(token, len(wider)) for token in tokens], dtype=np.int64)
-    return wider, places
+def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
+    """The places with room for some groups, in a copy unless all have one, and where these groups are."""
+    found = list(map(slots.get, tokens))
+    if None in found:
+        slots = dict(slots)
+        found = [slots.setdefault(token, len(slots)) if place is None else place for token, place in zip(tokens, found, strict=True)]
+    return slots, np.array(found, dtype=np.int64)
 
 
 def window_column(aggregation: Aggregation, relation: Relation, window: Any) -> Column:
