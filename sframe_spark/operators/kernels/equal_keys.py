@@ -130,8 +130,16 @@ def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
     >>> tokens_of([pa.array([float("nan"), None])]) == tokens_of([pa.array([-float("nan"), None])])
     True
     """
-    columns = [list(map(token, (array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array).to_pylist())) for array in arrays]
+    columns = [_tokens(array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array) for array in arrays]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def _tokens(array: pa.Array) -> list[Hashable]:
+    if pa.types.is_int64(array.type) and not array.null_count:
+        # Numpy makes Python's ints many times faster than Arrow does.
+        numbers: list[Hashable] = array.to_numpy().tolist()
+        return numbers
+    return list(map(token, array.to_pylist()))
 
 
 def token(value: Any) -> Hashable:
