@@ -13,8 +13,8 @@ from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.running.smoothing_cells import TimeCells, summed_within
 from sframe_spark.operators.running.smoothing_scan import CellSums, ValuesInTime
 
-# More values are not sent from task to task.
-MOST_VALUES = 1 << 20
+# More values are not sent from task to task: those of all ranges are in one process's memory until they are put together.
+MOST_VALUES = 1 << 17
 
 
 @attrs.frozen(eq=False)
