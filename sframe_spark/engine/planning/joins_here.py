@@ -41,13 +41,22 @@ def pieces_of_join(node: PlannerNode) -> int | None:
     numbered = node.operator.in_memory()
     if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
         return None
-    if not all(suits_threads(side) and is_section(side) for side in node.inputs):
+    if not all(suits_threads(side) and is_section(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
     weights = [weight for weight in map(weight_of, node.inputs) if weight is not None]
     if len(weights) < len(node.inputs):
         return None
     count = ranges_for(Weight(sum(weight.rows for weight in weights), sum(weight.size for weight in weights)))
     return int(count) if count <= MOST_RANGES else None
+
+
+def has_rows_of_sources(side: PlannerNode) -> bool:
+    """True for a plan that has no more rows than its sources: where the bound of a join is larger, its rows are made before they are counted."""
+    nodes = list(postorder([side]))
+    # A source that is read twice counts twice.
+    leaves = [side, *(child for node in nodes for child in node.inputs)]
+    most = sum(leaf.length.at_most for leaf in leaves if not leaf.inputs and leaf.length.at_most is not None)
+    return all(node.length.at_most is None or node.length.at_most <= most for node in nodes)
 
 
 def query_again(node: PlannerNode) -> PlannerNode:

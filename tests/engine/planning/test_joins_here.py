@@ -242,3 +242,10 @@ def test_no_function_is_called_to_count(nothing_is_few: None) -> None:
     assert may_have_many(optimize(left.join(right, on="k")._node))
     left["k"] = left["k"].apply(lambda value: value, dtype=int)
     assert not may_have_many(optimize(left.join(right, on="k")._node))
+
+
+def test_a_bound_that_no_source_has_tells_nothing_of_how_many_pieces_there_are() -> None:
+    many = SFrame({"k": [1, 2, 3] * 50, "v": range(150)})
+    assert joins_here.has_rows_of_sources(many[many["v"] > 3]._node)
+    assert joins_here.has_rows_of_sources(many.append(many)._node)
+    assert not joins_here.has_rows_of_sources(many.join(many, on="k")._node)
