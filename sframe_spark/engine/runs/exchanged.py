@@ -124,7 +124,7 @@ class ExchangedRows:
     def have_room(self) -> np.ndarray:
         """For each range that is made whether it takes no more memory than it may."""
         count = len(self.left)
-        return self.passed[:count] | (self.exchange.sizes[:count] <= min(bytes_gathered(), MOST_BYTES_OF_ARRAY))
+        return self.passed[:count] | (self.exchange.sizes[:count] <= most_at_once())
 
     def works(self, count: int) -> list[range]:
         """The numbers of the ranges that are made, one after the other, in so many parts of about as many rows, or fewer."""
@@ -153,6 +153,11 @@ class ExchangedRows:
         with self.room.taken(int(self.exchange.sizes[number])):
             made = self.kernel(self.exchange.take(number))
         yield made
+
+
+def most_at_once() -> int:
+    """Bytes of the rows that a kernel takes at a time: those of a range, or of both sides of a join."""
+    return min(bytes_gathered(), MOST_BYTES_OF_ARRAY)
 
 
 def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> ExchangedRows:

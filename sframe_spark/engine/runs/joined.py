@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, MOST_RANGES, UNEVEN, bytes_gathered, bytes_of_range
 from sframe_spark.engine.planning.joins_here import pieces_of_join
-from sframe_spark.engine.runs.exchanged import SAMPLED_VALUES, ExchangedRows
+from sframe_spark.engine.runs.exchanged import SAMPLED_VALUES, ExchangedRows, give_to, most_at_once
 from sframe_spark.engine.segments.exchange import Exchange
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.engine.segments.room import SharedRoom
@@ -22,7 +22,7 @@ from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.kernels.key_pieces import KeyPieces
 from sframe_spark.operators.kernels.key_ranges import KeyRanges, RangesOfRows
 from sframe_spark.operators.kernels.row_order import order_of
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
+from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
@@ -94,7 +94,8 @@ class JoinOfPieces:
     def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
         """Exchange the rows of a side, which tasks make."""
         assert self.join.numbered_slots is not None
-        works = [partial(give_to, self.sides[slot], number, task, slot in self.join.numbered_slots) for number, task in enumerate(tasks)]
+        give = give_numbered if slot in self.join.numbered_slots else give_to
+        works = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
         Threads().run(works, f"exchanging for {self.node.operator.called()}", tasks)
 
     def rows_in_order(self) -> ExchangedRows:
@@ -197,22 +198,16 @@ class RowsByNumber(ExchangedRows):
             yield from rows.made(range(ranges.count))
 
 
-def most_at_once() -> int:
-    """Bytes of both sides that rows are made of at a time."""
-    return min(bytes_gathered(), MOST_BYTES_OF_ARRAY)
-
-
 def room_of_exchange() -> int:
     """Bytes that an exchange holds in memory."""
     return bytes_gathered() // EXCHANGES
 
 
-def give_to(exchange: Exchange, number: int, task: RangeTask, is_numbered: bool) -> None:
-    """Let a task give its rows, with their numbers where these are wanted."""
+def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
+    """Let a task give its rows, with their numbers as a last column."""
     row = number << BITS_OF_ROW
     for chunk in chunks_of(task):
-        numbers = [pa.array(np.arange(row, row + chunk.rows))] if is_numbered else []
-        exchange.add(number, Chunk((*chunk.columns, *numbers), chunk.rows))
+        exchange.add(number, Chunk((*chunk.columns, pa.array(np.arange(row, row + chunk.rows))), chunk.rows))
         row += chunk.rows
 
 
