@@ -4,6 +4,9 @@ PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/installed
+# Peers are measured as their users have them, and ours without the packages of its tests, which looking for plug-ins would read.
+PEERS := .venv-peers
+PEERS_STAMP := $(PEERS)/installed
 PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 # A JVM that compiles quickly rather than thoroughly suits many small queries; where there is an archive of classes it need not load them.
 CLASSES := $(VENV)/classes.jsa
@@ -27,6 +30,14 @@ $(STAMP): pyproject.toml $(wildcard examples/plugin_package/pyproject.toml)
 		$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps -e examples/plugin_package; fi
 	touch $(STAMP)
 
+$(PEERS_STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "sframe_spark needs Python 3.11 or newer on the PATH"; exit 1; }
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[peers]"
+	$(PEERS)/bin/python -c "import sys; from sframe_spark.session.java import search_java; sys.exit(search_java().runtime is None)" 2>/dev/null \
+		|| $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[java]"
+	touch $(PEERS_STAMP)
+
 demo: $(STAMP)
 	$(RUN) examples/demo.py
 
@@ -48,13 +59,13 @@ docs: $(STAMP)
 faults: $(STAMP)
 	$(PYTEST) -m "campaign or not campaign" tests/faults
 
-# The same programs in Polars, DuckDB and PySpark, results compared first.
-bench-peers: $(STAMP)
-	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.peers
+# The same programs in Polars, DuckDB, PySpark and pandas on Spark, results compared first.
+bench-peers: $(PEERS_STAMP)
+	SFRAME_SPARK_JVM_OPTIONS= $(PEERS)/bin/python -m benchmarks.peers
 
 # The shapes of TPC-H's 22 queries in the same libraries, results compared with DuckDB's first.
-bench-tpch: $(STAMP)
-	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.tpch
+bench-tpch: $(PEERS_STAMP)
+	SFRAME_SPARK_JVM_OPTIONS= $(PEERS)/bin/python -m benchmarks.tpch
 
 # A standalone cluster of two workers beside local[2].
 bench-cluster: $(STAMP)
@@ -92,4 +103,4 @@ release-check: $(STAMP)
 	done
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference

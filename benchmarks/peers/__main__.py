@@ -14,7 +14,7 @@ NAMES = [name for name in vars(Programs) if not name.startswith("_")]
 
 def main() -> None:
     """Print the table."""
-    parser = parser_of("The same programs in several libraries.")
+    parser = parser_of("The same programs in several libraries.", "with_pandas_on_spark")
     parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
     parser.add_argument("--reference", type=Path, help="interpreter of the reference engine, which is a peer then")
     chosen = parser.parse_args()

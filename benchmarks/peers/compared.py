@@ -22,10 +22,10 @@ LEAST = 0.01
 Found = dict[str, dict[str, Any]]
 
 
-def parser_of(text: str) -> argparse.ArgumentParser:
-    """What the command line may say of any such benchmark."""
+def parser_of(text: str, *more: str) -> argparse.ArgumentParser:
+    """What the command line may say of any such benchmark; ``more`` are peers that only this one has."""
     parser = argparse.ArgumentParser(description=text)
-    parser.add_argument("--peers", type=lambda text: text.split(","), default=list(PEERS))
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=[*PEERS, *more])
     parser.add_argument("--only", default="", help="only programs whose names contain this")
     parser.add_argument("--runs", type=int, default=2, help="runs of each program after the first")
     parser.add_argument("--json", type=Path)
