@@ -57,10 +57,16 @@ def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
 
 
 def differs(values: pa.Array) -> np.ndarray:
-    """For each row but the first, whether its value differs from the one before."""
+    """For each row but the first, whether its value differs from the one before; of no rows, nothing.
+
+    Examples
+    --------
+    >>> differs(pa.array(["a", "a", None])).tolist(), differs(pa.array([], pa.string())).tolist()
+    ([False, True], [])
+    """
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_string(values.type):
-        unequal = pc.fill_null(pc.not_equal(values.slice(1), values.slice(0, len(values) - 1)), False).to_numpy(zero_copy_only=False)
+        unequal = pc.fill_null(pc.not_equal(values.slice(1), values.slice(0, max(0, len(values) - 1))), False).to_numpy(zero_copy_only=False)
     else:
         numbers = plain_numbers(values)
         later, earlier = numbers[1:], numbers[:-1]
