@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError, SFrameError
 from sframe_spark.types import (
@@ -93,7 +94,7 @@ def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure
     if column_type.kind in _DIRECT_KINDS:
         # Arrow converts a list of values of the right class much faster than we can look at them.
         try:
-            return pa.array(values, column_type.physical)
+            return arrow_floats(values) if column_type.kind == FLOAT_KIND else pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
     found = stored_cells(values, column_type.kind, are_plain=False) if column_type.is_encoded else None
@@ -106,6 +107,29 @@ def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure
     if natural == column_type:
         return _BUILDERS[natural.kind](values, natural)
     return _encode_converted(values, column_type, ignore_cast_failure)
+
+
+def arrow_floats(values: Sequence[Any]) -> pa.Array:
+    """Store numbers, those that Arrow knows, as floats in one go.
+
+    Raises
+    ------
+    pyarrow.ArrowException, OverflowError, TypeError
+        If a value is something else, or an int beyond 2**53, which may lose digits.
+
+    Examples
+    --------
+    >>> arrow_floats([1, None, 2.5]).to_pylist()
+    [1.0, None, 2.5]
+    >>> arrow_floats([np.uint64(2**64 - 1)])
+    Traceback (most recent call last):
+    pyarrow.lib.ArrowInvalid: an unsigned int beyond 2**53
+    """
+    found = pa.array(values, pa.float64())
+    # Arrow takes numpy's ints without a sign for those with one: the largest for -1.
+    if pc.any(pc.less(found, 0.0)).as_py() and any(issubclass(python_class, np.unsignedinteger) for python_class in set(map(type, values))):
+        raise pa.ArrowInvalid("an unsigned int beyond 2**53")
+    return found
 
 
 def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array:
@@ -241,7 +265,7 @@ def _join_arrays(cells: Sequence[Any], elements: list[Any] | None) -> pa.Array:
     if elements is None:
         buffers = b"".join(cell.tobytes() for cell in cells if cell is not None)
         return list_from_lengths(lengths, pa.array(np.frombuffer(buffers, dtype=np.float64)), ARRAY.physical)
-    numbers = pa.array(elements, pa.float64()).fill_null(float("nan"))
+    numbers = arrow_floats(elements).fill_null(float("nan"))
     return list_from_lengths(lengths, numbers, ARRAY.physical)
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame
@@ -49,6 +50,19 @@ def test_floats_take_no_dates(first: Any) -> None:
                 door()
 
 
+@pytest.mark.parametrize("later", [2**53 + 1, -(2**63) + 1, 2**70 + 1, np.int64(2**53 + 1), np.uint64(2**64 - 1)])
+@pytest.mark.parametrize("first", [None, 1.5])
+def test_floats_take_no_ints_that_lose_digits(first: Any, later: Any) -> None:
+    """Identifiers, where the first rows had none."""
+    for name, door in doors(both(first, later), None):
+        if first is not None or name in ("a column's apply", "apply"):
+            with pytest.raises(UserFunctionError, match=r"(?s)fit.*float") as told:
+                door()
+            assert "give apply() dtype=int" in str(told.value) or "apply" not in name
+    for name, door in doors(both(1.5, later), float):
+        assert door()[-1] == float(later), name
+
+
 @pytest.mark.parametrize("later", [5, 2.5, True])
 @pytest.mark.parametrize("first", [DAY, DAY.replace(tzinfo=datetime.UTC)])
 def test_dates_take_no_numbers(first: Any, later: Any) -> None:
@@ -61,7 +75,8 @@ def test_dates_take_no_numbers(first: Any, later: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "later", "found"), [(1, 2.0, 2), (1, True, 1), (True, 2, 2), (1, None, None), (1, -(2**63), -(2**63)), (1.5, 2, 2.0)]
+    ("first", "later", "found"),
+    [(1, 2.0, 2), (1, True, 1), (True, 2, 2), (1, None, None), (1, -(2**63), -(2**63)), (1.5, 2, 2.0), (1.5, 2**60, 2.0**60)],
 )
 def test_what_loses_nothing_fits(first: Any, later: Any, found: Any) -> None:
     for name, door in doors(both(first, later), None):

@@ -23,7 +23,7 @@ from sframe_spark.operators.user_functions.user_errors import error_like, shown,
 from sframe_spark.operators.user_functions.worker import load_function, pack_function
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import fixed_size
-from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
@@ -159,15 +159,20 @@ class PythonFunction:
             try:
                 stored_results([result], self.result, self.is_guess)
             except (TypeError, ValueError, OverflowError, pa.ArrowException):
-                advice = "give apply() another dtype, or convert the value in the function"
-                if self.result == DATETIME and getattr(result, "tzinfo", None) is not None:
-                    advice = "it has an offset from UTC, and those of the first rows have none: give all of them one, or none"
-                elif self.is_guess and self.result == INT and isinstance(result, (int, float)):
-                    advice = "the first rows gave ints; give apply() dtype=float"
                 what = f"{self.describe()} returned {brief(result, 80)} ({type(result).__name__})"
-                message = f"{what}, which does not fit a column of {self.result.kind}: {advice}"
+                message = f"{what}, which does not fit a column of {self.result.kind}: {self._advice(result)}"
                 return error_like(TypeError, message, row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
+
+    def _advice(self, result: Any) -> str:
+        """What to do about a result that the column cannot hold."""
+        if self.result == DATETIME and getattr(result, "tzinfo", None) is not None:
+            return "it has an offset from UTC, and those of the first rows have none: give all of them one, or none"
+        if self.is_guess and self.result == INT and isinstance(result, (int, float)):
+            return "the first rows gave ints; give apply() dtype=float"
+        if self.is_guess and self.result == FLOAT and isinstance(result, (int, np.integer)):
+            return "the first rows gave floats or None, and this int is none; give apply() dtype=int if all are ints, or dtype=float to lose digits"
+        return "give apply() another dtype, or convert the value in the function"
 
     def _call(self, function: Callable[[Any], Any], values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
         """Add the results for some values, or for the first of them that give as many bytes as there should be."""
