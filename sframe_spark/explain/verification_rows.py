@@ -18,6 +18,7 @@ from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
@@ -131,7 +132,7 @@ def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int)
     location = join(manifest.directory, entry.file)
     expected = _first_key(entry)
     footer = footer_of(location, entry.size, entry.tail)
-    with opened(location, footer, wanted=WantedChunks(range(len(footer.starts) - 1), (KEY_NAME,))) as file:
+    with telling("read", location), opened(location, footer, wanted=WantedChunks(range(len(footer.starts) - 1), (KEY_NAME,))) as file:
         for batch in file.iter_batches(batch_size=batch_rows, columns=[KEY_NAME]):
             keys = batch.column(0).to_numpy()
             if (keys != np.arange(expected, expected + len(keys))).any():

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.opening import Check
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import Manifest
@@ -108,7 +109,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
 
 def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:
     """Return the bytes of a row among the first ones of a row group."""
-    with opened(location, footer, wanted=WantedChunks(range(group, group + 1), (name,), check)) as file:
+    with telling("read", location), opened(location, footer, wanted=WantedChunks(range(group, group + 1), (name,), check)) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
     if batch is None:
         raise other_rows(location, 0, footer.metadata.row_group(group).num_rows)
