@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from sframe_spark.operators.kernels.ascending_places import ascending_places
+
 BITS = 63
 # Below this nothing is gained.
 FEW = 1 << 12
@@ -76,7 +78,7 @@ def _places_of_ascending(ascending: np.ndarray, wanted: np.ndarray, side: Litera
         stops[-1] = np.searchsorted(ascending, wanted[-1], "right") - first
         return np.repeat(first + (starts if side == "left" else stops), lengths)
     if 2 * (last - first) > len(wanted):
-        return np.searchsorted(ascending, wanted, side)
+        return ascending_places(ascending, wanted, side)
     # A wanted number has as many before it as there are whose own place among the wanted ones is not behind it.
     between = ascending[first : np.searchsorted(ascending, wanted[-1], side)]
     edges = np.searchsorted(wanted, between, "left" if side == "right" else "right")
