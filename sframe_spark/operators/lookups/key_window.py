@@ -155,11 +155,13 @@ class KeyWindow(Operator):
         keys, there = key_numbers(left.columns[self.on], schema[self.on])
         codes, _ = groups.of([left.columns[position] for position in self.by], left.rows)
         there &= lookup.block_count > 0
-        rows = np.flatnonzero(there)
-        if bool((keys[rows][1:] < keys[rows][:-1]).any()):
-            rows = rows[np.argsort(keys[rows], kind="stable")]
-        reach = Reach(rows, lowered(keys[rows], self.before), raised(keys[rows], self.after), codes[rows])
-        nothing = np.flatnonzero(~there)
+        rows, nothing = np.flatnonzero(there), np.flatnonzero(~there)
+        if len(nothing):
+            keys, codes = keys[rows], codes[rows]
+        if bool((keys[1:] < keys[:-1]).any()):
+            order = np.argsort(keys, kind="stable")
+            rows, keys, codes = rows[order], keys[order], codes[order]
+        reach = Reach(rows, lowered(keys, self.before), raised(keys, self.after), codes)
         pieces = [(nothing, self._empty(len(nothing), schema))] if len(nothing) or not left.rows else []
         pieces += [(part.rows, self._windows(part, first, last, lookup, groups)) for part, first, last in stretches(reach, lookup, self.on)]
         return Chunk((*left.select(self.kept).columns, *in_place(pieces, left.rows)), left.rows)
@@ -246,19 +248,22 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
     if not len(reach.rows) or not lookup.block_count:
         return []
     fences = lookup.fences(on)
-    firsts = np.maximum(fences.last_block_from(reach.low, False), 0)
-    lasts = np.maximum(fences.last_block_from(reach.high, True), 0)
+
+    def block_from(keys: Numbers, row: int, including: bool) -> int:
+        return max(int(fences.last_block_from(keys[row : row + 1], including)[0]), 0)
+
     found: list[tuple[Reach, int, int]] = []
     waiting = [(0, len(reach.rows))]
     while waiting:
         start, stop = waiting.pop()
+        first, last = block_from(reach.low, start, False), block_from(reach.high, stop - 1, True)
         # A window that reaches over many blocks by itself is not made shorter by dividing the rows.
-        most = max(MOST_BLOCKS, 2 * int(lasts[start] - firsts[start] + 1))
-        if stop - start > 1 and lasts[stop - 1] - firsts[start] >= most:
+        most = max(MOST_BLOCKS, 2 * (block_from(reach.high, start, True) - first + 1))
+        if stop - start > 1 and last - first >= most:
             middle = (start + stop) // 2
             waiting += [(middle, stop), (start, middle)]
         else:
-            found.append((reach.part(start, stop), int(firsts[start]), int(lasts[stop - 1])))
+            found.append((reach.part(start, stop), first, last))
     return found
 
 

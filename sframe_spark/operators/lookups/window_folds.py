@@ -139,6 +139,8 @@ def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> i
 def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
     """The values as numbers, and which are not missing."""
     column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    if not column.null_count:
+        return column.to_numpy(zero_copy_only=False), np.ones(len(column), dtype=bool)
     return column.fill_null(0).to_numpy(zero_copy_only=False), column.is_valid().to_numpy(zero_copy_only=False)
 
 
@@ -203,7 +205,7 @@ def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions,
 
 
 def _means(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    return pa.array(means_of_windows(values.astype(np.float64), np.maximum(counts, 1), starts, stops), mask=counts == 0)
+    return known(means_of_windows(values.astype(np.float64, copy=False), np.maximum(counts, 1), starts, stops), counts)
 
 
 def _extremes(largest: bool) -> Callable[..., pa.Array]:
@@ -213,13 +215,18 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
         # Both spread NaN, as the aggregates do.
         choose = np.maximum if largest else np.minimum
         (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
-        return pa.array(found, mask=counts == 0)
+        return known(found, counts)
 
     return compute
 
 
+def known(found: Numbers, counts: Positions) -> pa.Array:
+    """What is found of windows, missing where they have no value."""
+    return pa.array(found, from_pandas=False) if counts.all() else pa.array(found, mask=counts == 0)
+
+
 def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    squares = deviations_of_windows(values.astype(np.float64), counts, starts, stops)
+    squares = deviations_of_windows(values.astype(np.float64, copy=False), counts, starts, stops)
     return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
 
 

@@ -32,13 +32,20 @@ def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops:
     >>> means_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.ones(3), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
     [1000000000.0, 0.6, 0.0]
     """
+    found = new_array(len(starts), np.float64)
+    for some, first, last in pieces_of_windows(len(numbers), starts, stops):
+        put_means(numbers[first:last], sizes[some], starts[some] - first, stops[some] - first, found[some])
+    return found
+
+
+def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions, found: Numbers) -> None:
+    """Put there the same of all windows at once."""
     running = running_ints(numbers, longest_of(starts, stops))
     if running is None:
-        return digits_of_windows(numbers, starts, stops).means(sizes)
-    found = np.empty(len(starts))
+        found[:] = digits_of_windows(numbers, starts, stops).means(sizes)
+        return
     for some in windows_in_cache(len(starts)):
-        found[some] = pairs_of_windows(running, starts[some], stops[some])[0] / sizes[some]
-    return found
+        np.divide(pairs_of_windows(running, starts[some], stops[some])[0], sizes[some], out=found[some])
 
 
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
@@ -49,7 +56,7 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
     >>> deviations_of_windows(np.array([1e6, 1.0, 2.0, 3.0]), np.array([2, 3]), np.array([0, 1]), np.array([2, 4])).tolist()
     [499999000000.5, 2.0]
     """
-    found = np.empty(len(starts))
+    found = new_array(len(starts), np.float64)
     for some, first, last in pieces_of_windows(len(numbers), starts, stops):
         found[some] = deviations_of_a_few(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
     return found
