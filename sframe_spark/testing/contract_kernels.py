@@ -13,7 +13,8 @@ import pyarrow as pa
 from sframe_spark.engine.planning.matches import with_known_rows
 from sframe_spark.engine.planning.placement import Placement, place
 from sframe_spark.engine.segments.others import combined
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.segments.summaries import summarize
 from sframe_spark.engine.segments.tasks import combined_parts
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.kernels.key_ranges import KINDS, KeyRanges

@@ -12,14 +12,13 @@ import pyarrow as pa
 from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.measured import MeasuredCalls
-from sframe_spark.engine.segments.others import advanced, asked, combined
+from sframe_spark.engine.segments.others import advanced, asked
 from sframe_spark.errors import ConversionError, ResultsTooLongError, TooLargeError
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.sources.readers import Reader
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
-from sframe_spark.session import raise_if_cancelled
 from sframe_spark.session.build import available_cores
 
 Value = TypeVar("Value")
@@ -307,51 +306,3 @@ def with_last(values: Iterable[Value]) -> Iterator[tuple[Value, bool]]:
         before.append(value)
     for value in before:
         yield value, True
-
-
-def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, stop: int, batch_rows: int) -> Any:
-    """State of the sequential operator at ``place`` over one range, from an initial state, given the states of those below it.
-
-    Where the ends of the range suffice, rows are read from the beginning and then from the end, until nothing in between matters.
-    """
-    operator = plan.operators[place]
-    assert isinstance(operator, SequentialOperator)
-    facts = plan.input_facts(place)
-    children = [plan.below(child) for child in plan.inputs[place]]
-    runners = [PlanRunner(child, _states_below(plan, plan.inputs[place][i], states)) for i, child in enumerate(children)]
-    stateless = not any(child.sequential_places() for child in children)
-
-    def part_of(first: int, last: int) -> Any:
-        """The state of some rows; those that many are made of come in pieces."""
-        raise_if_cancelled()
-        if len(runners) == 1:
-            pieces = runners[0].pieces(first, last, False, batch_rows)
-            return combined(operator, operator.combine, (asked(operator, partial(operator.summarize, [piece], facts)) for piece in pieces))
-        return asked(operator, partial(operator.summarize, [runner.run(first, last) for runner in runners], facts))
-
-    def end_of_batch(first: int) -> int:
-        return min(runner.end_of_batch(first, stop, batch_rows) for runner in runners)
-
-    position = end_of_batch(start)
-    step = max(position - start, 1)
-    total = part_of(start, position)
-    while position < stop and not (stateless and operator.ends_suffice(total)):
-        last = end_of_batch(position)
-        total, position, step = combined(operator, operator.combine, (total, part_of(position, last))), last, last - position
-    end: Any = None
-    while position < stop and (end is None or not operator.ends_suffice(end)):
-        first = max(position, stop - step)
-        part = part_of(first, stop)
-        end = part if end is None else combined(operator, operator.combine, (part, end))
-        stop = first
-    return total if end is None else combined(operator, operator.combine, (total, end))
-
-
-def _states_below(plan: FlatPlan, place: int, states: dict[int, Any]) -> dict[int, Any]:
-    """States of operators below a place, by their places in ``plan.below(place)``."""
-    keep = {place}
-    for index in range(place, -1, -1):
-        if index in keep:
-            keep.update(plan.inputs[index])
-    moved = {old: new for new, old in enumerate(sorted(keep))}
-    return {moved[old]: state for old, state in states.items() if old in moved}

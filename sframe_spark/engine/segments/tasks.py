@@ -10,7 +10,8 @@ import attrs
 
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.others import combined_all
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.segments.summaries import summarize
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
 from sframe_spark.planner.facts import Facts, Schema

@@ -18,7 +18,8 @@ from sframe_spark import config
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.segments.summaries import summarize
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
 from sframe_spark.operators.grouped import streaming_groupby
 from sframe_spark.operators.grouped.aggregation import Aggregation
