@@ -14,6 +14,7 @@ from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgum
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.operators.kernels.equal_keys import comparable
+from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.runs import plain_numbers
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project
@@ -141,7 +142,7 @@ class AssignIntervals(Operator):
         key, result = schema[self.position], self.label_type(schema)
         values = comparable(column, key)
         numbers = plain_numbers(values)
-        inside = values.is_valid().to_numpy(zero_copy_only=False)
+        inside = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else np.ones(len(values), dtype=bool)
         if result.kind == FLOAT_KIND:
             numbers = numbers.astype(np.float64)
             inside = inside & np.isfinite(numbers)
@@ -152,7 +153,7 @@ class AssignIntervals(Operator):
             ticks = plain_numbers(comparable(self.clock.columns[0], self.clock_type or key)).astype(numbers.dtype)
             found, known = clock_labels(numbers, ticks, self.grid)
             inside = inside & known
-        labels = pa.array(found, mask=~inside)
+        labels = pa.array(found, from_pandas=False) if inside.all() else pa.array(found, mask=~inside)
         if key.is_numeric:
             return labels
         self._check_shown(numbers, labels, column, key)
@@ -231,13 +232,18 @@ def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
         # Where an end is beyond the largest float, it is infinite.
         with np.errstate(over="ignore"):
             return (float_places(numbers, float(every), grid.closed) + (grid.label == "right")) * float(every) + 0.0
-    places = numbers // every - (numbers % every == 0 if grid.closed == "right" else 0)
+    found = np.floor_divide(numbers, every, out=new_array(len(numbers), np.int64))
+    if grid.closed == "right":
+        found -= numbers % every == 0
     with np.errstate(over="ignore"):
-        starts = places * every
-        ends = starts + every
-    if np.any(starts > numbers) or np.any(ends < numbers):
-        raise ExecutionError(f"an interval of {every} around {numbers[(starts > numbers) | (ends < numbers)][0]} has an end beyond 64 bits")
-    return ends if grid.label == "right" else starts
+        # Starts of intervals do not come after their numbers, and ends not before them, unless they wrap around.
+        found *= every
+        beyond = found > numbers
+        found += every
+        beyond |= found < numbers
+        if beyond.any():
+            raise ExecutionError(f"an interval of {every} around {numbers[beyond][0]} has an end beyond 64 bits")
+        return found if grid.label == "right" else np.subtract(found, every, out=found)
 
 
 def float_places(numbers: np.ndarray, every: float, closed: str) -> np.ndarray:

@@ -64,7 +64,6 @@ def differs(values: pa.Array) -> np.ndarray:
     >>> differs(pa.array(["a", "a", None])).tolist(), differs(pa.array([], pa.string())).tolist()
     ([False, True], [])
     """
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_string(values.type):
         unequal = pc.fill_null(pc.not_equal(values.slice(1), values.slice(0, max(0, len(values) - 1))), False).to_numpy(zero_copy_only=False)
     else:
@@ -73,6 +72,9 @@ def differs(values: pa.Array) -> np.ndarray:
         unequal = later != earlier
         if numbers.dtype.kind == "f":
             unequal &= ~(np.isnan(later) & np.isnan(earlier))
+    if not values.null_count:
+        return unequal
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
     return (unequal & valid[1:] & valid[:-1]) | (valid[1:] != valid[:-1])
 
 
