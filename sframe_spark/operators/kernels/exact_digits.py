@@ -101,8 +101,10 @@ class Digits:
                 self.places[place + moved] = np.zeros(self.count, dtype=np.int64)
             np.add.at(self.places[place + moved], codes, digits)
             place -= 1
-            if np.count_nonzero(values) <= len(values) // 4:
-                left = np.flatnonzero(values)
+            # Numpy counts what is true five times faster than floats.
+            is_left = values != 0.0
+            if np.count_nonzero(is_left) <= len(values) // 4:
+                left = np.flatnonzero(is_left)
                 values, codes = values[left], codes[left]
                 largest = largest_of(values)
                 # What is held counts on few bits of all digits but the first.
