@@ -16,6 +16,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.plain import MISSING, family_of
 
 # The rows of a column, and of a frame, that results are inferred from, as in the reference.
 SAMPLE_VALUES = 100
@@ -40,16 +41,24 @@ def infer_result_type(
             results.append(None if skip_missing and value is None else kept(fn(value)))
         except Exception as error:
             raise user_error(describe_function(fn), value, error) from None
-    present = [result for result in results if result is not None]
+    present = [result for result in results if _family(result) != MISSING]
     kept_results = results if fixed else []
     if declared is not None:
-        suits = all(isinstance(result, declared.python_class) for result in present)
+        suits = all(_family(result) == DATETIME_KIND for result in present)
         # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.
         return (infer_type(present) if present and suits else declared if present else ZONED_DATETIME), kept_results if suits else []
     try:
         return general(type_of_results(present, "apply() a dtype")), kept_results
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
+
+
+def _family(result: Any) -> str | None:
+    """That of a result's class; None for one of no column, which is told where it is stored."""
+    try:
+        return family_of(type(result))
+    except SchemaError:
+        return None
 
 
 def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:

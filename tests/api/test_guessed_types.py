@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sframe_spark import SArray, SFrame
@@ -97,3 +98,33 @@ def test_few_rows_tell_too() -> None:
         list(sales.apply(lambda row: row["sold"] / row["seen"] if row["seen"] else 0))
     assert list(sales.apply(lambda row: row["sold"] / row["seen"] if row["seen"] else 0, dtype=float))[-2:] == [0.5, 0.75]
     assert list(SArray([0.5, 2.0]).apply(lambda value: value)) == [0.5, 2.0]
+
+
+UTC_DAY = datetime.datetime(2024, 2, 29, tzinfo=datetime.UTC)
+EAST = pd.Timestamp("2024-06-01", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize("missing", [None, pd.NaT, pd.NA, np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    ("moment", "found"),
+    [
+        (DAY, DAY),
+        (DAY.date(), DAY),
+        (UTC_DAY, UTC_DAY),
+        (np.datetime64("2024-02-29"), UTC_DAY),
+        (EAST, datetime.datetime(2024, 6, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))),
+        (None, None),
+    ],
+)
+def test_date_times_of_all_classes_are_what_was_asked_for(moment: Any, found: Any, missing: Any) -> None:
+    """Also where the first rows have none: pandas' NaT is a date-time for Python."""
+    for value in (lambda number: missing if number < FIRST else moment, lambda number: missing if number % 2 else moment, lambda number: moment):
+        for name, door in doors(value, datetime.datetime):
+            assert door()[-2:] == [None if value(number) is missing else found for number in (ROWS - 2, ROWS - 1)], name
+
+
+def test_a_class_that_was_asked_for_is_that_of_the_column_where_all_is_missing() -> None:
+    numbers = SFrame({"n": [1, 2]})
+    for missing in (None, pd.NaT, pd.NA, np.datetime64("NaT")):
+        assert numbers["n"].apply(lambda number, missing=missing: missing, datetime.datetime).dtype is datetime.datetime
+        assert numbers.apply(lambda row, missing=missing: missing, datetime.datetime).dtype is datetime.datetime

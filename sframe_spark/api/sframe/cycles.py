@@ -27,9 +27,10 @@ from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
-from sframe_spark.types import INT, ColumnType, type_of_class
+from sframe_spark.types import INT, ColumnType, of_any_offset
 from sframe_spark.values.encode import encode
 from sframe_spark.values.flat.named_rows import named_rows
+from sframe_spark.values.infer import column_type_for
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -174,7 +175,7 @@ class Cycles(Relational):
         function = CycleFunction(PythonFunction(fn, INT, tuple(self._names), is_guess=dtypes is None), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         sample = self._cycle_sample(function, time, keys) if given is None else None
-        types = sample.types if sample is not None else [type_of_class(dtype) for dtype in given or ()]
+        types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in given or ()]
         if len(types) != len(names):
             raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")
         node = map_cycles(self._node, time, keys, function, types)
