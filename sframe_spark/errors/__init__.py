@@ -106,6 +106,7 @@ from sframe_spark.errors.signals import (
     NotEquivalent,
     NotOneTypeError,
     NotPortable,
+    NumbersLeftOutError,
     ResultsTooLongError,
     RowsNotFixedError,
 )
@@ -178,6 +179,7 @@ __all__ = [
     "NotSavedError",
     "NotSharedError",
     "NotValuesError",
+    "NumbersLeftOutError",
     "PictureFormatError",
     "PlanInvariantError",
     "ResultsTooLongError",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sframe_spark.errors.base import SFrameError, travelling
+
 
 class NotPortable(Exception):
     """A value that no JSON can hold, and where it is."""
@@ -38,6 +40,11 @@ class MemoFullError(Exception):
 
 class CarriedError(Exception):
     """An error on its way through Spark; its text holds the original."""
+
+
+@travelling
+class NumbersLeftOutError(SFrameError):
+    """A group has floats that a query left out of its sums: it is made anew with all of them."""
 
 
 class NoRoomError(Exception):

@@ -125,12 +125,15 @@ class LoweringContext:
         The engine's isolated session.
     observed
         False when no one observes the row order of the node being lowered: keys may be left out.
+    every_number
+        False when the plan is lowered anew should floats be found that are not usual ones: sums may then leave them out, and fail.
     open_source
         ``open_source(key, build)``: a relation built once per session for equal keys.
     """
 
     spark: SparkSession
     observed: bool = True
+    every_number: bool = True
     open_source: Callable[[Hashable, Callable[[], Relation]], Relation] = attrs.field(default=lambda key, build: build())
 
 

@@ -16,6 +16,7 @@ from sframe_spark.engine.spark.packages import look_at_python
 from sframe_spark.engine.spark.page_checks import require_sound_pages
 from sframe_spark.engine.spark.probe import require_readable
 from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
+from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.operators.kernels.spark_columns import fit
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.chunk import Chunk
@@ -49,7 +50,7 @@ MOST_FRAMES_SHOWN, MOST_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 ROW_GROUP_BYTES = 32 << 20
 
 
-def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None) -> Relation:
+def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None, every_number: bool = True) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order.
 
     Parameters
@@ -60,6 +61,8 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         False when nobody observes the order of its rows.
     within
         A user's session in which a source is read; None for one of ours, as expressions of ours need.
+    every_number
+        False when the plan is lowered anew should sums have left out floats, as :func:`made_of` does.
     """
     follow_user()
     size = size_of(root, root_observed)
@@ -78,7 +81,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         return sources.get(key, lambda: in_one_task(build()) if single else build())
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
-        relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, open_source))
+        relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, every_number, open_source))
         # Spark does not know of a union, nor of a full outer join, that it is in one partition when its inputs are.
         return in_one_task(relation) if single and node.operator.forgets_one_partition else relation
 
@@ -133,19 +136,29 @@ def fits_one_task(root: PlannerNode) -> bool:
     return sum(node.length.at_most * row_bytes_in_spark(node) for node in sources if node.length.at_most is not None) <= ONE_TASK_BYTES
 
 
+def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
+    """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with all of them."""
+    try:
+        return action(lower(root, every_number=False))
+    except NumbersLeftOutError:
+        return action(lower(root))
+
+
 def collect(root: PlannerNode) -> Chunk:
     """All rows of a relational section in row order, as Arrow in the driver's memory."""
-    relation = lower(root)
-    table = run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), work_on(root, "computing"))
+    table = made_of(root, lambda relation: run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), work_on(root, "computing")))
     require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator.called()}")
     return from_spark_table(table, root.schema)
 
 
 def collect_few(root: PlannerNode, most: int) -> Chunk | None:
     """All rows of a relational section in row order if there are at most ``most``, otherwise None."""
-    relation = lower(root)
-    first = counted(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
-    table = run_spark(first.toArrow, work_on(root, "computing"))
+
+    def first_of(relation: Relation) -> pa.Table:
+        first = counted(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
+        return run_spark(first.toArrow, work_on(root, "computing"))
+
+    table = made_of(root, first_of)
     return from_spark_table(table, root.schema) if table.num_rows <= most else None
 
 
@@ -180,18 +193,21 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
     """
     from pyspark.sql import functions as F
 
-    relation = lower(root)
-    ordered = relation.sorted()
     options = {"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES}
-    with interrupts_deferred():
-        observed = observed_rows(ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key")))
-        writer = observed.df.write.options(**options)
 
-    def write() -> int | None:
-        writer.parquet(spark_path(directory), mode="append", compression="zstd")
-        return observed.count
+    def written(relation: Relation) -> int | None:
+        with interrupts_deferred():
+            rows = relation.sorted().select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
+            observed = observed_rows(rows)
+            writer = observed.df.write.options(**options)
 
-    return run_spark(write, work_on(root, "materialising"), directory)
+        def write() -> int | None:
+            writer.parquet(spark_path(directory), mode="append", compression="zstd")
+            return observed.count
+
+        return run_spark(write, work_on(root, "materialising"), directory)
+
+    return made_of(root, written)
 
 
 def work_on(root: PlannerNode, doing: str) -> str:

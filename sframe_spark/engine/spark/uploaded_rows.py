@@ -10,12 +10,13 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.spark.query import counted, from_spark_table, lower, work_on
+from sframe_spark.engine.spark.query import counted, from_spark_table, made_of, work_on
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.relation import Relation
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
@@ -71,9 +72,12 @@ def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
 
     Of attempts of one task the entries of one come back; what others have written is named by nobody.
     """
-    relation = lower(root)
-    rows = counted(relation.sorted().select(*relation.columns), root.schema)
     uploads = Uploads(directory, root.schema, error_transport(), config.storage_options)
-    found = rows.mapInArrow(uploads.written, f"{ENTRY} string")
-    table = run_spark(found.toArrow, work_on(root, "materialising"))
+
+    def uploaded(relation: Relation) -> pa.Table:
+        rows = counted(relation.sorted().select(*relation.columns), root.schema)
+        found = rows.mapInArrow(uploads.written, f"{ENTRY} string")
+        return run_spark(found.toArrow, work_on(root, "materialising"))
+
+    table = made_of(root, uploaded)
     return [SegmentEntry.from_json(json.loads(entry)) for entry in table.column(ENTRY).to_pylist()]

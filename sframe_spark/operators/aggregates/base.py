@@ -21,6 +21,55 @@ Finish = Callable[["Column", Sequence[ColumnType], tuple[Any, ...]], "Column"]
 ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
+@attrs.frozen
+class Way:
+    """How a query goes about its aggregates.
+
+    Parameters
+    ----------
+    every_number
+        Floats that are not usual have a part in sums; False where such a one makes the query fail, as it is then made anew.
+    is_whole
+        Aggregates are those of all rows, not of groups.
+    """
+
+    every_number: bool = True
+    is_whole: bool = False
+
+
+def the_only(made: Sequence[str]) -> Column:
+    """The one column that Spark made."""
+    from pyspark.sql import functions as F
+
+    return F.col(made[0])
+
+
+@attrs.frozen(eq=False)
+class SeveralColumns:
+    """An aggregate that is made of several aggregates of Spark.
+
+    Parameters
+    ----------
+    columns
+        The aggregates; those that are texts of SQL are made once for all that have the same.
+    finish
+        The value, of the names of the columns that the last step made.
+    steps
+        Texts of what is made of columns of some names, in one select after the other.
+    """
+
+    columns: Sequence[Column | str]
+    finish: Callable[[Sequence[str]], Column] = the_only
+    steps: Sequence[Callable[[Sequence[str]], Sequence[str]]] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """True when the value is the one column that Spark made."""
+        return self.finish is the_only and not self.steps
+
+
+Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], Way], SeveralColumns | None]
+
 # Aggregates of numbers and vectors, of which the partial results are those of numbers.
 SINGLE = ("sum", "mean")
 
@@ -51,6 +100,9 @@ class AggregateFunction:
         True when the result depends on the order of rows in the group.
     arguments
         Smallest and largest number of argument columns.
+    exact
+        ``exact(names, types, parameters, way)``: the aggregate of columns of these names as several of Spark, in place of
+        ``column`` and ``finish``; None where columns of such types have no need of it.
     decomposition
         The same from partial results of runs of rows; None: all rows are needed at once.
     """
@@ -63,6 +115,17 @@ class AggregateFunction:
     finish: Finish | None = None
     decomposition: Decomposition | None = None
     arguments: tuple[int, int] = (1, 1)
+    exact: Exact | None = None
+
+    def in_spark(self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: Way) -> SeveralColumns:
+        """The aggregates of Spark that it is made of, over columns of these names, and what is done with these afterwards."""
+        found = None if self.exact is None else self.exact(names, types, parameters, way)
+        if found is not None:
+            return found
+        from pyspark.sql import functions as F
+
+        made, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
+        return SeveralColumns(made) if finish is None else SeveralColumns(made, lambda made: finish(F.col(made[0]), types, parameters))
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
         """True when the aggregate of columns of these types follows from partial results; sums of vectors have parts of their own."""

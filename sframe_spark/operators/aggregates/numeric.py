@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, SeveralColumns, Way
 from sframe_spark.operators.aggregates.decompositions import (
     Decomposition,
     MomentParts,
@@ -26,8 +28,10 @@ from sframe_spark.operators.aggregates.decompositions import (
     summed,
     the_part,
 )
+from sframe_spark.operators.aggregates.spark_sums import Summed, exact_mean, exact_sum, exact_variance, floats_of, moments_of
 from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.operators.aggregates.vectors import COLUMN_MEANS, COLUMN_SUMS, RAGGED, VectorSum
+from sframe_spark.operators.kernels.exact_digits import Digits
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 
@@ -98,13 +102,11 @@ def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters,
     if types[0] == ARRAY:
         return _collect_vectors(columns[0])
     # A whole number is widened to the type of the sum.
-    return F.coalesce(F.sum(columns[0]), F.lit(0 if types[0] == INT else 0.0))
+    return F.coalesce(F.sum(columns[0]), F.lit(0))
 
 
-def _mean_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return _collect_vectors(columns[0]) if types[0] == ARRAY else F.avg(columns[0])
+def _vectors_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    return _collect_vectors(columns[0])
 
 
 def _collect_vectors(column: Column) -> Column:
@@ -162,8 +164,6 @@ def _finish_sum(column: Column, types: Types, parameters: Parameters) -> Column:
 
 
 def _finish_mean(column: Column, types: Types, parameters: Parameters) -> Column:
-    if types[0] != ARRAY:
-        return column
     return _if_equal_lengths(column, _divide(column), _empty_vector(), _no_vector())
 
 
@@ -183,18 +183,6 @@ def variance_of(part: MomentParts, types: Types, parameters: Parameters) -> floa
 def deviation_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
     """Population standard deviation from the moments of all rows; zero for a group with one value (even NaN) or none."""
     return math.sqrt(variance_of(part, types, parameters))
-
-
-def _variance_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.when(F.count(columns[0]) > 1, F.var_pop(columns[0])).otherwise(F.lit(0.0))
-
-
-def _deviation_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.when(F.count(columns[0]) > 1, F.stddev_pop(columns[0])).otherwise(F.lit(0.0))
 
 
 def column_variance_of(part: MomentParts, types: Types, parameters: Parameters) -> float | None:
@@ -217,25 +205,38 @@ def column_deviation_of(part: MomentParts, types: Types, parameters: Parameters)
     return None if found is None else math.sqrt(found)
 
 
-def _column_variance(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
     from pyspark.sql import functions as F
 
-    count = F.count(columns[0])
-    left = count - parameters[0]
-    squares = F.var_pop(columns[0]) * count
-    rows = F.count(F.lit(1))
-    refused = (rows > 0) & (rows <= parameters[0])
-    error = F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(NO_SPREAD.format(parameters[0]))))).cast("double")
-    # Spark has NaN > 0, and x / 0 missing.
-    infinite = (left == 0) & (squares > 0) & ~F.isnan(squares)
-    value = F.when(left > 0, squares / left).when(infinite, F.lit(math.inf)).otherwise(F.lit(math.nan))
-    return F.when(refused, error).when(count > 0, value)
+    summed = Summed(floats_of(names, types), way, has_squares=True)
+    freedom = parameters[0]
+
+    def finish(made: Sequence[str]) -> Column:
+        *sums, all_rows = made
+        count, rows = F.col(sums[0]), F.col(all_rows)
+        error = F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(NO_SPREAD.format(freedom))))).cast("double")
+        return F.when((rows > 0) & (rows <= freedom), error).when(count > 0, summed.in_python(partial(column_variances, freedom), sums))
+
+    return SeveralColumns([*summed.columns(), "count(1)"], finish)
 
 
-def _column_deviation(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
+def column_variances(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Variances of whole columns, degrees of freedom taken from the count; of no value anything."""
+    assert squares is not None
+    found = [spread_of(part.count, part.squares, freedom) for part in moments_of(counts, totals, squares)]
+    return np.array([0.0 if spread is None else spread for spread in found])
 
-    return F.sqrt(_column_variance(columns, types, parameters, order))
+
+def _root(exact: Callable[..., SeveralColumns]) -> Callable[..., SeveralColumns]:
+    """The square root of an aggregate."""
+
+    def of_root(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
+        from pyspark.sql import functions as F
+
+        squared = exact(names, types, parameters, way)
+        return SeveralColumns(squared.columns, lambda made: F.sqrt(squared.finish(made)), squared.steps)
+
+    return of_root
 
 
 def _infer_count(types: Types, parameters: Parameters) -> ColumnType:
@@ -259,19 +260,19 @@ SUMS = Decomposition(summed, added, sum_of)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False)
 AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1)))
-define_aggregate("sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False)
-define_aggregate("mean", _infer_mean, reduce_mean, parts=MEANS, column=_mean_column, finish=_finish_mean, order_sensitive=False)
-for _name, _parts, _column, _finish_column in (
-    ("column_vector_sum", COLUMN_SUMS, _sum_column, _finish_column_vector_sum),
-    ("column_vector_mean", COLUMN_MEANS, _mean_column, _finish_column_vector_mean),
+define_aggregate("sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False, exact=exact_sum)
+define_aggregate("mean", _infer_mean, reduce_mean, parts=MEANS, column=_vectors_column, finish=_finish_mean, order_sensitive=False, exact=exact_mean)
+for _name, _parts, _finish_column in (
+    ("column_vector_sum", COLUMN_SUMS, _finish_column_vector_sum),
+    ("column_vector_mean", COLUMN_MEANS, _finish_column_vector_mean),
 ):
-    define_aggregate(_name, _infer_vector, parts=_parts, column=_column, finish=_finish_column, order_sensitive=False)
-for _name, _column, _finish in (
-    ("var", _variance_column, variance_of),
-    ("std", _deviation_column, deviation_of),
-    ("column_var", _column_variance, column_variance_of),
-    ("column_std", _column_deviation, column_deviation_of),
+    define_aggregate(_name, _infer_vector, parts=_parts, column=_vectors_column, finish=_finish_column, order_sensitive=False)
+for _name, _exact, _finish in (
+    ("var", exact_variance, variance_of),
+    ("std", _root(exact_variance), deviation_of),
+    ("column_var", _exact_column_variance, column_variance_of),
+    ("column_std", _root(_exact_column_variance), column_deviation_of),
 ):
     _spreads = Decomposition(moments, merged_moments, _finish)
     _infer = _infer_column_spread if _name.startswith("column_") else _infer_spread
-    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, column=_column, order_sensitive=False)
+    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, order_sensitive=False, exact=_exact)

@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Finish, ReduceColumns
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Exact, Finish, ReduceColumns
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.user_functions.fresh import OnCopies
 from sframe_spark.operators.user_functions.sent_function import sent
@@ -47,6 +47,7 @@ def define_aggregate(
     finish: Finish | None = None,
     order_sensitive: bool = True,
     arguments: int | tuple[int, int] = 1,
+    exact: Exact | None = None,
 ) -> AggregateFunction:
     """Add an aggregate function to the table, from its values at once or from partial results.
 
@@ -65,6 +66,8 @@ def define_aggregate(
     column, finish
         A Spark aggregate, and what is done with its column afterwards; see
         :class:`~sframe_spark.operators.aggregates.base.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
+    exact
+        Several Spark aggregates in place of both.
     order_sensitive
         The value depends on the order of the rows.
     arguments
@@ -100,7 +103,7 @@ def define_aggregate(
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
-    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts))
+    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact))
 
 
 class CheckedValue:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import attrs
 import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.operators.aggregates.base import Way
 from sframe_spark.operators.grouped.aggregation import Aggregation, counts_distinct, decomposition_of, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, PartialGroups, group_rows
+from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, as_column, finished_aggregates, named_columns
 from sframe_spark.operators.relational.sort import order_parts
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.order import derive
@@ -28,10 +30,6 @@ from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.values.encode import encode
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-ORDER_COLUMN = "row_order"
 # Of more groups Spark puts together those of tasks by an exchange, not one after the other.
 MOST_GROUPS = 32_768
 
@@ -134,12 +132,12 @@ class GroupBy(DecomposableOperator):
         # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
         grouped = relation.df.groupBy(*[F.col(f"c{position}") for position in self.keys] or [F.lit(True)])
         width = len(self.keys)
-        columns = [aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)]
-        df = grouped.agg(*columns) if columns else relation.df.select(*[f"c{p}" for p in self.keys]).distinct()
         names = [f"c{position}" for position in self.keys]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number)) for a in self.aggregations]
+        df = grouped.agg(*named_columns(aggregates)) if aggregates else relation.df.select(*names).distinct()
+        df, finished = finished_aggregates(df, names, aggregates)
         schema = relation.schema
         result_schema = tuple(schema[p] for p in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
-        finished = [finish_column(a, F.col(f"a{i}"), schema) for i, a in enumerate(self.aggregations)]
         selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]
         selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
         keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(F.col(name), schema[position])]
@@ -240,16 +238,14 @@ class Reduce(DecomposableOperator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's global aggregation."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        from pyspark.sql import functions as F
-
-        schema, names = relation.schema, [f"c{i}" for i in range(len(self.aggregations))]
-        df = relation.df.select(*[aggregate_column(a, relation).alias(name) for a, name in zip(self.aggregations, names, strict=True)])
-        plain = [F.col(name) for name in names]
-        finished = [finish_column(a, column, schema) for a, column in zip(self.aggregations, plain, strict=True)]
-        # Each select costs Spark's analyzer a third of what a short query takes.
-        if any(column is not before for column, before in zip(finished, plain, strict=True)):
-            df = df.select(*[column.alias(name) for column, name in zip(finished, names, strict=True)])
-        return Relation(df, tuple(a.infer(schema) for a in self.aggregations))
+        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number, is_whole=True)) for a in self.aggregations]
+        if all(aggregate.is_plain for aggregate in aggregates):
+            # Each select costs Spark's analyzer a third of what a short query takes.
+            df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
+        else:
+            df, finished = finished_aggregates(relation.df.select(*named_columns(aggregates)), [], aggregates)
+        df = df.select(*[column.alias(f"c{i}") for i, column in enumerate(finished)])
+        return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Arrow reductions over whole columns."""
@@ -296,25 +292,6 @@ def with_order_column(relation: Relation) -> Relation:
     if any(not column.ascending for column in relation.key):
         relation = relation.with_position()
     return attrs.evolve(relation, df=relation.df.withColumn(ORDER_COLUMN, key_struct(relation)))
-
-
-def aggregate_column(aggregation: Aggregation, relation: Relation) -> Column:
-    """The Spark aggregate expression of an aggregation over a relation."""
-    from pyspark.sql import functions as F
-
-    implementation = aggregation.implementation()
-    columns = [F.col(f"c{position}") for position in aggregation.positions]
-    types = [relation.schema[position] for position in aggregation.positions]
-    order = F.col(ORDER_COLUMN) if implementation.order_sensitive else F.lit(0)
-    return implementation.column(columns, types, aggregation.parameters, order)
-
-
-def finish_column(aggregation: Aggregation, column: Column, schema: Schema) -> Column:
-    """The aggregate's step after the aggregation, if it has one."""
-    finish = aggregation.implementation().finish
-    if finish is None:
-        return column
-    return finish(column, [schema[position] for position in aggregation.positions], aggregation.parameters)
 
 
 def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:

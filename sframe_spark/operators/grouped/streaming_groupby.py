@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.operators.aggregates.base import Way
 from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
-from sframe_spark.operators.grouped.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
+from sframe_spark.operators.grouped.groupby import with_order_column
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.grouped.partial_forms import is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.grouped.runs_aggregates import FoundOfGroups, PartialAggregate
+from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, finished_aggregates, named_columns
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.kernels.runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.operators.rowwise.columns import places_of, project
@@ -173,13 +175,12 @@ class StreamingGroupBy(RunOperator):
         parts = [comparable_column(df[f"c{p}"], schema[p]).alias(f"w{i}") for i, p in enumerate(self.within)]
         order = df[ORDER_COLUMN]
         columns = [F.min_by(df[f"c{p}"], order).alias(f"g{i}") for i, p in enumerate(self.grouped)]
-        columns += [aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)]
-        grouped = df.groupBy(df["run"], *parts).agg(F.min(order).alias("place"), *columns)
-        width = len(self.grouped)
-        selected = [grouped[f"g{i}"].alias(f"c{i}") for i in range(width)]
-        for i, aggregation in enumerate(self.aggregations):
-            selected.append(finish_column(aggregation, grouped[f"a{i}"], schema).alias(f"c{width + i}"))
-        result = grouped.select(*selected, grouped["run"].alias("k0"), grouped["place"].alias("k1"))
+        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number)) for a in self.aggregations]
+        grouped = df.groupBy(df["run"], *parts).agg(F.min(order).alias("place"), *columns, *named_columns(aggregates))
+        names = [f"g{i}" for i in range(len(self.grouped))]
+        made, finished = finished_aggregates(grouped, ["run", "place", *names], aggregates)
+        values = [column.alias(f"c{i}") for i, column in enumerate([*map(F.col, names), *finished])]
+        result = made.select(*values, F.col("run").alias("k0"), F.col("place").alias("k1"))
         types = self.infer_type([Facts(schema, Length.unknown())])
         return Relation(result, types, (KeyColumn("k0"), KeyColumn("k1")))
 

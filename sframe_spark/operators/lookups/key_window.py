@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.operators.aggregates.base import Way
 from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.lookups.key_search import BlockIndex, key_run
 from sframe_spark.operators.lookups.key_window_spark import window_relation
@@ -194,7 +195,7 @@ class KeyWindow(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A join on the key's range and a group-by: only a cross-check of the kernel."""
-        return window_relation(inputs[0], inputs[1], self)
+        return window_relation(inputs[0], inputs[1], self, Way(context.every_number))
 
     def describe(self) -> str:
         """Key, window and aggregates."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sframe_spark.operators.grouped.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
+from sframe_spark.operators.aggregates.base import Way
+from sframe_spark.operators.grouped.groupby import with_order_column
+from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, finished_aggregates, named_columns
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.lookups.keys import WIDE, distance_column, key_column
 from sframe_spark.planner.facts import Schema
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from sframe_spark.operators.lookups.key_window import KeyWindow
 
 
-def window_relation(left: Relation, right: Relation, window: KeyWindow) -> Relation:
+def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way) -> Relation:
     """The left rows with the aggregates of their windows; rows without a window get the aggregates of no row."""
     from pyspark.sql import functions as F
 
@@ -32,9 +34,9 @@ def window_relation(left: Relation, right: Relation, window: KeyWindow) -> Relat
     names = [f"a{i}" for i in range(len(window.aggregations))]
     asked = left.df.select(F.col(number).alias("n"), *[F.col(f"c{p}").alias(f"asked{p}") for p in (window.on, *window.by)])
     joined = rows.df.join(asked, in_window(schema, window))
-    found = aggregated(joined, attrs.evolve(rows, df=joined), window, ["n"]).withColumn("found", F.lit(True))
+    found = aggregated(joined, attrs.evolve(rows, df=joined), window, ["n"], way).withColumn("found", F.lit(True))
     nothing = rows.df.where(F.lit(False))
-    empty = aggregated(nothing, attrs.evolve(rows, df=nothing), window, []).withColumnsRenamed({name: f"{name}_empty" for name in names})
+    empty = aggregated(nothing, attrs.evolve(rows, df=nothing), window, [], way).withColumnsRenamed({name: f"{name}_empty" for name in names})
     both = left.df.withColumn("n", F.col(number)).join(found, "n", "left").crossJoin(empty)
     columns = [F.col(f"c{position}") for position in window.kept]
     columns += [F.when(F.col("found"), F.col(name)).otherwise(F.col(f"{name}_empty")) for name in names]
@@ -55,9 +57,8 @@ def in_window(schema: Schema, window: KeyWindow) -> Column:
     return reduce(and_, [key >= low, key <= high, *groups])
 
 
-def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str]) -> DataFrame:
+def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str], way: Way) -> DataFrame:
     """The aggregates of each group of rows."""
-    columns = [aggregate_column(a, rows).alias(f"a{i}") for i, a in enumerate(window.aggregations)]
-    grouped = df.groupBy(*names).agg(*columns)
-    finished = [finish_column(a, grouped[f"a{i}"], rows.schema).alias(f"a{i}") for i, a in enumerate(window.aggregations)]
-    return grouped.select(*names, *finished)
+    aggregates = [aggregate_in_spark(a, rows, way) for a in window.aggregations]
+    made, finished = finished_aggregates(df.groupBy(*names).agg(*named_columns(aggregates)), names, aggregates)
+    return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])

@@ -1,0 +1,182 @@
+"""Sums, means and spreads of floats as Spark adds them up: without rounding, and rounded once, as the kernels give them.
+
+Spark adds up the digits of usual numbers (:mod:`~sframe_spark.operators.kernels.spark_digits`). Where a group has others,
+a query that may be made anew fails, and all others keep the unusual numbers of each group, which a function of ours adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import NumbersLeftOutError
+from sframe_spark.operators.aggregates.base import SeveralColumns, Way
+from sframe_spark.operators.kernels.exact_digits import Digits
+from sframe_spark.operators.kernels.exact_spreads import squared_deviations
+from sframe_spark.operators.kernels.moments import Moments
+from sframe_spark.operators.kernels.spark_columns import arrow_function
+from sframe_spark.operators.kernels.spark_digits import USUAL, carried, digits_of_square, digits_of_totals, leading, nearest
+from sframe_spark.operators.user_functions.error_transport import error_transport
+from sframe_spark.types import FLOAT, ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+Values = Callable[[np.ndarray, Digits, Digits | None], np.ndarray]
+# Squares of the smallest floats are whole multiples of this power of two, which is a place of digits.
+LOWEST_SQUARE, MORE_BITS = -54, 40 * 54 - 2148
+INFINITE = "DOUBLE('Infinity')"
+LEFT_OUT = "numbers that are not usual ones were left out"
+
+
+@attrs.frozen
+class Summed:
+    """The columns of a query that sums of one column of numbers are made of.
+
+    Parameters
+    ----------
+    number
+        The numbers, as a text of SQL that gives floats.
+    way
+        How the query goes about them.
+    has_squares
+        The numbers are squared too.
+    """
+
+    number: str
+    way: Way
+    has_squares: bool = False
+
+    def columns(self) -> list[str]:
+        """How many numbers there are, the sum of those that are infinite or NaN, what is known of unusual ones, and sums of digits."""
+        number, is_usual = self.number, USUAL.holds(self.number)
+        is_finite = f"abs({number}) < {INFINITE}"
+        others = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
+        left_out = f"CASE WHEN NOT {is_usual} AND {is_finite} THEN {number} END"
+        digits = USUAL.digits(number) + (digits_of_square(number, USUAL) if self.has_squares else [])
+        if self.way.every_number:
+            digits = [f"CASE WHEN {is_usual} THEN {digit} END" for digit in digits]
+        unusual = f"collect_list({left_out})" if self.way.every_number else f"count({left_out})"
+        return [f"count({number})", others, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
+
+    def in_python(self, values: Values, made: Sequence[str]) -> Column:
+        """What a function gives for the counts and the sums of groups, of the columns that Spark made."""
+        from pyspark.sql import functions as F
+
+        function = partial(values_of, values, self.has_squares, self.way.every_number)
+
+        def exact_sums(*arrays: pa.Array) -> pa.Array:
+            return function(arrays)
+
+        found = arrow_function(exact_sums, "double")(*made)
+        return found if self.way.every_number else F.when(F.col(made[2]) == 0, found).otherwise(refused())
+
+    def in_spark(self) -> Sequence[Callable[[Sequence[str]], Sequence[str]]]:
+        """The steps from sums of digits to what :func:`nearest` takes."""
+        return [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], USUAL.lowest)]]
+
+    def sum_in_spark(self, made: Sequence[str]) -> Column:
+        """The sum of numbers, of what the steps made."""
+        from pyspark.sql import functions as F
+
+        _, others, unusual, *parts = made
+        return F.when(F.col(unusual) != 0, refused()).otherwise(F.expr(f"coalesce({others}, {nearest(*parts)})"))
+
+
+def refused() -> Column:
+    """The error that makes a query be made anew."""
+    from pyspark.sql import functions as F
+
+    return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
+
+
+def floats_of(names: Sequence[str], types: Types) -> str:
+    """The numbers of the column that is aggregated, as floats."""
+    return names[0] if types[0] == FLOAT else f"CAST({names[0]} AS DOUBLE)"
+
+
+def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
+    """The sum of floats; ints add up exactly as they are."""
+    if types[0] != FLOAT:
+        return None
+    summed = Summed(floats_of(names, types), way)
+    if way.every_number:
+        return SeveralColumns(summed.columns(), partial(summed.in_python, sums))
+    return SeveralColumns(summed.columns(), summed.sum_in_spark, summed.in_spark())
+
+
+def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
+    """The mean of numbers, missing where there is none."""
+    if not types[0].is_numeric:
+        return None
+    from pyspark.sql import functions as F
+
+    summed = Summed(floats_of(names, types), way)
+
+    def finish(made: Sequence[str]) -> Column:
+        count = F.col(made[0])
+        return F.when(count > 0, summed.in_python(means, made) if way.every_number else summed.sum_in_spark(made) / count)
+
+    return SeveralColumns(summed.columns(), finish, () if way.every_number else summed.in_spark())
+
+
+def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
+    """The variance of numbers, zero for one of them or none."""
+    summed = Summed(floats_of(names, types), way, has_squares=True)
+    return SeveralColumns(summed.columns(), partial(summed.in_python, variances_of_all if way.is_whole else variances))
+
+
+def sums(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The floats next to the sums of groups."""
+    return totals.rounded()
+
+
+def means(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The means of groups, of none anything."""
+    return totals.means(np.maximum(counts, 1))
+
+
+def variances(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The mean squared deviations of groups."""
+    assert squares is not None
+    return squared_deviations(counts, totals, squares) / np.maximum(counts, 1)
+
+
+def variances_of_all(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The same of all rows, which are no group."""
+    assert squares is not None
+    found = moments_of(counts, totals, squares)
+    return np.array([part.squares / part.count if part.count > 1 else 0.0 for part in found])
+
+
+def moments_of(counts: np.ndarray, totals: Digits, squares: Digits) -> list[Moments]:
+    """The moments of the numbers of groups."""
+    return [Moments(count, totals.sum_of(group), squares.units(group, LOWEST_SQUARE) >> MORE_BITS) for group, count in enumerate(counts.tolist())]
+
+
+def values_of(values: Values, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
+    """Values of groups, of the columns that Spark made of :meth:`Summed.columns`."""
+    counts, others, unusual, *digits = arrays
+    totals = [column.to_numpy(zero_copy_only=False) for column in digits]
+    found = digits_of_totals(totals[: USUAL.places], USUAL.lowest)
+    squares = digits_of_totals(totals[USUAL.places :], USUAL.of_squares.lowest) if has_squares else None
+    if others.null_count < len(others):
+        found.others = others.fill_null(0.0).to_numpy(zero_copy_only=False)
+    if every_number:
+        numbers = unusual.flatten().to_numpy(zero_copy_only=False)
+        codes = np.repeat(np.arange(len(unusual)), np.diff(unusual.offsets.to_numpy(zero_copy_only=False)))
+        more = Digits(found.count)
+        more.add(numbers, codes)
+        found = found + more
+        if squares is not None:
+            its_squares = Digits(found.count)
+            its_squares.add_squares(numbers, codes)
+            squares = squares + its_squares
+    return pa.array(values(counts.to_numpy(zero_copy_only=False), found, squares), pa.float64(), from_pandas=False)
