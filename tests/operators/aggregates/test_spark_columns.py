@@ -14,7 +14,8 @@ import pytest
 import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AGGREGATES
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, Way
+from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns
 from sframe_spark.operators.kernels.spark_columns import fit, spark_type
 from sframe_spark.types import (
     ARRAY,
@@ -99,10 +100,16 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
     plain = {"g": keys, ROW_ORDER: list(range(len(keys))), **{f"v{i}": values for i, values in enumerate(flat)}}
     df = frame(spark, {key: encode_plain(plain[key], types[key]) for key in types}, types)
     order = F.struct(df[ROW_ORDER].alias("k"))
-    columns = [df[f"v{i}"] for i in range(len(kinds))]
+    names = [f"v{i}" for i in range(len(kinds))]
+    for every_number in (False, True):
+        aggregates = [function.in_spark(names, kinds, case, order, Way(every_number))]
+        grouped, (finished,) = finished_aggregates(df.groupBy("g").agg(*named_columns(aggregates)), ["g"], aggregates)
+        compare(function, groups, kinds, case, grouped, finished)
+
+
+def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: list[ColumnType], case: Any, grouped: Any, finished: Any) -> None:
+    """Compare the values of a grouped query with those of each group."""
     result = function.infer(kinds, case)
-    grouped = df.groupBy("g").agg(function.column(columns, kinds, case, order).alias("r"))
-    finished = function.finish(grouped["r"], kinds, case) if function.finish else grouped["r"]
     table = grouped.select("g", finished.alias("r")).orderBy("g").toArrow()
     assert grouped.select(finished.alias("r")).schema["r"].dataType.simpleString() == spark_type(result).replace("integer", "int")
     found = decode(fit(table["r"], result.physical), result)
@@ -110,7 +117,7 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
         arrays = [encode_plain(values, kind) for values, kind in zip(group, kinds, strict=True)]
         wanted = function.reduce(arrays, kinds, case) if function.reduce else len(group[0])
         stored = decode(encode_plain([wanted], result), result)[0]
-        assert same(value, stored, 1e-9), f"{name}{case} of {group!r} as {kinds}: {value!r}, not {stored!r}"
+        assert same(value, stored, 1e-9), f"{function.name}{case} of {group!r} as {kinds}: {value!r}, not {stored!r}"
 
 
 def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:

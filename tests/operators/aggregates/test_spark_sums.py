@@ -1,0 +1,150 @@
+"""What Spark adds up is what the kernels give, digit by digit, whatever the floats and however rows lie in partitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
+from sframe_spark.engine.spark import query
+from sframe_spark.engine.spark.spark_actions import translated_errors
+from sframe_spark.errors import NumbersLeftOutError
+from sframe_spark.operators.aggregates.base import AGGREGATES, Way
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by
+from sframe_spark.operators.grouped.grouped_rows import group_rows
+from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns
+from sframe_spark.operators.kernels.spark_digits import USUAL, carried, leading, nearest
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.plugin import SFrame, node_of
+from sframe_spark.types import FLOAT, INT
+from tests.operators.kernels.odd_numbers import ODD
+
+pytestmark = pytest.mark.spark
+
+FUNCTIONS = ("sum", "mean", "var", "std")
+RANDOM = np.random.default_rng(29)
+# Numbers of the window, at both of its ends too.
+LEAST, MOST = 2.0**USUAL.lowest, 2.0**USUAL.highest * (1 - 2.0**-53)
+USUAL_NUMBERS = (0.0, -0.0, 0.1, -0.3, 1.0, 3.0, 2.0**53, -(2.0**53), 2.0**52 + 1, LEAST, -LEAST, MOST, -MOST, 1e9 + 2.0**-23, math.inf, math.nan)
+
+
+def numbers(random: np.random.Generator, odd: Sequence[float], exponents: tuple[int, int], count: int) -> list[float | None]:
+    """Some numbers of a group: of all sizes, or near one another, or from a list, often such that they cancel."""
+    kind = random.integers(0, 5)
+    if kind == 0:
+        found = random.choice(odd, count)
+    elif kind == 1:
+        found = np.ldexp(random.normal(size=count), random.integers(*exponents, count))
+    elif kind == 2:
+        found = 1e9 + random.integers(-3, 4, count) * 2.0**-23
+    elif kind == 3:
+        # Half way between two floats, but for what is far below.
+        found = random.choice([2.0**53, 1.0, -1.0, 2.0**-40, -(2.0**-40), 2.0**-60, 0.5], count)
+    else:
+        found = random.normal(size=count)
+    values: list[float | None] = found.tolist()
+    if random.integers(0, 3) == 0:
+        values += [None, *(-value for value in found[: random.integers(0, count + 1)].tolist())]
+    return values
+
+
+def rows_of(random: np.random.Generator, odd: Sequence[float], exponents: tuple[int, int], groups: int) -> Chunk:
+    """Keys and numbers of many groups, in no order; some of a missing number only."""
+    members = [numbers(random, odd, exponents, int(random.integers(1, 12))) if random.integers(0, 20) else [None] for _ in range(groups)]
+    rows = [(key, value) for key, values in enumerate(members) for value in values]
+    order = random.permutation(len(rows))
+    keys, values = [rows[place][0] for place in order], [rows[place][1] for place in order]
+    return Chunk.of([pa.array(keys, pa.int64()), pa.array(values, pa.float64(), from_pandas=False)])
+
+
+def by_spark(spark: Any, rows: Chunk, way: Way) -> pa.Table:
+    """The aggregates of the groups, by Spark, in several partitions."""
+    df = spark.createDataFrame(pa.table(list(rows.columns), names=["c0", "c1"]), schema="c0 bigint, c1 double").repartition(5)
+    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, way) for name in FUNCTIONS]
+    grouped, finished = finished_aggregates(df.groupBy("c0").agg(*named_columns(aggregates)), ["c0"], aggregates)
+    return grouped.select("c0", *[column.alias(name) for column, name in zip(finished, FUNCTIONS, strict=True)]).orderBy("c0").toArrow()
+
+
+@pytest.mark.parametrize(
+    ("every_number", "odd", "exponents"),
+    [(False, USUAL_NUMBERS, (-60, 50)), (True, USUAL_NUMBERS, (-60, 50)), (True, (*ODD, *USUAL_NUMBERS), (-1070, 1000))],
+)
+def test_every_digit_is_that_of_the_kernels(spark: Any, every_number: bool, odd: Sequence[float], exponents: tuple[int, int]) -> None:
+    rows = rows_of(np.random.default_rng(7), odd, exponents, 1500)
+    expected = group_rows(rows, (INT, FLOAT), [0], [Aggregation(name, (1,)) for name in FUNCTIONS])
+    found = by_spark(spark, rows, Way(every_number))
+    for name, column, wanted in zip(("key", *FUNCTIONS), found.columns, expected.columns, strict=True):
+        assert list(map(repr, column.to_pylist())) == list(map(repr, wanted.to_pylist())), name
+
+
+def test_sums_are_those_of_fsum(spark: Any) -> None:
+    rows = rows_of(np.random.default_rng(8), (0.0, 0.1, LEAST, -MOST), (-60, 50), 500)
+    found = by_spark(spark, rows, Way(every_number=False))
+    groups: dict[int, list[float]] = {key: [] for key in range(500)}
+    for key, value in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        groups[key] += [] if value is None else [value]
+    assert found["sum"].to_pylist() == [math.fsum(groups[key]) for key in found["c0"].to_pylist()]
+
+
+def test_a_sum_of_digits_is_rounded_once(spark: Any) -> None:
+    spread = [
+        [int(value) >> int(bits) for value, bits in zip(RANDOM.integers(-(2**62), 2**62, USUAL.places), bits, strict=True)]
+        for bits in RANDOM.integers(0, 66, (1500, USUAL.places))
+    ]
+    edges = [
+        [sign * digit if place in places else below for place in range(USUAL.places)]
+        for sign in (1, -1)
+        for digit in (2**53, 2**53 + 1, 2**54 + 2, 2**29, -(2**29), 1, 2**62)
+        for below in (0, 1, -1)
+        for places in ((0,), (2,), (5,), (1, 4))
+    ]
+    totals = [*spread, *edges, [0] * USUAL.places]
+    names = [f"a{place}" for place in range(USUAL.places)]
+    df = spark.createDataFrame(
+        [(number, *row) for number, row in enumerate(totals)], schema=", ".join(["row bigint", *(f"{name} bigint" for name in names)])
+    )
+    for step in (carried, lambda digits: leading(digits, USUAL.lowest)):
+        texts = step(names)
+        names = [f"a{place}" for place in range(len(texts))]
+        df = df.selectExpr("row", *[f"{text} AS {name}" for text, name in zip(texts, names, strict=True)])
+    found = [row[1] for row in df.selectExpr("row", nearest(*names)).orderBy("row").collect()]
+    exact = [sum(Fraction(digit) * Fraction(2) ** (USUAL.lowest + 30 * place) for place, digit in enumerate(row)) for row in totals]
+    assert list(map(repr, found)) == [repr(float(total)) for total in exact]
+
+
+def test_where_numbers_are_unusual_the_query_is_made_anew(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [1e308, 1e308, -1e308, 5e-324, 1.0, 1e-200, 2.5]
+    node = group_by(node_of(SFrame({"k": [0, 0, 0, 1, 1, 2, 3], "x": values})), [0], [Aggregation("sum", (1,)), Aggregation("std", (1,))])
+    with pytest.raises(NumbersLeftOutError), translated_errors("testing"):
+        query.lower(node, every_number=False).df.collect()
+    ways, lower = [], query.lower
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        ways.append(named.get("every_number", True))
+        return lower(*arguments, **named)
+
+    monkeypatch.setattr(query, "lower", noted)
+    assert query.collect(node).columns[1].to_pylist() == [1e308, 1.0, 1e-200, 2.5]
+    assert query.write_parquet(node, str(tmp_path)) in (4, None)
+    assert ways == [False, True, False, True]
+    (file,) = tmp_path.glob("*.parquet")
+    assert pq.read_table(file).column(1).to_pylist() == [1e308, 1.0, 1e-200, 2.5]
+
+
+def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
+    df = spark.range(100).selectExpr("id % 7 AS c0", "id * 0.1D AS c1")
+    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(every_number=False)) for name in ("sum", "mean")]
+    grouped, finished = finished_aggregates(df.groupBy("c0").agg(*named_columns(aggregates)), ["c0"], aggregates)
+    plan = grouped.select(*finished)._jdf.queryExecution().executedPlan().toString()
+    assert (plan.count("Exchange"), plan.count("Sort"), plan.count("Python")) == (1, 0, 0)
+    # Both have their columns from the same sums of digits.
+    assert len(named_columns(aggregates)) == USUAL.places + 3
