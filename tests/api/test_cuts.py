@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.planning import placement
+from sframe_spark.operators.grouped import groupby
 
 ROWS = 1_500
 # Of these each other order of adding gives other last digits; some are far from zero, some beyond the squares of floats.
@@ -119,6 +121,29 @@ def test_no_digit_depends_on_cuts(name: str, places: list[Path]) -> None:
         with config.using(**cut):
             found.append(repr(PROGRAMS[name](load_sframe(str(place)))))
     assert all(other == found[0] for other in found[1:]), [other == found[0] for other in found]
+
+
+# Programs whose values need no order of rows, so that those of a Spark DataFrame have them too.
+UNORDERED = ("reductions", "vectors", "few groups", "many groups", "filtered", "joined")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", UNORDERED)
+def test_no_digit_is_another_where_spark_adds_up(name: str, places: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = str(places[1])
+    program = PROGRAMS[name]
+    expected = repr(program(load_sframe(place)))
+    df = load_sframe(place).to_spark()
+    df.write.parquet(str(tmp_path / "rows"))
+    # Rows of a DataFrame have no order, and lie in as many partitions as it likes.
+    assert repr(program(SFrame(df.sparkSession.read.parquet(str(tmp_path / "rows")).repartition(7)))) == expected
+    for settings in ({"small_rows": 0, "single_task_rows": 0}, {"work_memory": 0, "small_rows": 1}, {"work_memory": 0, "memory_budget": 0}):
+        with config.using(**settings):
+            assert repr(program(load_sframe(place))) == expected
+    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(groupby, "MOST_GROUPS", 100)
+    with config.using(small_rows=0, single_task_rows=0):
+        assert repr(program(load_sframe(place))) == expected
 
 
 def test_sums_are_the_floats_next_to_those_of_exact_numbers(places: list[Path]) -> None:

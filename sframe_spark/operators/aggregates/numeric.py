@@ -28,10 +28,11 @@ from sframe_spark.operators.aggregates.decompositions import (
     summed,
     the_part,
 )
-from sframe_spark.operators.aggregates.spark_sums import Summed, exact_mean, exact_sum, exact_variance, floats_of, moments_of
+from sframe_spark.operators.aggregates.spark_sums import DigitSums, exact_mean, exact_sum, exact_variance, floats_of, moments_of
 from sframe_spark.operators.aggregates.support import define_aggregate, require
-from sframe_spark.operators.aggregates.vectors import COLUMN_MEANS, COLUMN_SUMS, RAGGED, VectorSum
+from sframe_spark.operators.aggregates.vectors import COLUMN_MEANS, COLUMN_SUMS, RAGGED, VectorSum, added_vectors
 from sframe_spark.operators.kernels.exact_digits import Digits
+from sframe_spark.operators.kernels.spark_columns import arrow_function
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 
@@ -110,25 +111,19 @@ def _vectors_column(columns: Sequence[Column], types: Types, parameters: Paramet
 
 
 def _collect_vectors(column: Column) -> Column:
-    """The vectors of a group, sorted: added in one order however the rows are spread, they give the same last bits."""
+    """The vectors of a group, in any order."""
     from pyspark.sql import functions as F
 
-    return F.sort_array(F.collect_list(column))
+    return F.collect_list(column)
 
 
-def _add_vectors(rows: Column) -> Column:
-    """Sum of collected vectors, element by element."""
-    from pyspark.sql import functions as F
+def _add_vectors(rows: Column, is_mean: bool = False) -> Column:
+    """Sum or mean of collected vectors, element by element, without rounding before it is known."""
 
-    zeros = F.transform(F.get(rows, F.lit(0)), lambda element: F.lit(0.0))
-    return F.aggregate(rows, zeros, lambda total, row: F.zip_with(total, row, lambda a, b: a + b))
+    def exact_vectors(kept: pa.Array) -> pa.Array:
+        return added_vectors(kept, is_mean)
 
-
-def _divide(rows: Column) -> Column:
-    """Mean of collected vectors, element by element."""
-    from pyspark.sql import functions as F
-
-    return F.transform(_add_vectors(rows), lambda total: total / F.size(rows))
+    return arrow_function(exact_vectors, "array<double>")(rows)
 
 
 def _if_equal_lengths(rows: Column, value: Column, empty: Column, ragged: Column) -> Column:
@@ -164,7 +159,7 @@ def _finish_sum(column: Column, types: Types, parameters: Parameters) -> Column:
 
 
 def _finish_mean(column: Column, types: Types, parameters: Parameters) -> Column:
-    return _if_equal_lengths(column, _divide(column), _empty_vector(), _no_vector())
+    return _if_equal_lengths(column, _add_vectors(column, is_mean=True), _empty_vector(), _no_vector())
 
 
 def _finish_column_vector_sum(column: Column, types: Types, parameters: Parameters) -> Column:
@@ -172,7 +167,7 @@ def _finish_column_vector_sum(column: Column, types: Types, parameters: Paramete
 
 
 def _finish_column_vector_mean(column: Column, types: Types, parameters: Parameters) -> Column:
-    return _if_equal_lengths(column, _divide(column), _no_vector(), _ragged_error())
+    return _if_equal_lengths(column, _add_vectors(column, is_mean=True), _no_vector(), _ragged_error())
 
 
 def variance_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
@@ -208,7 +203,7 @@ def column_deviation_of(part: MomentParts, types: Types, parameters: Parameters)
 def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
     from pyspark.sql import functions as F
 
-    summed = Summed(floats_of(names, types), way, has_squares=True)
+    summed = DigitSums(floats_of(names, types), way, has_squares=True)
     freedom = parameters[0]
 
     def finish(made: Sequence[str]) -> Column:

@@ -37,7 +37,7 @@ LEFT_OUT = "numbers that are not usual ones were left out"
 
 
 @attrs.frozen
-class Summed:
+class DigitSums:
     """The columns of a query that sums of one column of numbers are made of.
 
     Parameters
@@ -106,7 +106,7 @@ def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: W
     """The sum of floats; ints add up exactly as they are."""
     if types[0] != FLOAT:
         return None
-    summed = Summed(floats_of(names, types), way)
+    summed = DigitSums(floats_of(names, types), way)
     if way.every_number:
         return SeveralColumns(summed.columns(), partial(summed.in_python, sums))
     return SeveralColumns(summed.columns(), summed.sum_in_spark, summed.in_spark())
@@ -118,7 +118,7 @@ def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: 
         return None
     from pyspark.sql import functions as F
 
-    summed = Summed(floats_of(names, types), way)
+    summed = DigitSums(floats_of(names, types), way)
 
     def finish(made: Sequence[str]) -> Column:
         count = F.col(made[0])
@@ -129,7 +129,7 @@ def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: 
 
 def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
     """The variance of numbers, zero for one of them or none."""
-    summed = Summed(floats_of(names, types), way, has_squares=True)
+    summed = DigitSums(floats_of(names, types), way, has_squares=True)
     return SeveralColumns(summed.columns(), partial(summed.in_python, variances_of_all if way.is_whole else variances))
 
 
@@ -162,7 +162,7 @@ def moments_of(counts: np.ndarray, totals: Digits, squares: Digits) -> list[Mome
 
 
 def values_of(values: Values, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
-    """Values of groups, of the columns that Spark made of :meth:`Summed.columns`."""
+    """Values of groups, of the columns that Spark made of :meth:`DigitSums.columns`."""
     counts, others, unusual, *digits = arrays
     totals = [column.to_numpy(zero_copy_only=False) for column in digits]
     found = digits_of_totals(totals[: USUAL.places], USUAL.lowest)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.kernels.exact_digits import BLOCK, Digits
+from sframe_spark.operators.kernels.exact_rows import digits_of_rows
 from sframe_spark.types import ColumnType
 
 Types = Sequence[ColumnType]
@@ -84,6 +85,37 @@ class VectorSum:
 def elements(column: pa.Array) -> np.ndarray:
     """The numbers of arrays that are not missing, one after the other."""
     return column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False)
+
+
+def added_vectors(kept: pa.ListArray, is_mean: bool) -> pa.ListArray:
+    """The sum or mean of the vectors of each group: of no number where it has no vector, missing where their lengths differ.
+
+    Examples
+    --------
+    >>> kept = pa.array([[[1.0, 2.0], None, [3.0, 4.0]], [], [[1.0], [1.0, 2.0]]], pa.list_(pa.list_(pa.float64())))
+    >>> added_vectors(kept, True).to_pylist()
+    [[2.0, 3.0], [], None]
+    """
+    vectors, group = kept.flatten(), np.repeat(np.arange(len(kept)), np.diff(kept.offsets.to_numpy(zero_copy_only=False)))
+    group = group[vectors.is_valid().to_numpy(zero_copy_only=False)]
+    vectors = vectors.drop_null()
+    lengths = np.diff(vectors.offsets.to_numpy(zero_copy_only=False))
+    widths, counts = np.zeros(len(kept), dtype=np.int64), np.bincount(group, minlength=len(kept))
+    widths[group] = lengths
+    is_ragged = np.bincount(group[lengths != widths[group]], minlength=len(kept)) > 0
+    rows = ~is_ragged[group]
+    group, lengths, numbers = group[rows], lengths[rows], elements(vectors.filter(pa.array(rows)))
+    widths[is_ragged] = 0
+    ends = np.cumsum(widths)
+    # For each number the place of what it is added to, of all groups.
+    places = np.arange(len(numbers)) + np.repeat((ends - widths)[group] - (np.cumsum(lengths) - lengths), lengths)
+    sizes = np.repeat(counts if is_mean else np.ones(len(kept)), widths)
+    found, start = np.empty(len(sizes)), 0
+    for (sums,) in digits_of_rows(numbers, places, len(sizes), False):
+        here = slice(start, start + sums.count)
+        found[here], start = sums.means(sizes[here]), here.stop
+    offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.array(found, from_pandas=False), mask=pa.array(is_ragged))
 
 
 def lifted(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VectorSum:

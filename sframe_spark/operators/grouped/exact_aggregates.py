@@ -5,26 +5,22 @@ The only number of a group stays as it is, without digits: of as many groups as 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.aggregates.vectors import elements
+from sframe_spark.operators.aggregates.vectors import added_vectors
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
-from sframe_spark.operators.grouped.lists_aggregates import members
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, totals
-from sframe_spark.operators.kernels.exact_digits import BITS, GROUPS_TOGETHER, Digits, sums_and_squares
+from sframe_spark.operators.kernels.exact_digits import GROUPS_TOGETHER, Digits
 from sframe_spark.operators.kernels.exact_lists import at, digits_of, lists_of, longer
+from sframe_spark.operators.kernels.exact_rows import digits_of_rows
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.runs import plain_numbers
 from sframe_spark.types import ColumnType
-
-# Digits of groups take no more at once; with squares they are three times as many.
-MOST_BYTES = 64 << 20
 
 
 @attrs.frozen
@@ -169,66 +165,12 @@ class SummedVectors(PartialAggregate):
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """A vector for each group, of no number where it has none; missing where their lengths differ."""
-        (kept,) = partial
-        vectors, group = members(kept)
-        group = group[vectors.is_valid().to_numpy(zero_copy_only=False)]
-        vectors = vectors.drop_null()
-        lengths = np.diff(vectors.offsets.to_numpy(zero_copy_only=False))
-        widths, counts = np.zeros(len(kept), dtype=np.int64), np.bincount(group, minlength=len(kept))
-        widths[group] = lengths
-        is_ragged = np.bincount(group[lengths != widths[group]], minlength=len(kept)) > 0
-        rows = ~is_ragged[group]
-        group, lengths, numbers = group[rows], lengths[rows], elements(vectors.filter(pa.array(rows)))
-        widths[is_ragged] = 0
-        ends = np.cumsum(widths)
-        # For each number the place of what it is added to, of all groups.
-        places = np.arange(len(numbers)) + np.repeat((ends - widths)[group] - (np.cumsum(lengths) - lengths), lengths)
-        sizes = np.repeat(counts if self.aggregation.function == "mean" else np.ones(len(kept)), widths)
-        found, start = np.empty(len(sizes)), 0
-        for (sums,) in digits_of_rows(numbers, places, len(sizes), False):
-            here = slice(start, start + sums.count)
-            found[here], start = sums.means(sizes[here]), here.stop
-        offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
-        return pa.ListArray.from_arrays(offsets, pa.array(found, from_pandas=False), mask=pa.array(is_ragged), type=result.physical)
-
-
-def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> Iterator[list[Digits]]:
-    """The digits of sums of groups of rows, and of those of squares, of as many groups at once as there is room for."""
-    most = MOST_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
-    for start in range(0, max(count, 1), most):
-        stop = min(start + most, count)
-        if stop - start < count:
-            rows = np.flatnonzero((codes >= start) & (codes < stop))
-            yield digits_of_a_few(numbers[rows], codes[rows] - start, stop - start, has_squares)
-        else:
-            yield digits_of_a_few(numbers, codes, count, has_squares)
-
-
-def digits_of_a_few(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
-    """The same of so many groups."""
-    if has_squares:
-        return list(sums_and_squares(numbers, codes, count))
-    sums = Digits(count)
-    sums.add(numbers, codes)
-    return [sums]
+        return added_vectors(partial[0], self.aggregation.function == "mean").cast(result.physical)
 
 
 def floats_of(column: pa.Array) -> np.ndarray:
     """Numbers as floats, zero where missing."""
     return plain_numbers(column).astype(np.float64, copy=False)
-
-
-def places_of(numbers: np.ndarray) -> int:
-    """As many digits have sums of these numbers at most: more the further these are apart.
-
-    Examples
-    --------
-    >>> places_of(np.array([1.0, 0.5, 0.0])), places_of(np.array([1e300, 1e-300]))
-    (4, 53)
-    """
-    distances = np.abs(numbers[np.isfinite(numbers) & (numbers != 0.0)])
-    bits = math.frexp(distances.max())[1] - math.frexp(distances.min())[1] if len(distances) else 0
-    return bits // BITS + 4
 
 
 def joined(first: pa.ListArray, second: pa.ListArray) -> pa.ListArray:

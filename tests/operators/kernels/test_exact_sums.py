@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sframe_spark.operators.grouped import exact_aggregates
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys
-from sframe_spark.operators.kernels import exact_digits, exact_lists, exact_spreads, exact_sums, moments
+from sframe_spark.operators.kernels import exact_digits, exact_lists, exact_rows, exact_spreads, exact_sums, moments
 from sframe_spark.operators.kernels.exact_digits import FIRST_PLACE, Digits
 from sframe_spark.operators.kernels.exact_lists import digits_of, lists_of, longer
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
@@ -168,7 +168,8 @@ def test_digits_are_carried_in_time(count: int) -> None:
 @pytest.mark.parametrize("most", [1, 8 * 3 * 60 * 2, 1 << 26])
 def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most: int, monkeypatch: Any) -> None:
     """Digits of all groups, for each place one, would take gigabytes."""
-    monkeypatch.setattr(exact_aggregates, "MOST_BYTES", max(most, 8 * 3 * 60))
+    monkeypatch.setattr(exact_rows, "MOST_BYTES", max(most, 8 * 3 * 60))
+    monkeypatch.setattr(exact_rows, "GROUPS_TOGETHER", 2)
     monkeypatch.setattr(exact_aggregates, "GROUPS_TOGETHER", 2)
     values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]
     keys = [1, 1, 2, 2, 3, 3, 1, 4]
