@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -56,11 +56,14 @@ class SeveralColumns:
         The value, of the names of the columns that the last step made.
     steps
         Texts of what is made of columns of some names, in one select after the other.
+    beside
+        What the aggregates read beside the columns of the rows: texts of columns, by their names.
     """
 
     columns: Sequence[Column | str]
     finish: Callable[[Sequence[str]], Column] = the_only
     steps: Sequence[Callable[[Sequence[str]], Sequence[str]]] = ()
+    beside: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def is_plain(self) -> bool:

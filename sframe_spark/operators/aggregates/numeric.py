@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 
@@ -28,7 +29,7 @@ from sframe_spark.operators.aggregates.decompositions import (
     summed,
     the_part,
 )
-from sframe_spark.operators.aggregates.spark_sums import DigitSums, exact_mean, exact_sum, exact_variance, floats_of, moments_of
+from sframe_spark.operators.aggregates.spark_sums import DigitSums, exact_mean, exact_sum, exact_variance, moments_of
 from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.operators.aggregates.vectors import COLUMN_MEANS, COLUMN_SUMS, RAGGED, VectorSum, added_vectors
 from sframe_spark.operators.kernels.exact_digits import Digits
@@ -203,16 +204,15 @@ def column_deviation_of(part: MomentParts, types: Types, parameters: Parameters)
 def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
     from pyspark.sql import functions as F
 
-    summed = DigitSums(floats_of(names, types), way, has_squares=True)
-    freedom = parameters[0]
+    numbers, freedom = DigitSums(names[0], types[0], way, has_squares=True), parameters[0]
 
     def finish(made: Sequence[str]) -> Column:
         *sums, all_rows = made
         count, rows = F.col(sums[0]), F.col(all_rows)
         error = F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(NO_SPREAD.format(freedom))))).cast("double")
-        return F.when((rows > 0) & (rows <= freedom), error).when(count > 0, summed.in_python(partial(column_variances, freedom), sums))
+        return F.when((rows > 0) & (rows <= freedom), error).when(count > 0, numbers.in_python(partial(column_variances, freedom), sums))
 
-    return SeveralColumns([*summed.columns(), "count(1)"], finish)
+    return SeveralColumns([*numbers.columns(), "count(1)"], finish, beside=numbers.beside)
 
 
 def column_variances(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
@@ -229,7 +229,7 @@ def _root(exact: Callable[..., SeveralColumns]) -> Callable[..., SeveralColumns]
         from pyspark.sql import functions as F
 
         squared = exact(names, types, parameters, way)
-        return SeveralColumns(squared.columns, lambda made: F.sqrt(squared.finish(made)), squared.steps)
+        return attrs.evolve(squared, finish=lambda made: F.sqrt(squared.finish(made)))
 
     return of_root
 

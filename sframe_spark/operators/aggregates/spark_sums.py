@@ -20,7 +20,7 @@ from sframe_spark.operators.kernels.exact_digits import Digits
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.kernels.spark_columns import arrow_function
-from sframe_spark.operators.kernels.spark_digits import USUAL, carried, digits_of_square, digits_of_totals, leading, nearest
+from sframe_spark.operators.kernels.spark_digits import USUAL, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.types import FLOAT, ColumnType
 
@@ -42,29 +42,57 @@ class DigitSums:
 
     Parameters
     ----------
-    number
-        The numbers, as a text of SQL that gives floats.
+    name
+        The column.
+    column_type
+        Its type.
     way
-        How the query goes about them.
+        How the query goes about its numbers.
     has_squares
         The numbers are squared too.
     """
 
-    number: str
+    name: str
+    column_type: ColumnType
     way: Way
     has_squares: bool = False
 
+    @property
+    def number(self) -> str:
+        """The numbers as floats."""
+        return self.name if self.column_type == FLOAT else f"CAST({self.name} AS DOUBLE)"
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Columns that many of the aggregates read: whether a number is a usual one, its square and what that lacks."""
+        found = {f"{self.name}_is_usual": USUAL.holds(self.number)}
+        if self.has_squares:
+            found |= dict(zip(self._of_square, square_of(self.number), strict=True))
+        return found
+
+    @property
+    def _of_square(self) -> tuple[str, str]:
+        return f"{self.name}_square", f"{self.name}_lacking"
+
     def columns(self) -> list[str]:
         """How many numbers there are, the sum of those that are infinite or NaN, what is known of unusual ones, and sums of digits."""
-        number, is_usual = self.number, USUAL.holds(self.number)
+        number, is_usual = self.number, f"{self.name}_is_usual"
         is_finite = f"abs({number}) < {INFINITE}"
         others = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
         left_out = f"CASE WHEN NOT {is_usual} AND {is_finite} THEN {number} END"
-        digits = USUAL.digits(number) + (digits_of_square(number, USUAL) if self.has_squares else [])
+        digits = USUAL.digits(number)
+        if self.has_squares:
+            of_squares = (USUAL.of_squares.digits(part) for part in self._of_square)
+            digits += [f"{first} + {second}" for first, second in zip(*of_squares, strict=True)]
         if self.way.every_number:
             digits = [f"CASE WHEN {is_usual} THEN {digit} END" for digit in digits]
         unusual = f"collect_list({left_out})" if self.way.every_number else f"count({left_out})"
         return [f"count({number})", others, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
+
+    def aggregate(self, finish: Callable[[Sequence[str]], Column], is_in_spark: bool = False) -> SeveralColumns:
+        """The aggregate that a function makes of the columns, or of what the steps made of these."""
+        steps = [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], USUAL.lowest)]]
+        return SeveralColumns(self.columns(), finish, steps if is_in_spark else (), self.beside)
 
     def in_python(self, values: Values, made: Sequence[str]) -> Column:
         """What a function gives for the counts and the sums of groups, of the columns that Spark made."""
@@ -77,10 +105,6 @@ class DigitSums:
 
         found = arrow_function(exact_sums, "double")(*made)
         return found if self.way.every_number else F.when(F.col(made[2]) == 0, found).otherwise(refused())
-
-    def in_spark(self) -> Sequence[Callable[[Sequence[str]], Sequence[str]]]:
-        """The steps from sums of digits to what :func:`nearest` takes."""
-        return [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], USUAL.lowest)]]
 
     def sum_in_spark(self, made: Sequence[str]) -> Column:
         """The sum of numbers, of what the steps made."""
@@ -97,19 +121,14 @@ def refused() -> Column:
     return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
 
 
-def floats_of(names: Sequence[str], types: Types) -> str:
-    """The numbers of the column that is aggregated, as floats."""
-    return names[0] if types[0] == FLOAT else f"CAST({names[0]} AS DOUBLE)"
-
-
 def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
     """The sum of floats; ints add up exactly as they are."""
     if types[0] != FLOAT:
         return None
-    summed = DigitSums(floats_of(names, types), way)
+    numbers = DigitSums(names[0], types[0], way)
     if way.every_number:
-        return SeveralColumns(summed.columns(), partial(summed.in_python, sums))
-    return SeveralColumns(summed.columns(), summed.sum_in_spark, summed.in_spark())
+        return numbers.aggregate(partial(numbers.in_python, sums))
+    return numbers.aggregate(numbers.sum_in_spark, is_in_spark=True)
 
 
 def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
@@ -118,19 +137,19 @@ def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: 
         return None
     from pyspark.sql import functions as F
 
-    summed = DigitSums(floats_of(names, types), way)
+    numbers = DigitSums(names[0], types[0], way)
 
     def finish(made: Sequence[str]) -> Column:
         count = F.col(made[0])
-        return F.when(count > 0, summed.in_python(means, made) if way.every_number else summed.sum_in_spark(made) / count)
+        return F.when(count > 0, numbers.in_python(means, made) if way.every_number else numbers.sum_in_spark(made) / count)
 
-    return SeveralColumns(summed.columns(), finish, () if way.every_number else summed.in_spark())
+    return numbers.aggregate(finish, is_in_spark=not way.every_number)
 
 
 def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
     """The variance of numbers, zero for one of them or none."""
-    summed = DigitSums(floats_of(names, types), way, has_squares=True)
-    return SeveralColumns(summed.columns(), partial(summed.in_python, variances_of_all if way.is_whole else variances))
+    numbers = DigitSums(names[0], types[0], way, has_squares=True)
+    return numbers.aggregate(partial(numbers.in_python, variances_of_all if way.is_whole else variances))
 
 
 def sums(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:

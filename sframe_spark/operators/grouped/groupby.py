@@ -14,7 +14,14 @@ import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the tab
 from sframe_spark.operators.aggregates.base import Way
 from sframe_spark.operators.grouped.aggregation import Aggregation, counts_distinct, decomposition_of, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, PartialGroups, group_rows
-from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, as_column, finished_aggregates, named_columns
+from sframe_spark.operators.grouped.spark_aggregates import (
+    ORDER_COLUMN,
+    aggregate_in_spark,
+    as_column,
+    finished_aggregates,
+    named_columns,
+    with_columns_beside,
+)
 from sframe_spark.operators.relational.sort import order_parts
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.order import derive
@@ -129,11 +136,11 @@ class GroupBy(DecomposableOperator):
         from pyspark.sql import functions as F
 
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number)) for a in self.aggregations]
         # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
-        grouped = relation.df.groupBy(*[F.col(f"c{position}") for position in self.keys] or [F.lit(True)])
+        grouped = with_columns_beside(relation.df, aggregates).groupBy(*[F.col(f"c{position}") for position in self.keys] or [F.lit(True)])
         width = len(self.keys)
         names = [f"c{position}" for position in self.keys]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number)) for a in self.aggregations]
         df = grouped.agg(*named_columns(aggregates)) if aggregates else relation.df.select(*names).distinct()
         df, finished = finished_aggregates(df, names, aggregates)
         schema = relation.schema
@@ -243,7 +250,8 @@ class Reduce(DecomposableOperator):
             # Each select costs Spark's analyzer a third of what a short query takes.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
         else:
-            df, finished = finished_aggregates(relation.df.select(*named_columns(aggregates)), [], aggregates)
+            made = with_columns_beside(relation.df, aggregates).select(*named_columns(aggregates))
+            df, finished = finished_aggregates(made, [], aggregates)
         df = df.select(*[column.alias(f"c{i}") for i, column in enumerate(finished)])
         return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
 

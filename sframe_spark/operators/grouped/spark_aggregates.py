@@ -26,6 +26,12 @@ def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -
     return implementation.in_spark(names, types, aggregation.parameters, order, way)
 
 
+def with_columns_beside(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
+    """The rows with what the aggregates read beside their columns."""
+    found = {name: text for several in aggregates for name, text in several.beside.items()}
+    return df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()]) if found else df
+
+
 def named_columns(aggregates: Sequence[SeveralColumns]) -> list[Column]:
     """What is aggregated, under the names that :func:`finished_aggregates` looks for."""
     return named([several.columns for several in aggregates], 0)[0]

@@ -89,17 +89,15 @@ def power(exponent: int) -> str:
     return f"{math.ldexp(1.0, exponent)!r}D"
 
 
-def digits_of_square(number: str, window: Window) -> list[str]:
-    """The digits of the square of a number of a window, which is a float and what that lacks.
+def square_of(number: str) -> tuple[str, str]:
+    """The square of a number as a float, and what that lacks.
 
     Source: Dekker, "A floating-point technique for extending the available precision" (1971).
     """
     square, scaled = f"({number} * {number})", f"({number} * {SPLITTER!r}D)"
     high = f"({scaled} - ({scaled} - {number}))"
     low = f"({number} - {high})"
-    lacking = f"((({high} * {high} - {square}) + {high} * {low} * 2.0D) + {low} * {low})"
-    squares = window.of_squares
-    return [f"{first} + {second}" for first, second in zip(squares.digits(square), squares.digits(lacking), strict=True)]
+    return square, f"(({high} * {high} - {square}) + {high} * {low} * 2.0D) + {low} * {low}"
 
 
 def carried(totals: Sequence[str]) -> list[str]:

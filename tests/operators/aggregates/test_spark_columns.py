@@ -15,7 +15,7 @@ import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, Way
-from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns
+from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns, with_columns_beside
 from sframe_spark.operators.kernels.spark_columns import fit, spark_type
 from sframe_spark.types import (
     ARRAY,
@@ -103,7 +103,9 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
     names = [f"v{i}" for i in range(len(kinds))]
     for every_number in (False, True):
         aggregates = [function.in_spark(names, kinds, case, order, Way(every_number))]
-        grouped, (finished,) = finished_aggregates(df.groupBy("g").agg(*named_columns(aggregates)), ["g"], aggregates)
+        grouped, (finished,) = finished_aggregates(
+            with_columns_beside(df, aggregates).groupBy("g").agg(*named_columns(aggregates)), ["g"], aggregates
+        )
         compare(function, groups, kinds, case, grouped, finished)
 
 
