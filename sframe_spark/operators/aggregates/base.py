@@ -57,13 +57,13 @@ class SeveralColumns:
     steps
         Texts of what is made of columns of some names, in one select after the other.
     beside
-        What the aggregates read beside the columns of the rows: texts of columns, by their names.
+        What the aggregates read beside the columns of the rows: texts of columns by their names, in one select after the other.
     """
 
     columns: Sequence[Column | str]
     finish: Callable[[Sequence[str]], Column] = the_only
     steps: Sequence[Callable[[Sequence[str]], Sequence[str]]] = ()
-    beside: Mapping[str, str] = attrs.field(factory=dict)
+    beside: Sequence[Mapping[str, str]] = ()
 
     @property
     def is_plain(self) -> bool:

@@ -63,12 +63,15 @@ class DigitSums:
         return self.name if self.column_type == FLOAT else f"CAST({self.name} AS DOUBLE)"
 
     @property
-    def beside(self) -> dict[str, str]:
-        """Columns that many of the aggregates read: whether a number is a usual one, its square and what that lacks."""
-        found = {f"{self.name}_is_usual": USUAL.holds(self.number)}
-        if self.has_squares:
-            found |= dict(zip(self._of_square, square_of(self.number), strict=True))
-        return found
+    def beside(self) -> list[dict[str, str]]:
+        """Columns that many of the aggregates read: the number, zero where it is not a usual one, then its square and what that lacks."""
+        # Casts of others to whole numbers are errors in the session of a user of Spark Connect.
+        usual = {self._usual: f"CASE WHEN {USUAL.holds(self.number)} THEN {self.number} ELSE 0.0D END"}
+        return [usual, dict(zip(self._of_square, square_of(self._usual), strict=True))] if self.has_squares else [usual]
+
+    @property
+    def _usual(self) -> str:
+        return f"{self.name}_usual"
 
     @property
     def _of_square(self) -> tuple[str, str]:
@@ -76,16 +79,14 @@ class DigitSums:
 
     def columns(self) -> list[str]:
         """How many numbers there are, the sum of those that are infinite or NaN, what is known of unusual ones, and sums of digits."""
-        number, is_usual = self.number, f"{self.name}_is_usual"
+        number = self.number
         is_finite = f"abs({number}) < {INFINITE}"
         others = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
-        left_out = f"CASE WHEN NOT {is_usual} AND {is_finite} THEN {number} END"
-        digits = USUAL.digits(number)
+        left_out = f"CASE WHEN {is_finite} AND {self._usual} != {number} THEN {number} END"
+        digits = USUAL.digits(self._usual)
         if self.has_squares:
             of_squares = (USUAL.of_squares.digits(part) for part in self._of_square)
             digits += [f"{first} + {second}" for first, second in zip(*of_squares, strict=True)]
-        if self.way.every_number:
-            digits = [f"CASE WHEN {is_usual} THEN {digit} END" for digit in digits]
         unusual = f"collect_list({left_out})" if self.way.every_number else f"count({left_out})"
         return [f"count({number})", others, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
 

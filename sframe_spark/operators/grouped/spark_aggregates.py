@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from sframe_spark.operators.aggregates.base import SeveralColumns, Way
@@ -28,8 +29,10 @@ def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -
 
 def with_columns_beside(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
     """The rows with what the aggregates read beside their columns."""
-    found = {name: text for several in aggregates for name, text in several.beside.items()}
-    return df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()]) if found else df
+    for step in zip_longest(*(several.beside for several in aggregates), fillvalue={}):
+        found = {name: text for columns in step for name, text in columns.items()}
+        df = df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()])
+    return df
 
 
 def named_columns(aggregates: Sequence[SeveralColumns]) -> list[Column]:
