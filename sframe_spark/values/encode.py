@@ -126,8 +126,9 @@ def arrow_floats(values: Sequence[Any]) -> pa.Array:
     pyarrow.lib.ArrowInvalid: an unsigned int beyond 2**53
     """
     found = pa.array(values, pa.float64())
-    # Arrow takes numpy's ints without a sign for those with one: the largest for -1.
-    if pc.any(pc.less(found, 0.0)).as_py() and any(issubclass(python_class, np.unsignedinteger) for python_class in set(map(type, values))):
+    # Arrow takes numpy's ints without a sign for those with one: the largest for -1. To look at all classes takes as long as Arrow's work.
+    seem_ints = pc.and_(pc.less(found, 0.0), pc.equal(pc.floor(found), found))
+    if pc.any(seem_ints).as_py() and any(issubclass(python_class, np.unsignedinteger) for python_class in set(map(type, values))):
         raise pa.ArrowInvalid("an unsigned int beyond 2**53")
     return found
 
