@@ -291,6 +291,9 @@ def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
         return None
     tops, boundaries = programs(nodes)
     fusion = Fusion(boundaries)
+    # Most graphs come here again after they were fused: their columns are not numbered to find that.
+    if all(fusion.is_canonical(node) for node in nodes if id(node) in tops and in_region(node)):
+        return None
     readers = Counter(id(child) for node in nodes for child in node.inputs)
     for node in nodes:
         fusion.columns.add(node)

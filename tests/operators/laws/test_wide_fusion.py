@@ -111,3 +111,11 @@ def test_orders_side_by_side_are_those_of_two_and_two(monkeypatch: pytest.Monkey
     monkeypatch.setattr(ordering_module, "normal_form", lambda facts: settled.append(facts) or original(facts))
     RelationProperties.side_by_side([second] * 300, [2] * 300)
     assert len(settled) == 1
+
+
+@pytest.mark.parametrize("make", [shifted, chained, beside])
+def test_columns_of_what_is_fused_are_not_numbered_again(make: Callable[[int], SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = optimize(make(8)._node)
+    numbered: list[Any] = []
+    monkeypatch.setattr(fusion.NumberedColumns, "add", lambda columns, node: numbered.append(node))
+    assert fusion.fuse_rowwise(plan) in (None, plan) and numbered == []
