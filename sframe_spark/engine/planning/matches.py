@@ -141,6 +141,12 @@ def may_have_many(plan: PlannerNode) -> bool:
     return len(sides) == len(join.inputs) and join_here(join, sides) is not None
 
 
+def are_few_to_make(node: PlannerNode) -> bool:
+    """True for rows that are so few, of so few bytes, that making them tells their number sooner than a plan for counting them would."""
+    most = node.length.at_most
+    return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
+
+
 def is_much_to_make(plan: PlannerNode) -> bool:
     """True for rows of unknown number that ranges of stored rows give, no user's function among it, and that are too many bytes for one result."""
     if plan.length.rows is not None or plan.length.at_most is None or weight_of(plan) is None or any(map(functions_of, postorder([plan]))):

@@ -14,7 +14,7 @@ from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.frames import keep_frames, remember_rows
-from sframe_spark.engine.planning.matches import base_of_rows, is_much_to_make, may_have_many
+from sframe_spark.engine.planning.matches import are_few_to_make, base_of_rows, is_much_to_make, may_have_many
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
@@ -227,6 +227,9 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     """
     with GRAPH_LOCK:
         same_rows = base_of_rows(node)
+        learn_lengths(same_rows)
+        if are_few_to_make(same_rows):
+            return None
         plan = optimize(same_rows)
     if not may_have_many(plan):
         return _remembered(int(read_all(count_all(same_rows)).columns[0][0].as_py()), same_rows, node) if is_much_to_make(plan) else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.planning.matches import is_much_to_make
 from sframe_spark.engine.planning.optimized import optimize
+from sframe_spark.engine.runs import materialize as materialize_module
 from sframe_spark.operators.sources.source import SegmentSource
 
 ROWS, COLUMNS = 500, 40
@@ -90,3 +92,15 @@ def test_no_function_is_called_to_count(frame: SFrame) -> None:
     assert is_much_to_make(optimize(kept._node))
     kept = frame[frame["c3"].apply(lambda value: value > 10, dtype=int)]
     assert not is_much_to_make(optimize(kept._node))
+
+
+@pytest.mark.parametrize("program", [lambda few: few[few["a"] > 3], lambda few: few.unique(), lambda few: few.join(few, on="a")])
+def test_few_rows_are_made_without_a_plan_for_counting_them(program: Callable[[SFrame], SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[Any] = []
+    monkeypatch.setattr(materialize_module, "optimize", lambda node: plans.append(node) or optimize(node))
+    few = SFrame({"a": range(9)})
+    rows = len(program(few))
+    assert plans == []
+    # Of long rows it may be much to make even these.
+    with config.using(memory_budget=1):
+        assert len(program(few)) == rows and plans != []
