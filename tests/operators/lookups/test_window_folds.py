@@ -26,6 +26,7 @@ def random_windows(choose: random.Random, rows: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("is_float", [False, True])
 def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_sums, "WINDOWS_IN_CACHE", 4)
+    monkeypatch.setattr(window_sums, "BLOCK", 3)
     for seed in range(60):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])
@@ -37,9 +38,10 @@ def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool,
         counts = window_folds.window_counts(starts, stops, valid)
         assert counts.tolist() == [int(valid[a:b].sum()) for a, b in zip(starts, stops, strict=True)]
         found = FAST[function](values, valid, counts, starts, stops)
-        one = [slice(place, place + 1) for place in range(len(starts))]
-        alone = [FAST[function](values, valid, counts[place], starts[place], stops[place])[0] for place in one]
-        assert [repr(value.as_py()) for value in found] == [repr(value.as_py()) for value in alone], seed
+        bounds = list(zip(starts.tolist(), stops.tolist(), strict=True))
+        one = {each: slice(place, place + 1) for place, each in enumerate(bounds)}
+        alone = {each: repr(FAST[function](values, valid, counts[place], starts[place], stops[place])[0].as_py()) for each, place in one.items()}
+        assert [repr(value.as_py()) for value in found] == [alone[each] for each in bounds], seed
 
 
 @pytest.mark.parametrize("largest", [False, True])
