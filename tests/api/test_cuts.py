@@ -15,7 +15,7 @@ from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.planning import placement
 from sframe_spark.operators.grouped import groupby
 
-ROWS = 1_500
+ROWS = 800
 # Of these each other order of adding gives other last digits; some are far from zero, some beyond the squares of floats.
 RANDOM = np.random.default_rng(41)
 COLUMNS: dict[str, Any] = {
@@ -24,13 +24,13 @@ COLUMNS: dict[str, Any] = {
     # Often many half-lives go by, and sometimes none.
     "moment": np.cumsum(RANDOM.choice([0.0, 0.1, 2.5, 300.0], ROWS)).tolist(),
     "few": RANDOM.integers(0, 7, ROWS).tolist(),
-    "many": RANDOM.integers(0, 600, ROWS).tolist(),
+    "many": RANDOM.integers(0, 320, ROWS).tolist(),
     "f": RANDOM.normal(size=ROWS).tolist(),
     "far": (1e9 + RANDOM.normal(size=ROWS)).tolist(),
     "large": (RANDOM.normal(size=ROWS) * 1e305).tolist(),
     "some": [value if value > -0.5 else None for value in RANDOM.normal(size=ROWS).tolist()],
     # In some batches only there are numbers that two ints have no room for beside the others.
-    "odd": [{500: 1e-200, 1000: 1e300, 1200: math.inf}.get(row, value) for row, value in enumerate(RANDOM.normal(size=ROWS).tolist())],
+    "odd": [{260: 1e-200, 530: 1e300, 640: math.inf}.get(row, value) for row, value in enumerate(RANDOM.normal(size=ROWS).tolist())],
     "ints": RANDOM.integers(-(2**60), 2**60, ROWS).tolist(),
     "v": [array.array("d", pair) for pair in RANDOM.normal(size=(ROWS, 2)).tolist()],
 }
@@ -46,10 +46,10 @@ VECTORS = {"vs": aggregate.SUM("v"), "vm": aggregate.MEAN("v")}
 CUTS = (
     {"segment_rows": ROWS},
     {"segment_rows": 133, "batch_rows": 50},
-    {"segment_rows": 600, "batch_rows": 23},
+    {"segment_rows": 320, "batch_rows": 23},
     {"segment_rows": 133, "batch_bytes": 3000},
-    {"segment_rows": 800, "memory_budget": 100_000},
-    {"segment_rows": 500, "small_rows": 1},
+    {"segment_rows": 430, "memory_budget": 50_000},
+    {"segment_rows": 270, "small_rows": 1},
 )
 
 

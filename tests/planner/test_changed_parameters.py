@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -42,6 +43,7 @@ def changed(example: Example) -> Iterator[tuple[tuple[Any, ...], Any, Any, str]]
     del node
 
 
+@functools.cache
 def portable_examples() -> list[Example]:
     """Examples whose operators a text can hold."""
     found = []

@@ -211,7 +211,7 @@ def test_groups_of_no_rows_have_the_types_of_others(kind: ColumnType, keys: list
 
 @pytest.mark.parametrize("name", ["vector", "list", "texts"])
 def test_keys_that_repeat_take_room_for_the_different_ones(name: str) -> None:
-    rows, values = 120_000, SArray(KEYS[name][1], KEYS[name][0]).dropna()
+    rows, values = 60_000, SArray(KEYS[name][1], KEYS[name][0]).dropna()
     kind = values._node.schema[0]
     found = values.to_arrow()
     column = found.take(pa.array([row % len(found) for row in range(rows)])).cast(kind.physical)

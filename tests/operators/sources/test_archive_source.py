@@ -109,7 +109,7 @@ def test_sizes_are_told_without_reading(place: Path, reads: list[Any]) -> None:
 
 def test_batches_of_long_rows_are_short(tmp_path: Path) -> None:
     """Few bytes of a file may be many rows of long texts, or of long vectors: what comes out of a batch is what counts."""
-    entry, rows = b"x" * 10_000, 1 << 15
+    entry, rows = b"x" * 10_000, 1 << 12
     texts = b"\x01\x02\x01\x02" + b"\x7f" + len(entry).to_bytes(8, "little") + entry + b"\x00\x00" * (rows // 128)
     vectors = b"\x01\x03\x00" + run_bytes([1280] * rows) + b"\x01" + b"\x00\x00" * (rows * 10)
     columns = {"t": MadeColumn(TEXT, [[MadeBlock(texts, rows, 3, True)]]), "v": MadeColumn(VECTOR, [[MadeBlock(vectors, rows, 11, True)]])}

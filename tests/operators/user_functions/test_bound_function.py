@@ -210,7 +210,7 @@ def test_much_data_is_not_looked_through() -> None:
             looked.append(name)
 
     given, names = of_main("def given(x): return len(data)")
-    names["data"] = [[Row(a=number)] * 100 for number in range(100_000)]
+    names["data"] = [[Row(a=number)] * 5 for number in range(MOST_LOOKED_AT)]
     family = FunctionAsNow(given)._family
     assert family is not None and len(family._met) <= MOST_LOOKED_AT and not looked
 
