@@ -35,9 +35,10 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
     ranges = row_ranges(rows, int(made), segments, workers)
+    divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
     if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
-        ranges = at_row_groups(PlanRunner(plan), ranges)
-    return with_states(plan, ranges, workers)
+        ranges = at_row_groups(divided.runner, ranges)
+    return with_states(divided, ranges, workers)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers) -> list[tuple[int, int]]:
@@ -64,10 +65,9 @@ def at_row_groups(runner: PlanRunner, ranges: Sequence[tuple[int, int]]) -> list
     return list(pairwise([*starts, ranges[-1][1]]))
 
 
-def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]], workers: RangeWorkers) -> list[RangeTask]:
+def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers: RangeWorkers) -> list[RangeTask]:
     """Tasks whose sequential operators know the state before their range: a pass over the rows for all that wait for the same ones below them."""
-    ranges, states = list(ranges), [dict[int, Any]() for _ in ranges]
-    divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
+    plan, ranges, states = divided.plan, list(ranges), [dict[int, Any]() for _ in ranges]
     for places in plan.sequential_levels():
         operators = {place: operator for place in places if isinstance(operator := plan.operators[place], SequentialOperator)}
         initial = {place: operator.initial_state(plan.input_facts(place)) for place, operator in operators.items()}
@@ -101,7 +101,7 @@ class DividedPlan:
     places
         Where these sources are.
     runner
-        Tells which rows of them a range needs.
+        Tells which rows of sources a range needs, and where reading begins afresh.
     """
 
     plan: FlatPlan
