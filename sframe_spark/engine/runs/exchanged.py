@@ -103,6 +103,8 @@ class ExchangedRows:
         For each range whether the kernel would make nothing else of its rows.
     left
         For each range from the first on how many rows are wanted of it at most; the others are not made.
+    have_room
+        For each of these whether it takes no more memory than it may.
     """
 
     exchange: Exchange
@@ -111,6 +113,7 @@ class ExchangedRows:
     room: SharedRoom
     passed: np.ndarray
     left: np.ndarray
+    have_room: np.ndarray = attrs.field(init=False)
 
     @classmethod
     def of(
@@ -121,8 +124,8 @@ class ExchangedRows:
         room = SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED)
         return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
 
-    def have_room(self) -> np.ndarray:
-        """For each range that is made whether it takes no more memory than it may."""
+    @have_room.default
+    def _have_room(self) -> np.ndarray:
         count = len(self.left)
         return self.passed[:count] | (self.exchange.sizes[:count] <= most_at_once())
 
@@ -175,7 +178,7 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> 
 
     found = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
     # Nothing was made yet, or written anywhere.
-    if not found.have_room().all():
+    if not found.have_room.all():
         raise NoRoomError
     return found
 

@@ -89,7 +89,7 @@ class JoinOfPieces:
     @property
     def written(self) -> int:
         """Bytes in files."""
-        return sum(exchange.written for exchange in (*self.sides, self.order) if exchange is not None)
+        return sum(exchange.written + exchange.written_again for exchange in (*self.sides, self.order) if exchange is not None)
 
     def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
         """Exchange the rows of a side, which tasks make."""
@@ -182,20 +182,32 @@ class RowsByNumber(ExchangedRows):
 
     def of_range(self, number: int) -> Iterator[Chunk]:
         """Rows of a range; one that takes too much memory, as some rows have more matches than those that were looked at, is exchanged again."""
-        if self.have_room()[number]:
+        if self.have_room[number]:
             yield from super().of_range(number)
             return
+        exchange, ranges, most = self.exchange, self._ranges_within(number), room_of_exchange()
+        with Exchange(RangesOfRows(len(exchange.schema) - 1, ranges), exchange.schema, most) as again:
+            # Who takes the rows may leave off, for long: until then they are in files, and nobody else waits for their memory.
+            with self.room.taken(most):
+                for chunk in exchange.passed(number):
+                    again.add(0, chunk)
+                again.let_memory_go()
+            rows = attrs.evolve(self, exchange=again, passed=ranges.have_one_value, left=again.rows)
+            try:
+                yield from rows.made(range(ranges.count))
+            finally:
+                # Who has all rows asks for no more.
+                exchange.count_again(again)
+
+    def _ranges_within(self, number: int) -> KeyRanges:
+        """Ranges of the numbers of the rows of a range."""
         exchange = self.exchange
-        position, step = len(exchange.schema) - 1, int(1 + exchange.rows[number] // SAMPLED_VALUES)
-        sample = np.concatenate([chunk.columns[position].to_numpy()[::step] for chunk in exchange.passed(number)])
+        step = int(1 + exchange.rows[number] // SAMPLED_VALUES)
+        # A slice of them would hold all rows.
+        sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in exchange.passed(number)])
         # Of three ranges at least, one ends within the values of this one.
         count = int(min(MOST_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
-        ranges = KeyRanges.of(pa.array(sample), INT, True, count)
-        with Exchange(RangesOfRows(position, ranges), exchange.schema, room_of_exchange()) as again:
-            for chunk in exchange.passed(number):
-                again.add(0, chunk)
-            rows = RowsByNumber(again, self.kernel, self.passing, self.room, ranges.have_one_value, again.rows)
-            yield from rows.made(range(ranges.count))
+        return KeyRanges.of(pa.array(sample), INT, True, count)
 
 
 def room_of_exchange() -> int:

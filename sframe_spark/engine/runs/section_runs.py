@@ -269,12 +269,14 @@ class Runs:
             try:
                 found = joined.rows_in_order()
             except NoRoomError:
+                self.spilled = joined.written
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
                 return NotAsPlanned(node)
-            finally:
-                self.spilled = joined.written
             self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
-            return self._of_exchanged(node, found)
+            made = self._of_exchanged(node, found)
+            # A range that got too long is exchanged again while its rows are made.
+            self.spilled = joined.written
+            return made
 
     def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """The same, in Spark's tasks; nothing where these do not share files with this process, or the rows of one range take too much memory."""

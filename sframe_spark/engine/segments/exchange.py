@@ -139,6 +139,8 @@ class Exchange:
         Bytes of rows in memory.
     written
         Bytes in files.
+    written_again
+        Those in files of exchanges that were made of a range of this one.
     """
 
     parts: PlacesOfRows
@@ -148,6 +150,7 @@ class Exchange:
     sizes: np.ndarray = attrs.field(init=False)
     held: int = attrs.field(default=0, init=False)
     written: int = attrs.field(default=0, init=False)
+    written_again: int = attrs.field(default=0, init=False)
     _held: list[SplitRows] = attrs.field(factory=list, init=False)
     _writing: int = attrs.field(default=0, init=False)
     _stored: list[list[StoredRows]] = attrs.field(init=False)
@@ -194,22 +197,21 @@ class Exchange:
             self.held += chunk.size
             if self.held <= self.room:
                 return
-            # Others go on with none: what a task gave before is in a file of a smaller number than what it gives now.
-            full, self._held = self._held, []
-            size, self.held = self.held, 0
-            self._files += 1
-            number = self._files
-            if self._handle is None:
-                self._handle = scratch_store().new_dataset()
-            handle = self._handle
-            self._writing += size
-        try:
-            self._write(full, handle, number)
-        finally:
-            full.clear()
-            with self._changed:
-                self._writing -= size
-                self._changed.notify_all()
+            begun = self._begin_to_write()
+        self._write_out(*begun)
+
+    def let_memory_go(self) -> None:
+        """Write the rows that are still in memory, once all were given."""
+        with self._changed:
+            if not self._held:
+                return
+            begun = self._begin_to_write()
+        self._write_out(*begun)
+
+    def count_again(self, of_range: Exchange) -> None:
+        """Count what was written of one that was made of a range of this one."""
+        with self._changed:
+            self.written_again += of_range.written + of_range.written_again
 
     def take(self, number: int) -> Chunk:
         """All rows of a range, in the order of their tasks; those in files are read.
@@ -224,6 +226,25 @@ class Exchange:
     def passed(self, number: int) -> Iterator[Chunk]:
         """The same rows in pieces, of which no more than one is read at a time."""
         return in_order(self._pieces(number), int(self.rows[number]))
+
+    def _begin_to_write(self) -> tuple[list[SplitRows], int, DatasetHandle, int]:
+        """Take the rows in memory, and what they are written as; others go on with none, and rows of a task come in the order of files."""
+        full, self._held = self._held, []
+        size, self.held = self.held, 0
+        self._files += 1
+        if self._handle is None:
+            self._handle = scratch_store().new_dataset()
+        self._writing += size
+        return full, size, self._handle, self._files
+
+    def _write_out(self, full: list[SplitRows], size: int, handle: DatasetHandle, number: int) -> None:
+        try:
+            self._write(full, handle, number)
+        finally:
+            full.clear()
+            with self._changed:
+                self._writing -= size
+                self._changed.notify_all()
 
     def _pieces(self, number: int) -> Iterator[Piece]:
         """Rows of a range with what puts them in order: the task, and the file; those in memory were the last."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,21 @@ from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.runs import joined as joined_module
 from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.joined import RowsByNumber
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments.exchange import Exchange
+from sframe_spark.engine.segments.room import SharedRoom
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.operators.joins.join import KINDS
+from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.planner import pieces
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.testing.oracle.values import rows_equal
+from sframe_spark.types import INT
 from tests.examples import examples, square
 from tests.explain.plans_and_runs import compared
 
@@ -251,6 +257,54 @@ def test_files_of_sides_go_before_rows_are_put_in_order(sides: tuple[SFrame, SFr
     with config.using(work_memory=24_000):
         sides[0].join(sides[1], on=["k", "s"]).materialize()
     assert before[0] > kept[0] and len(set(kept)) == 1
+
+
+@pytest.mark.parametrize("kept", [None, 0, 60_000])
+def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_and_is_counted(
+    kept: int | None, many_rows: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces that nobody looked at have most pairs, so that nearly all rows are of few ranges; results that find no room are left half made."""
+    heavy = {3: 40, 4: 30, 5: 20}
+    left = SFrame({"k": [row % 400 if row % 10 else 3 + row // 10 % 3 for row in range(ROWS)], "v": range(ROWS)})
+    right = SFrame({"k": [*range(400), *(key for key, often in heavy.items() for _ in range(often))], "w": range(400 + sum(heavy.values()))})
+    expected = expected_of(lambda: left.join(right, on="k", how="left"))
+    monkeypatch.setattr(joined_module.JoinOfPieces, "_ranges_of_rows", lambda self, pieces: KeyRanges.of(pa.array([0, 1]), INT, True, 2))
+    add, let_go, write = Exchange.add, Exchange.let_memory_go, Exchange._write
+    rooms, held, again, written, lock = list[SharedRoom](), list[int](), list[Exchange](), [0], threading.Lock()
+    made_of = RowsByNumber.of
+
+    def of(*given: Any) -> RowsByNumber:
+        rows = made_of(*given)
+        rooms.append(rows.room)
+        return rows
+
+    def added(self: Exchange, task: int, chunk: Chunk) -> None:
+        add(self, task, chunk)
+        if rooms:
+            held.append(rooms[0]._taken - self.held)
+
+    def let_memory_go(self: Exchange) -> None:
+        let_go(self)
+        again.append(self)
+
+    def count(self: Exchange, full: Any, handle: Any, number: int) -> None:
+        write(self, full, handle, number)
+        with lock:
+            written[0] += os.path.getsize(os.path.join(handle.directory, f"exchange-{number:06d}"))
+
+    for name, member in (("add", added), ("let_memory_go", let_memory_go), ("_write", count)):
+        monkeypatch.setattr(Exchange, name, member)
+    monkeypatch.setattr(RowsByNumber, "of", of)
+    with config.using(work_memory=60_000, kept_memory=kept):
+        executor = Executor(MaterializeOptions(in_memory=0))
+        executor.execute(optimize(left.join(right, on="k", how="left")._node))
+        assert executor.journal.outcomes[-1].spilled == written[0] > 0
+        # The sides of the next join are not of this room.
+        rooms.clear()
+        made = left.join(right, on="k", how="left")
+        materialize(made._node, MaterializeOptions(in_memory=0))
+    assert rows_equal(rows_of(made), expected) and files_left() == []
+    assert again and all(exchange.held == 0 for exchange in again) and min(held) >= 0
 
 
 @pytest.mark.spark
