@@ -69,6 +69,12 @@ class RowsOfPieces(Protocol):
     def sampled(self, count: int) -> np.ndarray:
         """The numbers of so many of them, from everywhere."""
 
+    def are_alone(self) -> np.ndarray:
+        """For each row of the one input whose rows have numbers whether nothing of the other goes with it."""
+
+    def of_matches(self) -> RowsOfPieces:
+        """Those of them that are made of a row of each input."""
+
     def chunks(self, most_bytes: int) -> Iterator[Chunk]:
         """All of them, with their numbers as the last column, as they are asked for, in chunks of no more than so many bytes, or of one row."""
 
@@ -166,7 +172,8 @@ class Traits:
 
         Those of ``numbered_slots`` have the numbers of their rows as the last column. All that is made of all pieces, in the order of its numbers,
         where ties stay as they come, is what the operator makes of all rows. So is what is made of one part after the other of a piece of
-        one of ``filtered_slots``, beside the whole piece of the other input.
+        one of ``filtered_slots``, beside the whole piece of the other input; and, of parts of an input without numbers, the ``of_matches`` of each,
+        with what is made of the rows that ``are_alone`` beside every part, and of no row of that input.
         """
         raise PlanInvariantError("this operator makes nothing of pieces")
 

@@ -132,10 +132,15 @@ class JoinOfPieces:
         if sum(sizes) <= most:
             return None
         # Beside the other side there is room for a fourth, at least.
-        slots = [slot for slot in self.node.operator.filtered_slots if sizes[1 - slot] <= most - most // 4]
+        slots = [slot for slot in (0, 1) if self._may_stream(slot) and sizes[1 - slot] <= most - most // 4]
         if not slots:
             raise NoRoomError
         return max(slots, key=lambda slot: sizes[slot])
+
+    def _may_stream(self, slot: int) -> bool:
+        """True for a side of which a part, beside all of the other, gives rows of the join, or all but those of rows that no part matches."""
+        assert self.join.numbered_slots is not None
+        return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
 
     def _pairs(self, number: int) -> Iterator[RowsOfPieces]:
         """What is made of a piece, or of each part of it."""
@@ -143,9 +148,16 @@ class JoinOfPieces:
         if streamed is None:
             yield self._pairs_of([side.take(number) for side in self.sides])
             return
-        whole = self.sides[1 - streamed].take(number)
+        whole, is_filtered = self.sides[1 - streamed].take(number), streamed in self.node.operator.filtered_slots
+        alone = np.ones(whole.rows, dtype=bool)
         for part in parts_of(self.sides[streamed], number, most_at_once() - self._sizes(number)[1 - streamed]):
-            yield self._pairs_of([part, whole] if streamed == 0 else [whole, part])
+            pairs = self._pairs_of([part, whole] if streamed == 0 else [whole, part])
+            if not is_filtered:
+                alone &= pairs.are_alone()
+            yield pairs if is_filtered else pairs.of_matches()
+        if not is_filtered and alone.any():
+            rows, none = whole.rows_at(np.flatnonzero(alone)), concatenate([], self.sides[streamed].schema)
+            yield self._pairs_of([none, rows] if streamed == 0 else [rows, none])
 
     def _pairs_of(self, rows: Sequence[Chunk]) -> RowsOfPieces:
         raise_if_cancelled()

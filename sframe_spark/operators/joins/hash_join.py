@@ -267,6 +267,15 @@ class NumberedPairs:
         assert looking is not None
         return looking[rows] if right is None else np.concatenate([looking[rows], right[self.pairs.alone[tail]] + BEHIND])
 
+    def are_alone(self) -> np.ndarray:
+        """For each row of the side whose rows come in order whether it has no match."""
+        return self.pairs.found.first < 0
+
+    def of_matches(self) -> NumberedPairs:
+        """The same without the rows that have no match."""
+        pairs = attrs.evolve(self.pairs, found=self.pairs.found.without_those_alone(), alone=self.pairs.alone[:0])
+        return attrs.evolve(self, join=attrs.evolve(self.join, pairs=pairs), pairs=pairs)
+
     def chunks(self, most_bytes: int) -> Iterator[Chunk]:
         """All rows, as they are asked for, in chunks of no more than so many bytes, or of one row."""
         start, most_rows = 0, int(max(1, min(PAIRS_AT_A_TIME, most_bytes // max(1, self._fixed_bytes))))

@@ -193,6 +193,16 @@ class Matches:
         """Number of pairs."""
         return int(self.ends[-1]) if len(self.ends) else 0
 
+    def without_those_alone(self) -> Matches:
+        """The same, where no left row is kept without a match.
+
+        Examples
+        --------
+        >>> Matches.between(np.array([2, -1, 0]), np.array([3, 9, 0]), keep_all=True).without_those_alone().ends.tolist()
+        [2, 2, 3]
+        """
+        return Matches(self.first, np.cumsum(np.where(self.first < 0, 0, np.diff(self.ends, prepend=0))))
+
     def pairs(self, start: int, stop: int) -> tuple[Positions, Positions]:
         """Left row and right row of the pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), -1 for no right row.
 

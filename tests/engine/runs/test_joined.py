@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.api.faces import made_frame
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered, joins_here
 from sframe_spark.engine.planning.optimized import optimize
@@ -28,6 +30,7 @@ from sframe_spark.engine.segments.room import SharedRoom
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.operators.joins.join import KINDS
+from sframe_spark.operators.kernels.key_pieces import KeyPieces
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.planner import pieces
@@ -257,6 +260,30 @@ def test_files_of_sides_go_before_rows_are_put_in_order(sides: tuple[SFrame, SFr
     with config.using(work_memory=24_000):
         sides[0].join(sides[1], on=["k", "s"]).materialize()
     assert before[0] > kept[0] and len(set(kept)) == 1
+
+
+@pytest.mark.parametrize(("how", "few"), [("left", "left"), ("right", "right"), ("left", "right"), ("right", "left"), ("inner", "left")])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: str, few: str, rows: int, many_rows: None) -> None:
+    """Keys of one piece, of which one has many rows, one few that are at the end, and one none."""
+    texts = [f"{row} {'x' * 20}" for row in range(4_000)]
+    many = SFrame({"k": [None if row == 17 else 8 if row % 400 == 5 else 7 for row in range(4_000)], "t": texts, "v": range(4_000)})
+    short = SFrame({"k": [*range(10_400, 10_000, -1), *[7, 8, 9][:rows], None], "w": range(401 + rows)})
+
+    def program() -> SFrame:
+        return short.join(many, on="k", how=how) if few == "left" else many.join(short, on="k", how=how)
+
+    expected = expected_of(program)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joins_here, "room_left", lambda: 0)
+        # All keys are in one piece.
+        patch.setattr(KeyPieces, "places_in", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
+        with config.using(work_memory=200_000):
+            assert modes(program()) == [Mode.JOINED]
+            executor = Executor(MaterializeOptions(in_memory=0))
+            found = executor.execute(optimize(program()._node))
+    assert not any(line.startswith("no room") for line in executor.log) and any(line.startswith("joined") for line in executor.log)
+    assert rows_equal(rows_of(made_frame(found, program().column_names())), expected) and files_left() == []
 
 
 @pytest.mark.parametrize("kept", [None, 0, 60_000])
