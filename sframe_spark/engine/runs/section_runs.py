@@ -273,9 +273,7 @@ class Runs:
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
                 return NotAsPlanned(node)
             self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
-            made = self._of_exchanged(node, found)
-            # A range that got too long is exchanged again while its rows are made.
-            self.spilled = joined.written
+            made, self.spilled = self._of_exchanged(node, found), joined.written  # ranges that got too long are exchanged again meanwhile
             return made
 
     def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
