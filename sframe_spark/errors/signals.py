@@ -44,7 +44,7 @@ class CarriedError(Exception):
 
 @travelling
 class NumbersLeftOutError(SFrameError):
-    """A group has floats that a query left out of its sums: it is made anew with all of them."""
+    """Raised by a query whose sums left out floats of a group: it is made anew with all of them, and nobody sees this."""
 
 
 class NoRoomError(Exception):
