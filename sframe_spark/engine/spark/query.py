@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -138,10 +139,10 @@ def fits_one_task(root: PlannerNode) -> bool:
 
 def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with all of them."""
-    try:
+    # Outside of the block, so that errors of the second query do not show the first, nor keep its frames.
+    with suppress(NumbersLeftOutError):
         return action(lower(root, every_number=False))
-    except NumbersLeftOutError:
-        return action(lower(root))
+    return action(lower(root))
 
 
 def collect(root: PlannerNode) -> Chunk:
