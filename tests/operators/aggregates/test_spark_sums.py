@@ -140,6 +140,19 @@ def test_where_numbers_are_unusual_the_query_is_made_anew(spark: Any, tmp_path: 
     assert pq.read_table(file).column(1).to_pylist() == [1e308, 1.0, 1e-200, 2.5]
 
 
+def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> None:
+    node = group_by(node_of(SFrame({"k": [0], "x": [1e308]})), [0], [Aggregation("sum", (1,))])
+
+    def failing(relation: Any) -> None:
+        with translated_errors("testing"):
+            relation.df.collect()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        query.made_of(node, failing)
+    assert caught.value.__context__ is None
+
+
 def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
     df = spark.range(100).selectExpr("id % 7 AS c0", "id * 0.1D AS c1")
     aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(every_number=False)) for name in ("sum", "mean")]
