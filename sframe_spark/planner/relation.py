@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import attrs
@@ -115,6 +116,14 @@ class Relation:
         return Relation(self.df.select(*self.columns, *hidden), self.schema, key, position, self.not_missing)
 
 
+class SummedNumbers(Enum):
+    """Which floats have a part in the sums of a query; where it meets others it fails, and is made anew with more of them."""
+
+    USUAL = auto()
+    MORE = auto()
+    EVERY = auto()
+
+
 @attrs.frozen(eq=False)
 class LoweringContext:
     """What a lowering may use besides its inputs.
@@ -125,15 +134,15 @@ class LoweringContext:
         The engine's isolated session.
     observed
         False when no one observes the row order of the node being lowered: keys may be left out.
-    every_number
-        False when the plan is lowered anew should floats be found that are not usual ones: sums may then leave them out, and fail.
+    summed
+        Which floats have a part in sums: not every one where the plan is lowered anew should others be found.
     open_source
         ``open_source(key, build)``: a relation built once per session for equal keys.
     """
 
     spark: SparkSession
     observed: bool = True
-    every_number: bool = True
+    summed: SummedNumbers = SummedNumbers.EVERY
     open_source: Callable[[Hashable, Callable[[], Relation]], Relation] = attrs.field(default=lambda key, build: build())
 
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 
 def entries_below(directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -55,6 +55,18 @@ def remove_tree(path: str, ignore_errors: bool = False) -> None:
         with contextlib.suppress(OSError):
             _flatten(path)
     shutil.rmtree(path, ignore_errors=ignore_errors)
+
+
+def remove_others(directory: str, present: Container[str]) -> None:
+    """Delete what is in a directory but for what has one of some names."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name in present:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                remove_tree(entry.path)
+            else:
+                os.unlink(entry.path)
 
 
 def _flatten(path: str) -> None:

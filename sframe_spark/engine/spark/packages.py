@@ -39,9 +39,12 @@ def require_python() -> None:
 
 def look_at_python() -> None:
     """Ask executors, once in a session, what Python they run, and send them what is missing; a query may need no Python."""
-    session, packages = get_session(), get_packages()
-    if packages.asked or is_one_process(session):
-        return
+    if not get_packages().asked and not is_one_process(get_session()):
+        _ask_python()
+
+
+def _ask_python() -> None:
+    packages = get_packages()
     try:
         # What differs is told before what is not there.
         for answer in sorted(answers(None, None), key=lambda answer: not difference(answer)):
@@ -54,13 +57,16 @@ def look_at_python() -> None:
 def ask_python_again(failure: str) -> None:
     """Ask executors once more after a failure that Python tells of: one may have come that is not like the others.
 
+    Those of one process were not asked before: what runs their Python is mostly what runs the user's, but another one where it is not on the path.
+
     Raises
     ------
     NotSharedError
         If they cannot run functions of ours.
     """
-    if get_packages().asked and any(word in failure for word in _OF_IMPORTS):
-        get_packages().asked, get_packages().trouble = False, ""
+    if any(word in failure for word in _OF_IMPORTS) and (get_packages().asked or is_one_process(get_session())):
+        get_packages().trouble = ""
+        _ask_python()
         require_python()
 
 

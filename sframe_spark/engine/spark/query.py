@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -25,10 +26,11 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.relation import LoweringContext, Relation, SummedNumbers
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.trees import remove_others
 from sframe_spark.session.user import in_session
 from sframe_spark.storage.files.paths import spark_path
 from sframe_spark.storage.manifests.physical import require_computed_as
@@ -51,7 +53,7 @@ MOST_FRAMES_SHOWN, MOST_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 ROW_GROUP_BYTES = 32 << 20
 
 
-def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None, every_number: bool = True) -> Relation:
+def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None, summed: SummedNumbers = SummedNumbers.EVERY) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order.
 
     Parameters
@@ -62,8 +64,8 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         False when nobody observes the order of its rows.
     within
         A user's session in which a source is read; None for one of ours, as expressions of ours need.
-    every_number
-        False when the plan is lowered anew should sums have left out floats, as :func:`made_of` does.
+    summed
+        Which floats have a part in sums; not every one where the plan is lowered anew should others be met, as :func:`made_of` does.
     """
     follow_user()
     size = size_of(root, root_observed)
@@ -82,7 +84,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         return sources.get(key, lambda: in_one_task(build()) if single else build())
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
-        relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, every_number, open_source))
+        relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, summed, open_source))
         # Spark does not know of a union, nor of a full outer join, that it is in one partition when its inputs are.
         return in_one_task(relation) if single and node.operator.forgets_one_partition else relation
 
@@ -138,10 +140,11 @@ def fits_one_task(root: PlannerNode) -> bool:
 
 
 def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
-    """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with all of them."""
-    # Outside of the block, so that errors of the second query do not show the first, nor keep its frames.
-    with suppress(NumbersLeftOutError):
-        return action(lower(root, every_number=False))
+    """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with more of them."""
+    # Outside of the block, so that errors of the next query do not show the one before, nor keep its frames.
+    for summed in (SummedNumbers.USUAL, SummedNumbers.MORE):
+        with suppress(NumbersLeftOutError):
+            return action(lower(root, summed=summed))
     return action(lower(root))
 
 
@@ -195,8 +198,11 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
     from pyspark.sql import functions as F
 
     options = {"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES}
+    present = set(os.listdir(directory))
 
     def written(relation: Relation) -> int | None:
+        # Of a query that is made anew, tasks may have left files: the user's settings say when Spark takes them away.
+        remove_others(directory, present)
         with interrupts_deferred():
             rows = relation.sorted().select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
             observed = observed_rows(rows)

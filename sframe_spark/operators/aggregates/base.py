@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.functions.table import FunctionTable, Parcels
+from sframe_spark.planner.relation import SummedNumbers
 from sframe_spark.types import ARRAY, ColumnType
 
 if TYPE_CHECKING:
@@ -27,14 +28,19 @@ class Way:
 
     Parameters
     ----------
-    every_number
-        Floats that are not usual have a part in sums; False where such a one makes the query fail, as it is then made anew.
+    summed
+        Which floats have a part in sums; others make the query fail, as it is then made anew.
     is_whole
         Aggregates are those of all rows, not of groups.
     """
 
-    every_number: bool = True
+    summed: SummedNumbers = SummedNumbers.EVERY
     is_whole: bool = False
+
+    @property
+    def has_every_number(self) -> bool:
+        """True when no float makes the query fail."""
+        return self.summed is SummedNumbers.EVERY
 
 
 def the_only(made: Sequence[str]) -> Column:

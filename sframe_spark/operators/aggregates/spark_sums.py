@@ -1,7 +1,8 @@
 """Sums, means and spreads of floats as Spark adds them up: without rounding, and rounded once, as the kernels give them.
 
 Spark adds up the digits of usual numbers (:mod:`~sframe_spark.operators.kernels.spark_digits`). Where a group has others,
-a query that may be made anew fails, and all others keep the unusual numbers of each group, which a function of ours adds.
+a query that may be made anew fails, and has columns for more of them then; any other query, and the last one, keeps what is
+left of each group in a list, which a function of ours adds.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from sframe_spark.operators.kernels.exact_digits import Digits
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.kernels.spark_columns import arrow_function
-from sframe_spark.operators.kernels.spark_digits import USUAL, carried, digits_of_totals, leading, nearest, square_of
+from sframe_spark.operators.kernels.spark_digits import MORE, USUAL, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.operators.user_functions.error_transport import error_transport
+from sframe_spark.planner.relation import SummedNumbers
 from sframe_spark.types import FLOAT, ColumnType
 
 if TYPE_CHECKING:
@@ -58,6 +60,11 @@ class DigitSums:
     has_squares: bool = False
 
     @property
+    def window(self) -> Window:
+        """The places that have columns."""
+        return USUAL if self.way.summed is SummedNumbers.USUAL else MORE
+
+    @property
     def number(self) -> str:
         """The numbers as floats."""
         return self.name if self.column_type == FLOAT else f"CAST({self.name} AS DOUBLE)"
@@ -66,7 +73,7 @@ class DigitSums:
     def beside(self) -> list[dict[str, str]]:
         """Columns that many of the aggregates read: the number, zero where it is not a usual one, then its square and what that lacks."""
         # Casts of others to whole numbers are errors in the session of a user of Spark Connect.
-        usual = {self._usual: f"CASE WHEN {USUAL.holds(self.number)} THEN {self.number} ELSE 0.0D END"}
+        usual = {self._usual: f"CASE WHEN {self.window.holds(self.number)} THEN {self.number} ELSE 0.0D END"}
         return [usual, dict(zip(self._of_square, square_of(self._usual), strict=True))] if self.has_squares else [usual]
 
     @property
@@ -83,29 +90,29 @@ class DigitSums:
         is_finite = f"abs({number}) < {INFINITE}"
         others = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
         left_out = f"CASE WHEN {is_finite} AND {self._usual} != {number} THEN {number} END"
-        digits = USUAL.digits(self._usual)
+        digits = self.window.digits(self._usual)
         if self.has_squares:
-            of_squares = (USUAL.of_squares.digits(part) for part in self._of_square)
+            of_squares = (self.window.of_squares.digits(part) for part in self._of_square)
             digits += [f"{first} + {second}" for first, second in zip(*of_squares, strict=True)]
-        unusual = f"collect_list({left_out})" if self.way.every_number else f"count({left_out})"
+        unusual = f"collect_list({left_out})" if self.way.has_every_number else f"count({left_out})"
         return [f"count({number})", others, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
 
     def aggregate(self, finish: Callable[[Sequence[str]], Column], is_in_spark: bool = False) -> SeveralColumns:
         """The aggregate that a function makes of the columns, or of what the steps made of these."""
-        steps = [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], USUAL.lowest)]]
+        steps = [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], self.window.lowest)]]
         return SeveralColumns(self.columns(), finish, steps if is_in_spark else (), self.beside)
 
     def in_python(self, values: Values, made: Sequence[str]) -> Column:
         """What a function gives for the counts and the sums of groups, of the columns that Spark made."""
         from pyspark.sql import functions as F
 
-        function = partial(values_of, values, self.has_squares, self.way.every_number)
+        function = partial(values_of, values, self.window, self.has_squares, self.way.has_every_number)
 
         def exact_sums(*arrays: pa.Array) -> pa.Array:
             return function(arrays)
 
         found = arrow_function(exact_sums, "double")(*made)
-        return found if self.way.every_number else F.when(F.col(made[2]) == 0, found).otherwise(refused())
+        return found if self.way.has_every_number else F.when(F.col(made[2]) == 0, found).otherwise(refused())
 
     def sum_in_spark(self, made: Sequence[str]) -> Column:
         """The sum of numbers, of what the steps made."""
@@ -127,7 +134,7 @@ def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: W
     if types[0] != FLOAT:
         return None
     numbers = DigitSums(names[0], types[0], way)
-    if way.every_number:
+    if way.has_every_number:
         return numbers.aggregate(partial(numbers.in_python, sums))
     return numbers.aggregate(numbers.sum_in_spark, is_in_spark=True)
 
@@ -142,9 +149,9 @@ def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: 
 
     def finish(made: Sequence[str]) -> Column:
         count = F.col(made[0])
-        return F.when(count > 0, numbers.in_python(means, made) if way.every_number else numbers.sum_in_spark(made) / count)
+        return F.when(count > 0, numbers.in_python(means, made) if way.has_every_number else numbers.sum_in_spark(made) / count)
 
-    return numbers.aggregate(finish, is_in_spark=not way.every_number)
+    return numbers.aggregate(finish, is_in_spark=not way.has_every_number)
 
 
 def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
@@ -181,12 +188,12 @@ def moments_of(counts: np.ndarray, totals: Digits, squares: Digits) -> list[Mome
     return [Moments(count, totals.sum_of(group), squares.units(group, LOWEST_SQUARE) >> MORE_BITS) for group, count in enumerate(counts.tolist())]
 
 
-def values_of(values: Values, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
+def values_of(values: Values, window: Window, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
     """Values of groups, of the columns that Spark made of :meth:`DigitSums.columns`."""
     counts, others, unusual, *digits = arrays
     totals = [column.to_numpy(zero_copy_only=False) for column in digits]
-    found = digits_of_totals(totals[: USUAL.places], USUAL.lowest)
-    squares = digits_of_totals(totals[USUAL.places :], USUAL.of_squares.lowest) if has_squares else None
+    found = digits_of_totals(totals[: window.places], window.lowest)
+    squares = digits_of_totals(totals[window.places :], window.of_squares.lowest) if has_squares else None
     if others.null_count < len(others):
         found.others = others.fill_null(0.0).to_numpy(zero_copy_only=False)
     if every_number:

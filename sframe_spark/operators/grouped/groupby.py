@@ -136,7 +136,7 @@ class GroupBy(DecomposableOperator):
         from pyspark.sql import functions as F
 
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
         # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
         grouped = with_columns_beside(relation.df, aggregates).groupBy(*[F.col(f"c{position}") for position in self.keys] or [F.lit(True)])
         width = len(self.keys)
@@ -245,7 +245,7 @@ class Reduce(DecomposableOperator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's global aggregation."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number, is_whole=True)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.summed, is_whole=True)) for a in self.aggregations]
         if all(aggregate.is_plain for aggregate in aggregates):
             # Each select costs Spark's analyzer a third of what a short query takes.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]

@@ -175,7 +175,7 @@ class StreamingGroupBy(RunOperator):
         parts = [comparable_column(df[f"c{p}"], schema[p]).alias(f"w{i}") for i, p in enumerate(self.within)]
         order = df[ORDER_COLUMN]
         columns = [F.min_by(df[f"c{p}"], order).alias(f"g{i}") for i, p in enumerate(self.grouped)]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.every_number)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
         grouped = (
             with_columns_beside(df, aggregates).groupBy(df["run"], *parts).agg(F.min(order).alias("place"), *columns, *named_columns(aggregates))
         )

@@ -76,6 +76,8 @@ class Window:
 
 # All digits of floats from 1e-19, and all ints. With a place more, those of numbers and their squares took twice as long.
 USUAL = Window(-116, 6)
+# All digits of floats from 1e-46 up to 1e28: where a column has such, most of its numbers may be.
+MORE = Window(-206, 10)
 
 
 def power(exponent: int) -> str:

@@ -195,7 +195,7 @@ class KeyWindow(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A join on the key's range and a group-by: only a cross-check of the kernel."""
-        return window_relation(inputs[0], inputs[1], self, Way(context.every_number))
+        return window_relation(inputs[0], inputs[1], self, Way(context.summed))
 
     def describe(self) -> str:
         """Key, window and aggregates."""

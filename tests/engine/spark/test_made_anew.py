@@ -10,28 +10,30 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ExecutionError, NumbersLeftOutError
+from sframe_spark.planner.relation import SummedNumbers
 
 LEFT_OUT = NumbersLeftOutError("left out")
+USUAL, MORE, EVERY = SummedNumbers
 
 
 @pytest.fixture
-def lowered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each query that is made has all numbers: that stands for the query itself."""
-    found: list[bool] = []
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[SummedNumbers]:
+    """Which numbers each query that is made adds up: that stands for the query itself."""
+    found: list[SummedNumbers] = []
 
-    def lower(root: Any, every_number: bool = True) -> bool:
-        found.append(every_number)
-        return every_number
+    def lower(root: Any, summed: SummedNumbers = EVERY) -> SummedNumbers:
+        found.append(summed)
+        return summed
 
     monkeypatch.setattr(query, "lower", lower)
     return found
 
 
-def made(outcomes: dict[bool, Any]) -> Any:
-    """What is made of a plan, where a query without all numbers, and one with them, gives or raises something."""
+def made(outcomes: dict[SummedNumbers, Any]) -> Any:
+    """What is made of a plan, where a query of some numbers gives or raises something."""
 
-    def action(every_number: Any) -> Any:
-        outcome = outcomes[every_number]
+    def action(summed: Any) -> Any:
+        outcome = outcomes[summed]
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
@@ -39,20 +41,23 @@ def made(outcomes: dict[bool, Any]) -> Any:
     return query.made_of(SFrame({"a": [1]})._node, action)
 
 
-def test_only_numbers_that_were_left_out_ask_for_another_query(lowered: list[bool]) -> None:
-    assert (made({False: 1}), lowered) == (1, [False])
+def test_only_numbers_that_were_left_out_ask_for_another_query(lowered: list[SummedNumbers]) -> None:
+    assert (made({USUAL: 1}), lowered) == (1, [USUAL])
     lowered.clear()
-    assert (made({False: LEFT_OUT, True: 2}), lowered) == (2, [False, True])
+    assert (made({USUAL: LEFT_OUT, MORE: 2}), lowered) == (2, [USUAL, MORE])
+    lowered.clear()
+    assert (made({USUAL: LEFT_OUT, MORE: LEFT_OUT, EVERY: 3}), lowered) == (3, [USUAL, MORE, EVERY])
     for error in (ExecutionError("no"), KeyboardInterrupt()):
         lowered.clear()
         with pytest.raises(type(error)):
-            made({False: error})
-        assert lowered == [False]
+            made({USUAL: error})
+        assert lowered == [USUAL]
 
 
+@pytest.mark.parametrize("last", [MORE, EVERY])
 @pytest.mark.parametrize("error", [ExecutionError("no"), KeyboardInterrupt(), MemoryError()])
-def test_errors_of_the_second_query_show_nothing_of_the_first(error: BaseException, lowered: list[bool]) -> None:
+def test_errors_of_a_query_made_anew_show_nothing_of_those_before(error: BaseException, last: SummedNumbers, lowered: list[SummedNumbers]) -> None:
     with pytest.raises(type(error)) as told:
-        made({False: LEFT_OUT, True: error})
-    assert lowered == [False, True]
+        made({USUAL: LEFT_OUT, MORE: LEFT_OUT, last: error})
+    assert lowered == list(SummedNumbers)[: lowered.index(last) + 1]
     assert "NumbersLeftOutError" not in "".join(traceback.format_exception(told.value))

@@ -17,6 +17,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, Way
 from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns, with_columns_beside
 from sframe_spark.operators.kernels.spark_columns import fit, spark_type
+from sframe_spark.planner.relation import SummedNumbers
 from sframe_spark.types import (
     ARRAY,
     DATETIME,
@@ -101,8 +102,8 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
     df = frame(spark, {key: encode_plain(plain[key], types[key]) for key in types}, types)
     order = F.struct(df[ROW_ORDER].alias("k"))
     names = [f"v{i}" for i in range(len(kinds))]
-    for every_number in (False, True):
-        aggregates = [function.in_spark(names, kinds, case, order, Way(every_number))]
+    for summed in SummedNumbers:
+        aggregates = [function.in_spark(names, kinds, case, order, Way(summed))]
         grouped, (finished,) = finished_aggregates(
             with_columns_beside(df, aggregates).groupBy("g").agg(*named_columns(aggregates)), ["g"], aggregates
         )

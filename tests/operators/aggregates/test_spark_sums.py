@@ -15,15 +15,16 @@ import pytest
 
 import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.spark_actions import translated_errors
+from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.operators.aggregates.base import AGGREGATES, Way
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.grouped.grouped_rows import group_rows
 from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns, with_columns_beside
-from sframe_spark.operators.kernels.spark_digits import USUAL, carried, leading, nearest
+from sframe_spark.operators.kernels.spark_digits import MORE, USUAL, carried, leading, nearest
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.relation import SummedNumbers
 from sframe_spark.plugin import SFrame, node_of
 from sframe_spark.types import FLOAT, INT
 from tests.operators.kernels.odd_numbers import ODD
@@ -35,6 +36,11 @@ RANDOM = np.random.default_rng(29)
 # Numbers of the window, at both of its ends too.
 LEAST, MOST = 2.0**USUAL.lowest, 2.0**USUAL.highest * (1 - 2.0**-53)
 USUAL_NUMBERS = (0.0, -0.0, 0.1, -0.3, 1.0, 3.0, 2.0**53, -(2.0**53), 2.0**52 + 1, LEAST, -LEAST, MOST, -MOST, 1e9 + 2.0**-23, math.inf, math.nan)
+
+
+# Numbers of the window that is taken next.
+FEWEST, LARGEST = 2.0**MORE.lowest, 2.0**MORE.highest * (1 - 2.0**-53)
+MORE_NUMBERS = (1e-25, 3e-46, -7e-30, 6.02214076e23, -1e28, FEWEST, -FEWEST, LARGEST, -LARGEST)
 
 
 def numbers(random: np.random.Generator, odd: Sequence[float], exponents: tuple[int, int], count: int) -> list[float | None]:
@@ -75,20 +81,25 @@ def by_spark(spark: Any, rows: Chunk, way: Way) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("every_number", "odd", "exponents"),
-    [(False, USUAL_NUMBERS, (-60, 50)), (True, USUAL_NUMBERS, (-60, 50)), (True, (*ODD, *USUAL_NUMBERS), (-1070, 1000))],
+    ("summed", "odd", "exponents"),
+    [
+        (SummedNumbers.USUAL, USUAL_NUMBERS, (-60, 50)),
+        (SummedNumbers.MORE, (*USUAL_NUMBERS, *MORE_NUMBERS), (-150, 80)),
+        (SummedNumbers.EVERY, USUAL_NUMBERS, (-60, 50)),
+        (SummedNumbers.EVERY, (*ODD, *USUAL_NUMBERS, *MORE_NUMBERS), (-1070, 1000)),
+    ],
 )
-def test_every_digit_is_that_of_the_kernels(spark: Any, every_number: bool, odd: Sequence[float], exponents: tuple[int, int]) -> None:
+def test_every_digit_is_that_of_the_kernels(spark: Any, summed: SummedNumbers, odd: Sequence[float], exponents: tuple[int, int]) -> None:
     rows = rows_of(np.random.default_rng(7), odd, exponents, 1500)
     expected = group_rows(rows, (INT, FLOAT), [0], [Aggregation(name, (1,)) for name in FUNCTIONS])
-    found = by_spark(spark, rows, Way(every_number))
+    found = by_spark(spark, rows, Way(summed))
     for name, column, wanted in zip(("key", *FUNCTIONS), found.columns, expected.columns, strict=True):
         assert list(map(repr, column.to_pylist())) == list(map(repr, wanted.to_pylist())), name
 
 
 def test_sums_are_those_of_fsum(spark: Any) -> None:
     rows = rows_of(np.random.default_rng(8), (0.0, 0.1, LEAST, -MOST), (-60, 50), 500)
-    found = by_spark(spark, rows, Way(every_number=False))
+    found = by_spark(spark, rows, Way(SummedNumbers.USUAL))
     groups: dict[int, list[float]] = {key: [] for key in range(500)}
     for key, value in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         groups[key] += [] if value is None else [value]
@@ -125,19 +136,53 @@ def test_where_numbers_are_unusual_the_query_is_made_anew(spark: Any, tmp_path: 
     values = [1e308, 1e308, -1e308, 5e-324, 1.0, 1e-200, 2.5]
     node = group_by(node_of(SFrame({"k": [0, 0, 0, 1, 1, 2, 3], "x": values})), [0], [Aggregation("sum", (1,)), Aggregation("std", (1,))])
     with pytest.raises(NumbersLeftOutError), translated_errors("testing"):
-        query.lower(node, every_number=False).df.collect()
+        query.lower(node, summed=SummedNumbers.USUAL).df.collect()
     ways, lower = [], query.lower
 
     def noted(*arguments: Any, **named: Any) -> Any:
-        ways.append(named.get("every_number", True))
+        ways.append(named.get("summed", SummedNumbers.EVERY))
         return lower(*arguments, **named)
 
     monkeypatch.setattr(query, "lower", noted)
     assert query.collect(node).columns[1].to_pylist() == [1e308, 1.0, 1e-200, 2.5]
     assert query.write_parquet(node, str(tmp_path)) in (4, None)
-    assert ways == [False, True, False, True]
+    assert ways == 2 * list(SummedNumbers)
     (file,) = tmp_path.glob("*.parquet")
     assert pq.read_table(file).column(1).to_pylist() == [1e308, 1.0, 1e-200, 2.5]
+
+
+def test_a_column_of_tiny_numbers_is_added_up_without_lists_of_them(spark: Any) -> None:
+    sums = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedNumbers.MORE)) for name in ("sum", "std")]
+    assert not any("collect" in str(column) for aggregate in sums for column in aggregate.columns)
+    values = [1e-25 * number for number in range(1, 100)]
+    node = group_by(node_of(SFrame({"k": [0] * 99, "x": values})), [0], [Aggregation("sum", (1,))])
+    made = run_spark(query.lower(node, summed=SummedNumbers.MORE).df.toArrow, "testing")
+    assert made.column(1).to_pylist() == [math.fsum(values)]
+
+
+def test_files_of_a_query_that_is_made_anew_are_deleted(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = group_by(node_of(SFrame({"k": [0, 1], "x": [1e308, 1.0]})), [0], [Aggregation("sum", (1,))])
+    (tmp_path / "mine.parquet").write_text("of the user")
+    lower = query.lower
+
+    def leaving_files(root: Any, **named: Any) -> Any:
+        # As tasks of a failed query do where the user's settings of Spark have them commit what each wrote.
+        if named:
+            (tmp_path / "_temporary").mkdir(exist_ok=True)
+            (tmp_path / f"left-{named['summed']}.parquet").write_text("left")
+        return lower(root, **named)
+
+    made_of = query.made_of
+
+    def after_files(root: Any, action: Any) -> Any:
+        found = made_of(root, action)
+        assert not [file for file in tmp_path.iterdir() if "left-" in file.name]
+        return found
+
+    monkeypatch.setattr(query, "lower", leaving_files)
+    monkeypatch.setattr(query, "made_of", after_files)
+    assert query.write_parquet(node, str(tmp_path)) in (2, None)
+    assert (tmp_path / "mine.parquet").read_text() == "of the user"
 
 
 def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> None:
@@ -155,7 +200,7 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
 
 def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
     df = spark.range(100).selectExpr("id % 7 AS c0", "id * 0.1D AS c1")
-    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(every_number=False)) for name in ("sum", "mean")]
+    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedNumbers.USUAL)) for name in ("sum", "mean")]
     grouped, finished = finished_aggregates(with_columns_beside(df, aggregates).groupBy("c0").agg(*named_columns(aggregates)), ["c0"], aggregates)
     plan = grouped.select(*finished)._jdf.queryExecution().executedPlan().toString()
     assert (plan.count("Exchange"), plan.count("Sort"), plan.count("Python")) == (1, 0, 0)
