@@ -5,6 +5,7 @@ See docs/decisions/023-packages-of-executors.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sframe_spark.engine.spark.executor_answers import Answer, answering, this_host, versions
@@ -21,6 +22,7 @@ from sframe_spark.storage.files.temporary import temporary_store
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
 # What Python, and Spark's worker, say where packages are not as they should be.
 _OF_IMPORTS = ("ModuleNotFoundError", "ImportError", "No module named", "Python in worker", "Cannot run program")
+_OURS = re.compile(r"No module named '(pyarrow|numpy|attr|attrs|networkx|sframe_spark)\b")
 NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
 
 
@@ -68,6 +70,9 @@ def ask_python_again(failure: str) -> None:
         get_packages().trouble = ""
         _ask_python()
         require_python()
+        # A user's DataFrame may name a Python that is not that of our sessions, which answers well.
+        if lacking := _OURS.search(failure):
+            raise NotSharedError(f"{failure}; functions of ours need {lacking[1]} in the Python of Spark's workers: {SAME_VERSIONS}")
 
 
 def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:

@@ -109,3 +109,11 @@ def test_executors_are_asked_again_after_failures_of_imports_only(state: Package
 def test_answers_are_those_after_sending(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
     let_answer(monkeypatch, state, [BARE], [GOOD], [GOOD])
     assert answers(None, None) == [GOOD] == answers(None, None)
+
+
+def test_a_python_of_a_users_session_that_lacks_ours_is_told_with_what_to_do(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_answer(monkeypatch, state, [GOOD], [GOOD], [GOOD])
+    require_python()
+    ask_python_again("ModuleNotFoundError: No module named 'of_the_user'")
+    with pytest.raises(NotSharedError, match=r"need pyarrow in the Python of Spark's workers.*PYSPARK_PYTHON"):
+        ask_python_again("ModuleNotFoundError: No module named 'pyarrow'")
