@@ -20,22 +20,25 @@ PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
 venv: $(STAMP)
 
-$(STAMP): pyproject.toml $(wildcard examples/plugin_package/pyproject.toml)
+# An environment in a directory, with this package and what some extras name, and a Java runtime if there is none.
+define environment
 	@test -n "$(PYTHON)" || { echo "sframe_spark needs Python 3.11 or newer on the PATH"; exit 1; }
-	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
-	$(RUN) -c "import sys; from sframe_spark.session.java import search_java; sys.exit(search_java().runtime is None)" 2>/dev/null \
-		|| $(RUN) -m pip install --quiet --disable-pip-version-check -e ".[java]"
+	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[$(2)]"
+	$(1)/bin/python -c "import sys; from sframe_spark.session.java import search_java; sys.exit(search_java().runtime is None)" 2>/dev/null \
+		|| $(1)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[java]"
+endef
+# A comma itself would begin another argument of a call.
+comma := ,
+
+$(STAMP): pyproject.toml $(wildcard examples/plugin_package/pyproject.toml)
+	$(call environment,$(VENV),test$(comma)dev)
 	if [ -f examples/plugin_package/pyproject.toml ]; then \
 		$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps -e examples/plugin_package; fi
 	touch $(STAMP)
 
 $(PEERS_STAMP): pyproject.toml
-	@test -n "$(PYTHON)" || { echo "sframe_spark needs Python 3.11 or newer on the PATH"; exit 1; }
-	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[peers]"
-	$(PEERS)/bin/python -c "import sys; from sframe_spark.session.java import search_java; sys.exit(search_java().runtime is None)" 2>/dev/null \
-		|| $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[java]"
+	$(call environment,$(PEERS),peers)
 	touch $(PEERS_STAMP)
 
 demo: $(STAMP)

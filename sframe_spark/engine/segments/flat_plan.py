@@ -61,13 +61,17 @@ class FlatPlan(Shared):
         operators, facts = tuple(node.operator for node in nodes), tuple(node.facts for node in nodes)
         return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), batch_bytes())
 
-    def below(self, place: int) -> FlatPlan:
-        """The plan whose root is the operator at a place."""
+    def places_below(self, place: int) -> list[int]:
+        """Places of the operator at a place and of all that it reads, inputs first."""
         keep = {place}
         for index in range(place, -1, -1):
             if index in keep:
                 keep.update(self.inputs[index])
-        order = sorted(keep)
+        return sorted(keep)
+
+    def below(self, place: int) -> FlatPlan:
+        """The plan whose root is the operator at a place."""
+        order = self.places_below(place)
         moved = {old: new for new, old in enumerate(order)}
         inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
         operators, facts = tuple(self.operators[i] for i in order), tuple(self.facts[i] for i in order)

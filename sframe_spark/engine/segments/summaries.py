@@ -139,18 +139,10 @@ def settled(rows: RowsOfInputs, first: int, stop: int) -> Any:
 
 def running_below(plan: FlatPlan, place: int) -> list[int]:
     """The sequential operators below one."""
-    found: set[int] = set(plan.inputs[place])
-    for index in range(place, -1, -1):
-        if index in found:
-            found.update(plan.inputs[index])
-    return [index for index in plan.sequential_places() if index in found]
+    return [index for index in plan.places_below(place) if index != place and isinstance(plan.operators[index], SequentialOperator)]
 
 
 def states_below(plan: FlatPlan, place: int, states: Mapping[int, Any]) -> dict[int, Any]:
     """States of operators below a place, by their places in ``plan.below(place)``."""
-    keep = {place}
-    for index in range(place, -1, -1):
-        if index in keep:
-            keep.update(plan.inputs[index])
-    moved = {old: new for new, old in enumerate(sorted(keep))}
+    moved = {old: new for new, old in enumerate(plan.places_below(place))}
     return {moved[old]: state for old, state in states.items() if old in moved}

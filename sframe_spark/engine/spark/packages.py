@@ -22,7 +22,7 @@ from sframe_spark.storage.files.temporary import temporary_store
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
 # What Python, and Spark's worker, say where packages are not as they should be.
 _OF_IMPORTS = ("ModuleNotFoundError", "ImportError", "No module named", "Python in worker", "Cannot run program")
-_OURS = re.compile(r"No module named '(pyarrow|numpy|attr|attrs|networkx|sframe_spark)\b")
+_OURS = re.compile(rf"No module named '({'|'.join(('pyarrow', 'numpy', 'networkx', *SENT_MODULES))})\b")
 NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
 
 

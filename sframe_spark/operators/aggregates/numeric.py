@@ -102,20 +102,16 @@ def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters,
     from pyspark.sql import functions as F
 
     if types[0] == ARRAY:
-        return _collect_vectors(columns[0])
+        return _vectors_column(columns, types, parameters, order)
     # A whole number is widened to the type of the sum.
     return F.coalesce(F.sum(columns[0]), F.lit(0))
 
 
 def _vectors_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    return _collect_vectors(columns[0])
-
-
-def _collect_vectors(column: Column) -> Column:
     """The vectors of a group, in any order."""
     from pyspark.sql import functions as F
 
-    return F.collect_list(column)
+    return F.collect_list(columns[0])
 
 
 def _add_vectors(rows: Column, is_mean: bool = False) -> Column:

@@ -20,6 +20,7 @@ from sframe_spark.operators.aggregates.base import SeveralColumns, Way
 from sframe_spark.operators.kernels.exact_digits import Digits
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.moments import Moments
+from sframe_spark.operators.kernels.runs import members
 from sframe_spark.operators.kernels.spark_columns import arrow_function
 from sframe_spark.operators.kernels.spark_digits import MORE, USUAL, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.operators.user_functions.error_transport import error_transport
@@ -197,8 +198,8 @@ def values_of(values: Values, window: Window, has_squares: bool, every_number: b
     if others.null_count < len(others):
         found.others = others.fill_null(0.0).to_numpy(zero_copy_only=False)
     if every_number:
-        numbers = unusual.flatten().to_numpy(zero_copy_only=False)
-        codes = np.repeat(np.arange(len(unusual)), np.diff(unusual.offsets.to_numpy(zero_copy_only=False)))
+        left, codes = members(unusual)
+        numbers = left.to_numpy(zero_copy_only=False)
         more = Digits(found.count)
         more.add(numbers, codes)
         found = found + more

@@ -14,6 +14,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.kernels.exact_digits import BLOCK, Digits
 from sframe_spark.operators.kernels.exact_rows import digits_of_rows
+from sframe_spark.operators.kernels.runs import members
 from sframe_spark.types import ColumnType
 
 Types = Sequence[ColumnType]
@@ -96,7 +97,7 @@ def added_vectors(kept: pa.ListArray, is_mean: bool) -> pa.ListArray:
     >>> added_vectors(kept, True).to_pylist()
     [[2.0, 3.0], [], None]
     """
-    vectors, group = kept.flatten(), np.repeat(np.arange(len(kept)), np.diff(kept.offsets.to_numpy(zero_copy_only=False)))
+    vectors, group = members(kept)
     group = group[vectors.is_valid().to_numpy(zero_copy_only=False)]
     vectors = vectors.drop_null()
     lengths = np.diff(vectors.offsets.to_numpy(zero_copy_only=False))

@@ -19,6 +19,7 @@ from sframe_spark.operators.grouped.spark_aggregates import (
     aggregate_in_spark,
     as_column,
     finished_aggregates,
+    grouped_in_spark,
     named_columns,
     with_columns_beside,
 )
@@ -137,12 +138,13 @@ class GroupBy(DecomposableOperator):
 
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
         aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
-        # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
-        grouped = with_columns_beside(relation.df, aggregates).groupBy(*[F.col(f"c{position}") for position in self.keys] or [F.lit(True)])
         width = len(self.keys)
         names = [f"c{position}" for position in self.keys]
-        df = grouped.agg(*named_columns(aggregates)) if aggregates else relation.df.select(*names).distinct()
-        df, finished = finished_aggregates(df, names, aggregates)
+        if aggregates:
+            # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
+            df, finished = grouped_in_spark(relation.df, names or [F.lit(True)], names, aggregates)
+        else:
+            df, finished = relation.df.select(*names).distinct(), []
         schema = relation.schema
         result_schema = tuple(schema[p] for p in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
         selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]

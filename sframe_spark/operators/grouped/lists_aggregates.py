@@ -12,16 +12,9 @@ import pyarrow as pa
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows, first_and_total, first_of_each
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, longer_lists
 from sframe_spark.operators.kernels.equal_keys import comparable
-from sframe_spark.operators.kernels.runs import plain_numbers
+from sframe_spark.operators.kernels.runs import members, plain_numbers
 from sframe_spark.types import ColumnType
 from sframe_spark.values.flat.stored import FlatItems
-
-
-def members(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """All values of some lists, one after the other, and the number of the list that each is in."""
-    offsets = column.offsets.to_numpy(zero_copy_only=False)
-    values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
-    return values, np.repeat(np.arange(len(column)), np.diff(offsets))
 
 
 def lists_of(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:

@@ -40,6 +40,13 @@ def named_columns(aggregates: Sequence[SeveralColumns]) -> list[Column]:
     return named([several.columns for several in aggregates], 0)[0]
 
 
+def grouped_in_spark(
+    df: DataFrame, by: Sequence[Column | str], kept: Sequence[str], aggregates: Sequence[SeveralColumns], others: Sequence[Column] = ()
+) -> tuple[DataFrame, list[Column]]:
+    """The groups of rows after all steps, with the columns that are kept, of keys and of other aggregates, and the values of the aggregates."""
+    return finished_aggregates(with_columns_beside(df, aggregates).groupBy(*by).agg(*others, *named_columns(aggregates)), kept, aggregates)
+
+
 def finished_aggregates(df: DataFrame, kept: Sequence[str], aggregates: Sequence[SeveralColumns]) -> tuple[DataFrame, list[Column]]:
     """The rows of groups after all steps, with other columns that are kept, and the values of the aggregates over these rows."""
     _, made = named([several.columns for several in aggregates], 0)

@@ -16,7 +16,7 @@ from sframe_spark.operators.grouped.groupby import with_order_column
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.grouped.partial_forms import is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.grouped.runs_aggregates import FoundOfGroups, PartialAggregate
-from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, finished_aggregates, named_columns, with_columns_beside
+from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, grouped_in_spark
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.kernels.runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.operators.rowwise.columns import places_of, project
@@ -176,11 +176,9 @@ class StreamingGroupBy(RunOperator):
         order = df[ORDER_COLUMN]
         columns = [F.min_by(df[f"c{p}"], order).alias(f"g{i}") for i, p in enumerate(self.grouped)]
         aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
-        grouped = (
-            with_columns_beside(df, aggregates).groupBy(df["run"], *parts).agg(F.min(order).alias("place"), *columns, *named_columns(aggregates))
-        )
         names = [f"g{i}" for i in range(len(self.grouped))]
-        made, finished = finished_aggregates(grouped, ["run", "place", *names], aggregates)
+        others = [F.min(order).alias("place"), *columns]
+        made, finished = grouped_in_spark(df, [df["run"], *parts], ["run", "place", *names], aggregates, others)
         values = [column.alias(f"c{i}") for i, column in enumerate([*map(F.col, names), *finished])]
         result = made.select(*values, F.col("run").alias("k0"), F.col("place").alias("k1"))
         types = self.infer_type([Facts(schema, Length.unknown())])

@@ -56,6 +56,20 @@ def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
     return np.cumsum(begins)
 
 
+def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
+    """All values of some lists, none of which is missing, one after the other, and the number of the list that each is in.
+
+    Examples
+    --------
+    >>> values, numbers = members(pa.array([[1, 2], [], [3]]))
+    >>> values.to_pylist(), numbers.tolist()
+    ([1, 2, 3], [0, 0, 2])
+    """
+    offsets = lists.offsets.to_numpy(zero_copy_only=False)
+    values = lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    return values, np.repeat(np.arange(len(lists)), np.diff(offsets))
+
+
 def differs(values: pa.Array) -> np.ndarray:
     """For each row but the first, whether its value differs from the one before; of no rows, nothing.
 

@@ -10,7 +10,7 @@ import attrs
 
 from sframe_spark.operators.aggregates.base import Way
 from sframe_spark.operators.grouped.groupby import with_order_column
-from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, finished_aggregates, named_columns, with_columns_beside
+from sframe_spark.operators.grouped.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, grouped_in_spark
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.lookups.keys import WIDE, distance_column, key_column
 from sframe_spark.planner.facts import Schema
@@ -60,5 +60,5 @@ def in_window(schema: Schema, window: KeyWindow) -> Column:
 def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str], way: Way) -> DataFrame:
     """The aggregates of each group of rows."""
     aggregates = [aggregate_in_spark(a, rows, way) for a in window.aggregations]
-    made, finished = finished_aggregates(with_columns_beside(df, aggregates).groupBy(*names).agg(*named_columns(aggregates)), names, aggregates)
+    made, finished = grouped_in_spark(df, names, names, aggregates)
     return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])

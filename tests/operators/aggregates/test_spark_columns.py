@@ -15,7 +15,7 @@ import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, Way
-from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns, with_columns_beside
+from sframe_spark.operators.grouped.spark_aggregates import grouped_in_spark
 from sframe_spark.operators.kernels.spark_columns import fit, spark_type
 from sframe_spark.planner.relation import SummedNumbers
 from sframe_spark.types import (
@@ -104,9 +104,7 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
     names = [f"v{i}" for i in range(len(kinds))]
     for summed in SummedNumbers:
         aggregates = [function.in_spark(names, kinds, case, order, Way(summed))]
-        grouped, (finished,) = finished_aggregates(
-            with_columns_beside(df, aggregates).groupBy("g").agg(*named_columns(aggregates)), ["g"], aggregates
-        )
+        grouped, (finished,) = grouped_in_spark(df, ["g"], ["g"], aggregates)
         compare(function, groups, kinds, case, grouped, finished)
 
 

@@ -21,7 +21,7 @@ from sframe_spark.operators.aggregates.base import AGGREGATES, Way
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.grouped.grouped_rows import group_rows
-from sframe_spark.operators.grouped.spark_aggregates import finished_aggregates, named_columns, with_columns_beside
+from sframe_spark.operators.grouped.spark_aggregates import grouped_in_spark, named_columns
 from sframe_spark.operators.kernels.spark_digits import MORE, USUAL, carried, leading, nearest
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.relation import SummedNumbers
@@ -76,7 +76,7 @@ def by_spark(spark: Any, rows: Chunk, way: Way) -> pa.Table:
     """The aggregates of the groups, by Spark, in several partitions."""
     df = spark.createDataFrame(pa.table(list(rows.columns), names=["c0", "c1"]), schema="c0 bigint, c1 double").repartition(5)
     aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, way) for name in FUNCTIONS]
-    grouped, finished = finished_aggregates(with_columns_beside(df, aggregates).groupBy("c0").agg(*named_columns(aggregates)), ["c0"], aggregates)
+    grouped, finished = grouped_in_spark(df, ["c0"], ["c0"], aggregates)
     return grouped.select("c0", *[column.alias(name) for column, name in zip(finished, FUNCTIONS, strict=True)]).orderBy("c0").toArrow()
 
 
@@ -201,7 +201,7 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
 def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
     df = spark.range(100).selectExpr("id % 7 AS c0", "id * 0.1D AS c1")
     aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedNumbers.USUAL)) for name in ("sum", "mean")]
-    grouped, finished = finished_aggregates(with_columns_beside(df, aggregates).groupBy("c0").agg(*named_columns(aggregates)), ["c0"], aggregates)
+    grouped, finished = grouped_in_spark(df, ["c0"], ["c0"], aggregates)
     plan = grouped.select(*finished)._jdf.queryExecution().executedPlan().toString()
     assert (plan.count("Exchange"), plan.count("Sort"), plan.count("Python")) == (1, 0, 0)
     # Both have their columns from the same sums of digits.
