@@ -26,6 +26,8 @@ from sframe_spark.session.memory import batch_bytes
 from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.rows.packs import last_pack_start, packed_rows
+from sframe_spark.storage.rows.reader import last_group_start
 
 # What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
 MOST_BYTES_OF_PIECE = 256 << 20
@@ -183,8 +185,6 @@ class SegmentSource(Source):
 
     def packed(self, first: int, last: int) -> Chunk | None:
         """Rows ``first`` to ``last`` of the dataset, of many short segments, whose columns stay in memory; None of other datasets."""
-        from sframe_spark.storage.rows.packs import packed_rows
-
         found = packed_rows(self.manifest, self.positions, first, last) if self.positions and first < last else None
         return None if found is None else self.chunk_of(found, first, last)
 
@@ -225,9 +225,6 @@ class SegmentSource(Source):
 
     def batch_end(self, start: int, stop: int) -> int:
         """At the end of a row group, as the rest of it would be decoded again, or of a pack of short segments."""
-        from sframe_spark.storage.rows.packs import last_pack_start
-        from sframe_spark.storage.rows.reader import last_group_start
-
         first, last = self.start + start, self.start + stop
         found = last_pack_start(self.manifest, first, last)
         return (last_group_start(self.manifest, first, last) if found is None else found) - self.start
