@@ -21,6 +21,7 @@ from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.operators.kernels.spark_columns import fit
 from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder
@@ -141,8 +142,10 @@ def fits_one_task(root: PlannerNode) -> bool:
 
 def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with more of them."""
+    # Functions of users are called once for each row, so a query that calls some leaves out no float from the start.
+    tried = () if calls_users(root) else (SummedNumbers.USUAL, SummedNumbers.MORE)
     # Outside of the block, so that errors of the next query do not show the one before, nor keep its frames.
-    for summed in (SummedNumbers.USUAL, SummedNumbers.MORE):
+    for summed in tried:
         with suppress(NumbersLeftOutError):
             return action(lower(root, summed=summed))
     return action(lower(root))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections import Counter
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark import SArray
+from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from tests.engine.runs.test_once import DOORS, ROWS, at_once, framed
 
@@ -61,3 +62,20 @@ def test_a_frame_that_nobody_else_can_reach_is_one_pass_in_spark(spark: Any, tmp
         whole.materialize()
         assert list(kept) == list(whole["x"])
     assert calls.counts == {value: 2 if value >= ROWS - 10 else 1 for value in range(ROWS)}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("tiny", [1e-30, 1e-300])
+@pytest.mark.parametrize("door", ["materialize", "save"])
+def test_sums_of_unusual_numbers_that_a_function_gives(spark: Any, tmp_path: Path, tiny: float, door: str) -> None:
+    """A query whose sums leave out such numbers would be made anew."""
+    calls = WrittenCalls(tmp_path / "calls")
+    sf = SFrame(spark.range(100).selectExpr("id", "id % 7 AS k"))
+    sf["y"] = sf["id"].apply(lambda value: 0.0 * calls(value) + tiny * value, dtype=float)
+    sums = sf.groupby("k", {"sum": aggregate.SUM("y"), "mean": aggregate.MEAN("y"), "std": aggregate.STD("y")})
+    del sf
+    with config.using(small_rows=0, work_memory=0):
+        sums.materialize() if door == "materialize" else sums.save(str(tmp_path / "saved"))
+    expected = [math.fsum(tiny * value for value in range(key, 100, 7)) for key in range(7)]
+    assert list(sums.sort("k")["sum"]) == expected
+    assert calls.counts == dict.fromkeys(range(100), 1)
