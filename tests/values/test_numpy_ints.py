@@ -33,6 +33,7 @@ def test_they_are_floats_beside_floats(python_class: type) -> None:
         assert encode([other, number], infer_type([0.5, number])).to_pylist() == expected[::-1]
         if other is not None:
             assert encode([[number, other], array.array("d", [1.0])], ARRAY).to_pylist() == [expected, [1.0]]
+            assert encode([[number, other], None], ARRAY).to_pylist() == [expected, None]
 
 
 @pytest.mark.parametrize("python_class", CLASSES)

@@ -177,12 +177,20 @@ def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, ma
             parts.append(part.rows)
             yield part
 
+    joined, taken = list[list[int]](), list[int]()
+    pairs_of, take = joined_module.JoinOfPieces._pairs_of, SharedRoom.taken
     monkeypatch.setattr(joined_module, "parts_of", counted)
+    monkeypatch.setattr(
+        joined_module.JoinOfPieces, "_pairs_of", lambda self, rows: joined.append([side.size for side in rows]) or pairs_of(self, rows)
+    )
+    monkeypatch.setattr(SharedRoom, "taken", lambda self, size: taken.append(size) or take(self, size))
     with config.using(work_memory=200_000):
-        made = program()
+        made, most = program(), joined_module.most_at_once()
         assert modes(made) == [Mode.JOINED]
         materialize(made._node, MaterializeOptions(in_memory=0))
     assert len(parts) > 2 and rows_equal(rows_of(made), expected) and files_left() == []
+    # A part is somewhat longer than there is room for, by the rows that one task gave at a time.
+    assert max(map(sum, joined)) <= 1.25 * most and max(map(min, joined)) <= most // 2 and max(taken) >= most // 2
 
 
 def test_what_is_above_is_planned_when_the_number_of_rows_is_known(sides: tuple[SFrame, SFrame]) -> None:

@@ -92,3 +92,17 @@ def test_filled_intervals_do_not_depend_on_ranges_or_batches() -> None:
             cuts, batch = random_cuts(choose, len(times)), choose.choice([1, 3, 10])
             assert run_in_ranges(node, cuts, batch) == whole, (seed, cuts, batch)
         assert isinstance(node.operator, FillIntervals)
+
+
+def test_running_values_over_running_values_do_not_depend_on_ranges_or_batches() -> None:
+    """What settles of the upper ones settles only where the lower ones do."""
+    for seed in range(examples(20)):
+        choose = random.Random(seed)
+        times = sorted(choose.randrange(choose.choice([40, 4_000])) for _ in range(choose.randrange(200)))
+        lower = streaming_group_by(source_of(times), [0], [Aggregation("count")])
+        coarser = resample(lower, AssignIntervals(0, Grid(choose.choice([5, 50]))), [], [Aggregation("sum", (1,))], choose.random() < 0.5)
+        node = resample(coarser, AssignIntervals(0, Grid(100)), [], [Aggregation("sum", (1,))], True)
+        whole = run_in_ranges(node, [0, len(times)], max(1, len(times)))
+        for batch in (2, 10):
+            cuts = random_cuts(choose, len(times))
+            assert run_in_ranges(node, cuts, batch) == whole, (seed, cuts, batch)

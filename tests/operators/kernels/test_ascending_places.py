@@ -67,3 +67,11 @@ def test_numbers_of_two_types_are_compared_as_numbers() -> None:
 def test_few_buckets_that_have_most_are_not_even() -> None:
     assert are_even(np.arange(ROWS)) and are_even(np.repeat(np.arange(0, 2 * ROWS, 10), 5))
     assert not are_even(np.append(np.zeros(ROWS, dtype=np.int64), 2 * ROWS))
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_floats_next_to_each_other_have_places(side: Side) -> None:
+    """Such that the number of buckets by their distance is no float, or their distance is none."""
+    for first, last in ((0.0, 5e-324), (-5e-324, 5e-324), (1.0, 1.0 + 2.0**-52), (1e308, np.nextafter(1e308, np.inf)), (0.0, 0.0), (-1e308, 1e308)):
+        numbers = np.sort(np.resize([first, last], ROWS))
+        assert np.array_equal(ascending_places(numbers, numbers, side), np.searchsorted(numbers, numbers, side)), (first, last)

@@ -32,3 +32,17 @@ def test_numbers_are_equal_where_all_columns_are(pools: list[list[object]], leng
 def test_texts_too_long_for_one_array_match_those_of_a_short_one() -> None:
     left, right, count = matched_codes([pa.array(["a", None, "b"], pa.large_string())], [pa.array(["b", None])])
     assert [left.tolist(), right.tolist(), count] == [[-1, 1, 0], [0, 1], 2]
+
+
+def test_a_key_of_which_the_last_part_is_missing_on_one_side_matches_no_other() -> None:
+    """One less than the number of the pair (b, x) would be that of (a, z)."""
+    left = [pa.array(["a", "a", "b"]), pa.array(["y", "z", "y"])]
+    of_left, of_right, _ = matched_codes(left, [pa.array(["b", "a", "b", "c"]), pa.array(["x", "x", "y", "z"])])
+    assert of_right.tolist() == [-1, -1, int(of_left[2]), -1]
+
+
+def test_numbers_of_pairs_of_many_keys_find_room() -> None:
+    """More pairs than 32 bits tell apart; the numbers of one column have 32."""
+    numbers = pa.array(np.arange(70_000) * 5_000)
+    of_left, of_right, count = matched_codes([numbers, numbers], [numbers, numbers])
+    assert count == 70_000 and np.array_equal(of_left, of_right)

@@ -47,3 +47,8 @@ def test_a_table_takes_no_more_memory_however_many_are_looked_for() -> None:
     assert is_too_long.table is None
     values = pa.array(np.arange(0, 72_000_000, 4_001))
     assert is_too_long.holds(values).equals(pc.is_in(values, is_too_long.numbers))
+
+
+def test_a_few_far_apart_have_no_table_of_all_between_them() -> None:
+    assert NumberSet(pa.array([0, number_sets.MOST_PLACES_IN_CACHE - 1])).table is not None
+    assert NumberSet(pa.array([0, number_sets.MOST_PLACES_IN_CACHE])).table is None
