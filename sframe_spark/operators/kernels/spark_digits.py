@@ -175,9 +175,8 @@ def digits_of_totals(totals: Sequence[np.ndarray], lowest: int) -> Digits:
     [3.0000000009313226, -9.313225746154785e-10]
     """
     found, bit = Digits(len(totals[0])), lowest
-    carry = nothing = np.zeros(found.count, dtype=np.int64)
-    # What is carried at the end has no more than the bits of two digits.
-    for total in [*totals, nothing, nothing]:
+    carry = np.zeros(found.count, dtype=np.int64)
+    for total in totals:
         sums = carry + total
         carry = sums >> BITS
         add_at(found, sums & MASK, bit)
@@ -187,7 +186,7 @@ def digits_of_totals(totals: Sequence[np.ndarray], lowest: int) -> Digits:
 
 
 def add_at(sums: Digits, numbers: np.ndarray, bit: int) -> None:
-    """Add whole numbers of 30 bits, times ``2**bit``, to sums with room for few such digits."""
+    """Add whole numbers of 30 bits, or of somewhat more as they are carried at the end, times ``2**bit``, to sums with room for few such digits."""
     place, moved = divmod(bit, DIGIT_BITS)
     room = DIGIT_BITS - moved
     for here, digits in ((place, (numbers & ((1 << room) - 1)) << moved), (place + 1, numbers >> room)):
