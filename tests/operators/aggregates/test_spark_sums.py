@@ -151,6 +151,14 @@ def test_where_numbers_are_unusual_the_query_is_made_anew(spark: Any, tmp_path: 
     assert pq.read_table(file).column(1).to_pylist() == [1e308, 1.0, 1e-200, 2.5]
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_each_aggregate_refuses_numbers_that_it_would_leave_out(spark: Any, function: str) -> None:
+    node = group_by(node_of(SFrame({"k": [0, 0, 1], "x": [1e308, 2.0, 1.0]})), [0], [Aggregation(function, (1,))])
+    for summed in (SummedNumbers.USUAL, SummedNumbers.MORE):
+        with pytest.raises(NumbersLeftOutError), translated_errors("testing"):
+            query.lower(node, summed=summed).df.collect()
+
+
 def test_a_column_of_tiny_numbers_is_added_up_without_lists_of_them(spark: Any) -> None:
     sums = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedNumbers.MORE)) for name in ("sum", "std")]
     assert not any("collect" in str(column) for aggregate in sums for column in aggregate.columns)
