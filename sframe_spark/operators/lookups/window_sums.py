@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_digits import BITS, Digits, are_squared, sums_of_others
+from sframe_spark.operators.kernels.exact_digits import BITS, Digits, are_squared, sums_and_squares, sums_of_others
 from sframe_spark.operators.kernels.exact_running import by_place, squares_of
-from sframe_spark.operators.kernels.exact_spreads import CANCELS, in_pairs, squared_deviations
+from sframe_spark.operators.kernels.exact_spreads import WRONG_IN_PAIRS, in_pairs, nearest_deviations, next_to
 from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, largest_of, room_for, whole_piece
 from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats, carry
 from sframe_spark.operators.kernels.new_arrays import new_array
@@ -49,7 +49,7 @@ def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positi
 
 
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """The sum of squared deviations from the mean of each window, of so many numbers that are not missing, as :func:`squared_deviations` gives it.
+    """The sum of squared deviations from the mean of each window, of so many numbers that are not missing, as :func:`nearest_deviations` gives it.
 
     Examples
     --------
@@ -68,32 +68,46 @@ def deviations_of_a_few(numbers: Numbers, counts: Positions, starts: Positions, 
     found[counts <= 1] = 0.0
     left = np.flatnonzero(np.isnan(found))
     if len(left):
-        starts, stops = starts[left], stops[left]
-        finite = np.where(np.isfinite(numbers), numbers, 0.0)
-        squared = digits_of_parts(squares_of(finite), starts, stops)
-        found[left] = squared_deviations(counts[left], digits_of_windows(numbers, starts, stops), squared)
+        found[left] = nearest_deviations(counts[left], *sums_and_squares_of_windows(numbers, starts[left], stops[left]))
     return found
 
 
+def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> tuple[Digits, Digits]:
+    """The exact sums of each window and those of its squares, of any numbers: of windows of few rows together window by window."""
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    if int(ends[-1]) <= MOST_READ * len(numbers):
+        codes = np.repeat(np.arange(len(starts)), lengths)
+        return sums_and_squares(numbers[np.arange(int(ends[-1])) + (starts + lengths - ends)[codes]], codes, len(starts))
+    finite = np.where(np.isfinite(numbers), numbers, 0.0)
+    return digits_of_windows(numbers, starts, stops), digits_of_parts(squares_of(finite), starts, stops)
+
+
 def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """The same, but NaN where pairs of floats have too few digits for it, or two ints no room for all bits."""
+    """The same, but NaN where pairs of floats leave the last digit open, or two ints have no room for all bits."""
     unknown = np.full(len(starts), math.nan)
     if not are_squared(np.abs(numbers)):
         return unknown
     longest = longest_of(starts, stops)
     rests = np.zeros(len(numbers) + 1)
     running = [running_ints(numbers, longest), *(running_ints(part, longest, rests[1:]) for part in squares(numbers, room_for(len(numbers), 4)))]
-    # So far below the squares that last digits of these sums do not matter.
+    # Of these sums some digits are lost, which are so far below the squares that the last digit of what is found is almost never open for that.
     np.cumsum(rests, out=rests)
     for some in windows_in_cache(len(starts)):
         pairs = [None if part is None else pairs_of_windows(part, starts[some], stops[some]) for part in running]
-        if pairs[0] is None or pairs[1] is None or pairs[2] is None:
+        if pairs[0] is None or pairs[1] is None or pairs[2] is None or running[1] is None:
             return unknown
         rest = pairs[1][1] + (pairs[2][0] + (rests[stops[some]] - rests[starts[some]]))
         about = pairs[1][0] + rest
-        squared, _ = in_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
-        unknown[some] = np.where(squared > CANCELS * about, squared, np.nan)
+        first, second, _ = in_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
+        wrong = WRONG_IN_PAIRS * about + wrong_in_rests(len(numbers), longest, running[1].unit)
+        unknown[some] = next_to(first, second, wrong)
     return unknown
+
+
+def wrong_in_rests(rows: int, longest: int, unit: int) -> float:
+    """What a difference of running sums of so many floats up to one of ``2**unit`` is wrong by at most, over so many of them."""
+    return math.ldexp((rows + 8.0) * longest, unit - 53)
 
 
 def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Digits:

@@ -1,4 +1,4 @@
-"""Sums of windows are the floats next to those of exact numbers, spreads near them, whatever other rows hold and however long windows are."""
+"""Sums and spreads of windows are the floats next to those of exact numbers, whatever other rows hold and however long windows are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.lookups import window_sums
 from sframe_spark.operators.lookups.window_folds import FAST
-from sframe_spark.operators.lookups.window_sums import deviations_in_pairs, means_of_windows, running_ints
+from sframe_spark.operators.lookups.window_sums import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from tests.operators.kernels.odd_numbers import NUMBERS
 
 WINDOWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=10)
@@ -51,8 +51,27 @@ def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any
 
 
 def same(found: float, expected: float, room: float) -> bool:
-    """Whether two spreads differ in the last digits at most; squares of the smallest floats have few digits."""
-    return (math.isnan(found) and math.isnan(expected)) or math.isclose(found, expected, rel_tol=1e-15, abs_tol=room)
+    """Whether two spreads have the same digits; squares of the smallest floats have few."""
+    return repr(found) == repr(expected) or (expected < 1e-150 and math.isclose(found, expected, abs_tol=room))
+
+
+@pytest.mark.parametrize("distance", [0.0, 1.0, 2.0**12, 1e5, 1e6, 2.0**22, 1e8, 1e13, 1e16, -1e200, 1e-200])
+@pytest.mark.parametrize("rows", [1, 2, 7, 40])
+def test_spreads_are_the_floats_next_to_those_of_exact_numbers(distance: float, rows: int) -> None:
+    """However much of the squares cancels, whether windows are found in pairs of floats, in digits or in whole numbers, and whatever is beside them."""
+    random = np.random.default_rng(rows)
+    numbers = distance + random.choice([1.0, 1e-3, 1e3], 300) * random.normal(size=300)
+    numbers[100:150], numbers[250:] = distance, np.round(numbers[250:])
+    starts = np.arange(len(numbers) - rows)
+    expected = [Moments.of(numbers[start : start + rows]).squares for start in starts]
+    for some in (slice(None), slice(90, 160), slice(0, 300, 7), slice(30, 31)):
+        counts = np.full(len(starts), rows)[some]
+        assert deviations_of_windows(numbers, counts, starts[some], starts[some] + rows).tolist() == expected[some]
+    # What is beside a window leaves two ints room for fewer of its digits.
+    for other in (1e10, 1e300, 1e-300):
+        beside = np.append(numbers, other)
+        found = deviations_of_windows(beside, np.append(np.full(len(starts), rows), 1), np.append(starts, 300), np.append(starts + rows, 301))
+        assert found[:-1].tolist() == expected
 
 
 def test_usual_numbers_are_added_up_in_two_ints() -> None:
@@ -63,4 +82,4 @@ def test_usual_numbers_are_added_up_in_two_ints() -> None:
     assert running_ints(numbers, 10_000) is not None and not np.isnan(squares).any()
     for place in range(0, 40_000, 4_999):
         assert found[place] == math.fsum(numbers[place : place + 10_000])
-        assert math.isclose(squares[place], Moments.of(numbers[place : place + 10_000]).squares, rel_tol=4e-16)
+        assert squares[place] == Moments.of(numbers[place : place + 10_000]).squares
