@@ -97,6 +97,7 @@ from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
 from sframe_spark.operators.functions.support import define_function
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
+from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.laws import STAGES
 from sframe_spark.operators.relational.reverse import reverse
 from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
@@ -133,6 +134,7 @@ __all__ = [
     "ColumnType",
     "DecomposableOperator",
     "Decomposition",
+    "ExactSum",
     "Facts",
     "InvalidArgumentError",
     "KeyColumn",

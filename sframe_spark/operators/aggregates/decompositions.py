@@ -29,7 +29,8 @@ class Decomposition:
     lift
         ``lift(arrays, rows, types, parameters)``: the part of a run of so many rows; small, and picklable.
     combine
-        ``combine(first, second, types)``: the part of two consecutive runs.
+        ``combine(first, second, types)``: the part of two consecutive runs, the same wherever the first one ends: sums of floats are, as
+        :class:`ExactSum`.
     finish
         ``finish(part, types, parameters)``: the value, as ``AggregateFunction.reduce`` gives it for all rows.
     """
