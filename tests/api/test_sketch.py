@@ -110,3 +110,12 @@ def test_keys_to_sum_up_are_keys() -> None:
         Sketch(SArray([1]), sub_sketch_keys=["a"])
     with pytest.raises(SchemaError, match="places in arrays"):
         Sketch(SArray([[1, 2]]), sub_sketch_keys=["a"])
+
+
+@pytest.mark.parametrize("most", [1 << 16, 2])
+def test_the_sum_is_that_of_the_column(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a value as often as it occurs is beyond all floats, or infinities cancel."""
+    monkeypatch.setattr(summaries, "MOST_VALUES", most)
+    for values in ([1e308] * 3 + [-1e308] * 3 + [2.5], [math.inf, -math.inf, 1.0], [math.inf, 1e308, 1e308], [0.1] * 7 + [1e16, 3.0, -1e16, 5.0], []):
+        assert repr(SArray(values, float).summary().sum()) == repr(float(SArray(values, float).sum() or 0.0))
+    assert SArray([2**53 + 1, 2**53 + 1, 7, 8]).summary().sum() == 2.0**54 + (18.0 if most > 2 else 16.0)

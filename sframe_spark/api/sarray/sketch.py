@@ -216,7 +216,11 @@ class Sketch(SketchesOfItems, NeverPickled):
         70.0
         """
         found = self._of_numbers("sum")
-        return float(found["mean"]) * int(found["numbers"]) if found["counted"] is None else math.fsum(map(math.prod, counted_values(found)))
+        counted = found["counted"]
+        if counted and all(isinstance(value, int) for value in counted):
+            # Ints have more digits than floats.
+            return float(sum(map(math.prod, counted_values(found))))
+        return float(found["sum"])
 
     def var(self) -> float:
         """The variance of all numbers, of the whole population; 0 where there is none.

@@ -145,6 +145,7 @@ def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple
         "numbers": part.moments.count,
         "min": part.least,
         "max": part.largest,
+        "sum": part.moments.total.value,
         "mean": part.moments.mean,
         "squares": part.moments.squares,
         "distinct": estimated(part.registers) if part.error else len(part.values),
