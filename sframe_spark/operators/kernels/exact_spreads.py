@@ -18,6 +18,8 @@ CANCELS = 2.0**-40
 CANCELS_A_BIT = 2.0**-20
 # What is found in pairs of floats is wrong by less than this beside the squares, and by less than four of it where the pairs are made of digits.
 WRONG_IN_PAIRS = 2.0**-100
+# So few groups take less time in whole numbers.
+FEW_GROUPS = 16
 # A float, and what it lacks.
 Pair = tuple[np.ndarray, np.ndarray]
 # Squares from this place on, and so many places above it, are far from the ends of floats, as is what becomes of them; all others are moved there.
@@ -108,6 +110,14 @@ def from_a_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray
 
 def next_to_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same, but the float next to it."""
+    found = np.full(len(counts), math.nan) if len(counts) <= FEW_GROUPS else next_to_in_digits(counts, sums, squares)
+    for group in np.flatnonzero(np.isnan(found)).tolist():
+        found[group] = in_whole_numbers(int(counts[group]), sums, squares, group)
+    return found
+
+
+def next_to_in_digits(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same, but NaN where pairs of floats leave the last digit open."""
     first, second, about = in_pairs(counts, sums.pairs(), squares.pairs())
     found = next_to(first, second, 4.0 * WRONG_IN_PAIRS * about)
     near = np.flatnonzero(np.isnan(found) & (first <= CANCELS_A_BIT * about))
@@ -119,8 +129,6 @@ def next_to_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> 
         left, moved = sums_around(means, some, its_sums), squares_around(means, some, its_sums, its_squares)
         first, second, about = in_pairs(some, left.carried().pairs(), moved.carried().pairs())
         found[near] = next_to(first, second, 4.0 * WRONG_IN_PAIRS * about)
-    for group in np.flatnonzero(np.isnan(found)).tolist():
-        found[group] = in_whole_numbers(int(counts[group]), sums, squares, group)
     return found
 
 

@@ -58,17 +58,14 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
     """
     found = new_array(len(starts), np.float64)
     for some, first, last in pieces_of_windows(len(numbers), starts, stops):
-        found[some] = deviations_of_a_few(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
-    return found
-
-
-def deviations_of_a_few(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """The same of all windows at once."""
-    found = deviations_in_pairs(numbers, counts, starts, stops)
+        found[some] = deviations_in_pairs(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
     found[counts <= 1] = 0.0
     left = np.flatnonzero(np.isnan(found))
-    if len(left):
-        found[left] = nearest_deviations(counts[left], *sums_and_squares_of_windows(numbers, starts[left], stops[left]))
+    # Few are left most often: those of all pieces are looked at together.
+    for some, first, last in pieces_of_windows(len(numbers), starts[left], stops[left]) if len(left) else ():
+        here = left[some]
+        sums = sums_and_squares_of_windows(numbers[first:last], starts[here] - first, stops[here] - first)
+        found[here] = nearest_deviations(counts[here], *sums)
     return found
 
 
@@ -84,7 +81,7 @@ def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Posi
 
 
 def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """The same, but NaN where pairs of floats leave the last digit open, or two ints have no room for all bits."""
+    """The same of all windows at once, but NaN where pairs of floats leave the last digit open, or two ints have no room for all bits."""
     unknown = np.full(len(starts), math.nan)
     if not are_squared(np.abs(numbers)):
         return unknown

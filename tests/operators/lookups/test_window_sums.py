@@ -58,7 +58,7 @@ def same(found: float, expected: float, room: float) -> bool:
 @pytest.mark.parametrize("distance", [0.0, 1.0, 2.0**12, 1e5, 1e6, 2.0**22, 1e8, 1e13, 1e16, -1e200, 1e-200])
 @pytest.mark.parametrize("rows", [1, 2, 7, 40])
 def test_spreads_are_the_floats_next_to_those_of_exact_numbers(distance: float, rows: int) -> None:
-    """However much of the squares cancels, whether windows are found in pairs of floats, in digits or in whole numbers, and whatever is beside them."""
+    """However much of the squares cancels: whether pairs of floats tell, digits or whole numbers, and whatever is beside a window."""
     random = np.random.default_rng(rows)
     numbers = distance + random.choice([1.0, 1e-3, 1e3], 300) * random.normal(size=300)
     numbers[100:150], numbers[250:] = distance, np.round(numbers[250:])
