@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.kernels.new_arrays import new_array
+from sframe_spark.operators.lookups.window_sums import deviations_of_windows, means_of_windows
 from sframe_spark.operators.running.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
@@ -128,7 +130,11 @@ class Rolling(Operator):
         values = plain.astype(np.int64 if whole else np.float64, copy=False) if complete else np.zeros(length, np.int64 if whole else np.float64)
         if not complete:
             values[shift : shift + len(column)] = plain
-        result = narrow._aggregate(values, valid, counts)
+        is_added_up = self.kind in ("mean", "var", "stdv") or (self.kind == "sum" and not whole)
+        ends = self._cut_rows(start, stop, *intervals[0]) if is_added_up and needed < self.width else ()
+        result = narrow._aggregate(values, valid, counts) if len(ends) < rows else new_array(rows, np.float64)
+        if len(ends):
+            result[ends] = narrow._of_cut_windows(values, np.maximum(counts[ends], 1), ends)
         result = result.astype(values.dtype if result_type in (INT, DATETIME) else np.float64, copy=False)
         mask = None if complete and narrow.width >= needed else counts < needed
         return Chunk.of([pa.array(result, mask=mask).cast(result_type.physical)])
@@ -138,6 +144,24 @@ class Rolling(Operator):
         if first == last:
             return attrs.evolve(self, after=self.before)
         return attrs.evolve(self, before=max(self.before, first - stop), after=min(self.after, last - start))
+
+    def _cut_rows(self, start: int, stop: int, first: int, last: int) -> np.ndarray:
+        """Which of rows ``start..stop`` have windows that reach beyond rows ``first..last``, which are all there are of these.
+
+        How wide windows are made there depends on the batch, and on that in which order floats would be added up.
+        """
+        front = min(max(first - self.before - start, 0), stop - start)
+        back = min(max(last - self.after - start, front), stop - start)
+        return np.concatenate([np.arange(front), np.arange(back, stop - start)])
+
+    def _of_cut_windows(self, values: np.ndarray, counts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The aggregate of the windows of some rows, from exact sums."""
+        numbers, stops = values.astype(np.float64, copy=False), rows + self.width
+        if self.kind in ("sum", "mean"):
+            return means_of_windows(numbers, counts if self.kind == "mean" else np.ones(len(rows)), rows, stops)
+        variance = deviations_of_windows(numbers, counts, rows, stops) / counts
+        variance[~np.isfinite(means_of_windows(numbers, counts, rows, stops))] = math.nan
+        return np.sqrt(variance) if self.kind == "stdv" else variance
 
     def _aggregate(self, values: np.ndarray, valid: np.ndarray, counts: np.ndarray) -> np.ndarray:
         if self.kind in ("min", "max"):
