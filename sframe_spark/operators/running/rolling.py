@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.kernels.new_arrays import new_array
-from sframe_spark.operators.lookups.window_sums import deviations_of_windows, means_of_windows
+from sframe_spark.operators.kernels.window_sums import deviations_of_windows, means_of_windows
 from sframe_spark.operators.running.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema

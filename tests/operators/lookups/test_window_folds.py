@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.operators.lookups import window_folds, window_sums
+from sframe_spark.operators.kernels import window_sums
+from sframe_spark.operators.lookups import window_folds
 from sframe_spark.operators.lookups.window_folds import FAST, extreme_places
 
 VALUES = [0.0, -0.0, 1.0, -2.5, 1e16, -1e16, 3.0, 1e-9]

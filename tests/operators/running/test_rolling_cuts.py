@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,7 +19,7 @@ from tests.api.test_cuts_of_odd_floats import KINDS, numbers_of
 def in_batches(rolling: Rolling, column: pa.Array, bounds: list[int]) -> list[float | None]:
     """Rolling values of batches that begin and end there."""
     found, facts, rows = [], [Facts((FLOAT,), Length.exactly(len(column)))], len(column)
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in itertools.pairwise(bounds):
         first, last = rolling.input_interval(0, start, stop, facts)
         first, last = min(max(first, 0), rows), max(min(last, rows), min(max(first, 0), rows))
         found += rolling.run_interval([Chunk.of([column.slice(first, last - first)])], facts, start, stop, [(first, last)]).columns[0].to_pylist()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sframe_spark.operators.kernels.exact_digits import BITS, Digits, are_squared, sums_and_squares, sums_of_others
 from sframe_spark.operators.kernels.exact_running import by_place, squares_of
@@ -14,8 +16,9 @@ from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, l
 from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats, carry
 from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.products import squares
-from sframe_spark.operators.lookups.keys import Numbers, Positions
 
+Numbers = npt.NDArray[Any]
+Positions = npt.NDArray[np.int64]
 # Sums of a window fit 64 bits.
 MOST_BITS = 62
 # So many windows are taken at once where no row is then read more often than this, on average.

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sframe_spark.operators.kernels import window_sums
 from sframe_spark.operators.kernels.moments import Moments
-from sframe_spark.operators.lookups import window_sums
+from sframe_spark.operators.kernels.window_sums import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from sframe_spark.operators.lookups.window_folds import FAST
-from sframe_spark.operators.lookups.window_sums import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from tests.operators.kernels.odd_numbers import NUMBERS
 
 WINDOWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=10)
