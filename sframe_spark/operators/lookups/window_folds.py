@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.operators.aggregates.window_sums import deviations_of_windows, means_of_windows, pieces_of_windows
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.kernels.window_sums import deviations_of_windows, means_of_windows, pieces_of_windows
 from sframe_spark.operators.lookups.keys import Numbers, Positions
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema

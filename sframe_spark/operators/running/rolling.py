@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.aggregates.window_sums import deviations_of_windows, means_of_windows
 from sframe_spark.operators.kernels.new_arrays import new_array
-from sframe_spark.operators.kernels.window_sums import deviations_of_windows, means_of_windows
 from sframe_spark.operators.running.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
@@ -131,7 +131,7 @@ class Rolling(Operator):
         if not complete:
             values[shift : shift + len(column)] = plain
         is_added_up = self.kind in ("mean", "var", "stdv") or (self.kind == "sum" and not whole)
-        ends = self._cut_rows(start, stop, *intervals[0]) if is_added_up and needed < self.width else ()
+        ends = self._cut_rows(start, stop, *intervals[0]) if is_added_up and needed < self.width else np.zeros(0, dtype=np.int64)
         result = narrow._aggregate(values, valid, counts) if len(ends) < rows else new_array(rows, np.float64)
         if len(ends):
             result[ends] = narrow._of_cut_windows(values, np.maximum(counts[ends], 1), ends)

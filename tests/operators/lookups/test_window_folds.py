@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.operators.kernels import window_sums
+from sframe_spark.operators.aggregates import window_sums
 from sframe_spark.operators.lookups import window_folds
 from sframe_spark.operators.lookups.window_folds import FAST, extreme_places
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.kernels import window_sums
+from sframe_spark.operators.aggregates import window_sums
+from sframe_spark.operators.aggregates.window_sums import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from sframe_spark.operators.kernels.moments import Moments
-from sframe_spark.operators.kernels.window_sums import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from sframe_spark.operators.lookups.window_folds import FAST
 from tests.operators.kernels.odd_numbers import NUMBERS
 
