@@ -205,5 +205,7 @@ def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarr
     """Weighted means, of weighted sums and sums of weights, given the last value of each."""
     # Of the floats that are a quotient the last value is taken where it is one: it is the mean where nothing is left of others.
     mean = sums[0] / sums[1]
+    # Of sums that are zero the sign tells whether a batch or a cell began there.
+    mean += 0.0
     np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
     return np.where(specials == 0, mean, specials) if specials.any() else mean
