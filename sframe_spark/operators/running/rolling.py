@@ -352,6 +352,9 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
     backward = combine.accumulate(table[:, ::-1], axis=1)[:, ::-1].ravel()
     rows = len(values) - width + 1
     result = combine(backward[:rows], forward[width - 1 : width - 1 + rows])
+    if is_float:
+        # Which of two equal zeros stands for both depends on the blocks, and on the batch that these begin in.
+        result += 0.0
     if is_float and nan.any():
         places = np.where(valid, np.arange(len(values)), len(values))
         following = np.minimum.accumulate(places[::-1])[::-1][:rows]
