@@ -69,7 +69,8 @@ class Window:
 
     def digits(self, number: str) -> list[str]:
         """The digits of a number of the window, the lowest first; of others anything."""
-        rounded = [f"rint({number} * {power(-self.lowest - BITS * place)})" for place in range(self.places)]
+        # Of rint Spark expects that it may be missing, and its code would ask so after each step that follows.
+        rounded = [f"coalesce(rint({number} * {power(-self.lowest - BITS * place)}), 0.0D)" for place in range(self.places)]
         parts = [f"{low} - {high} * {power(BITS)}" for low, high in pairwise(rounded)]
         return [f"CAST({part} AS BIGINT)" for part in [*parts, rounded[-1]]]
 

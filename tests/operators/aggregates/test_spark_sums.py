@@ -21,7 +21,7 @@ from sframe_spark.operators.aggregates.base import AGGREGATES, Way
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.grouped.grouped_rows import group_rows
-from sframe_spark.operators.grouped.spark_aggregates import grouped_in_spark, named_columns
+from sframe_spark.operators.grouped.spark_aggregates import grouped_in_spark, named_columns, with_columns_beside
 from sframe_spark.operators.kernels.spark_digits import MORE, USUAL, carried, leading, nearest
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.relation import SummedNumbers
@@ -204,6 +204,16 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
     with pytest.raises(KeyboardInterrupt) as caught:
         query.made_of(node, failing)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("summed", list(SummedNumbers))
+def test_digits_are_not_missing_by_their_types(spark: Any, summed: SummedNumbers) -> None:
+    df = spark.createDataFrame(pa.table({"c1": pa.array([1.5, None, math.nan])}), schema="c1 double")
+    beside = with_columns_beside(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, Way(summed))])
+    window = USUAL if summed is SummedNumbers.USUAL else MORE
+    digits = [text for name in beside.columns[1:] for text in window.digits(name)]
+    # Otherwise generated code looks at each step of each digit whether there is a number.
+    assert not any(field.nullable for field in beside.selectExpr(*beside.columns[1:], *digits).schema)
 
 
 def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
