@@ -207,11 +207,12 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
 
 
 @pytest.mark.parametrize("summed", list(SummedNumbers))
-def test_digits_are_not_missing_by_their_types(spark: Any, summed: SummedNumbers) -> None:
+def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: Any, summed: SummedNumbers) -> None:
     df = spark.createDataFrame(pa.table({"c1": pa.array([1.5, None, math.nan])}), schema="c1 double")
     beside = with_columns_beside(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, Way(summed))])
     window = USUAL if summed is SummedNumbers.USUAL else MORE
-    digits = [text for name in beside.columns[1:] for text in window.digits(name)]
+    # To Spark a float that becomes a whole number may be missing, whichever it is.
+    digits = [text.removeprefix("CAST(").removesuffix(" AS BIGINT)") for name in beside.columns[1:] for text in window.digits(name)]
     # Otherwise generated code looks at each step of each digit whether there is a number.
     assert not any(field.nullable for field in beside.selectExpr(*beside.columns[1:], *digits).schema)
 
