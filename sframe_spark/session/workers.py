@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import attrs
 
 from sframe_spark.config import config
 from sframe_spark.session.build import WORKER_PYTHON, is_attached, is_on_this_machine, is_remote
@@ -13,6 +18,43 @@ from sframe_spark.session.session import active_session, get_session, is_started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@attrs.define
+class NamedPython:
+    """Which Python a context named before functions of ours were made, and in how many blocks, of whatever threads, they are."""
+
+    lock: threading.Lock = attrs.field(factory=threading.Lock)
+    blocks: int = 0
+    before: str = ""
+
+
+_NAMED = NamedPython()
+
+
+@contextmanager
+def naming_our_python(session: SparkSession) -> Iterator[None]:
+    """Let functions that are made in the block start this process's Python, also where a user's session on this machine runs them.
+
+    That session would start the ``python3`` of the PATH, which need not have our packages: so it is in notebooks. Its settings, and the Python that
+    functions of the user start, stay as they are; a Python that is among its settings holds for ours too.
+    """
+    if is_remote(session) or not is_on_this_machine(session):
+        yield
+        return
+    context = session.sparkContext
+    with _NAMED.lock:
+        if not _NAMED.blocks:
+            _NAMED.before = context.pythonExec
+        # A function notes the name when it is made; no public call gives it another.
+        _NAMED.blocks, context.pythonExec = _NAMED.blocks + 1, sys.executable
+    try:
+        yield
+    finally:
+        with _NAMED.lock:
+            _NAMED.blocks -= 1
+            if not _NAMED.blocks:
+                context.pythonExec = _NAMED.before
 
 
 def start_as_queries_do(session: SparkSession) -> bool:

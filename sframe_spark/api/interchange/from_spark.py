@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from sframe_spark.api.names import require_distinct
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.workers import naming_our_python
 from sframe_spark.storage.files.saved_places import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
 from sframe_spark.types import ColumnType
@@ -78,11 +80,12 @@ def _source(df: Any) -> SparkSource:
     looked_at = variant_types(positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)})
     types = [looked_at.get(place) or _column_type(arrow, field.name) for place, (field, arrow) in enumerate(fields)]
     texts = [native_text(f"c{place}", field.dataType, column_type) for place, ((field, _), column_type) in enumerate(zip(fields, types, strict=True))]
-    others = {
-        place: made_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name)
-        for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
-        if texts[place] is None
-    }
+    with naming_our_python(df.sparkSession) if None in texts else nullcontext():
+        others = {
+            place: made_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name)
+            for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
+            if texts[place] is None
+        }
     native = positional
     # Each step of a plan takes Spark some milliseconds to look at.
     if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):

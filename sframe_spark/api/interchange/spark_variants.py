@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.operators.kernels.spark_columns import arrow_function
+from sframe_spark.session.workers import naming_our_python
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.variant_columns import may_widen, type_of_kinds, variant_kinds
@@ -43,7 +44,8 @@ def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnTy
 
 
 def _kinds_of_first_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
-    first = df.select(*[_kind(place) for place in places]).limit(FIRST_ROWS)
+    with naming_our_python(df.sparkSession):
+        first = df.select(*[_kind(place) for place in places]).limit(FIRST_ROWS)
     rows = run_spark(first.collect, "looking at the first VARIANTs of a DataFrame")
     return {place: {row[number] for row in rows} - {None} for number, place in enumerate(places)}
 
@@ -54,7 +56,9 @@ def _kinds_of_all_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[st
 
     if not places:
         return {}
-    kinds = df.select(*[_kind(place) for place in places]).agg(*[F.collect_set(f"c{place}") for place in places])
+    with naming_our_python(df.sparkSession):
+        all_rows = df.select(*[_kind(place) for place in places])
+    kinds = all_rows.agg(*[F.collect_set(f"c{place}") for place in places])
     (row,) = run_spark(kinds.collect, "looking at the VARIANTs of a DataFrame")
     return {place: set(row[number]) for number, place in enumerate(places)}
 

@@ -14,8 +14,10 @@ from sframe_spark.engine.planning.frames import frames_in
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.private_rows import is_row_by_row
 from sframe_spark.engine.planning.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.spark.packages import ask_python_again
 from sframe_spark.engine.spark.query import counted, from_spark_table, lower
 from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.kernels.spark_columns import microseconds_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import calls_users
@@ -41,7 +43,12 @@ def peek(node: PlannerNode, count: int) -> Chunk | None:
     if plan is None:
         return None
     df = counted(lower(plan, root_observed=False).visible().limit(count), node.schema)
-    return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
+    try:
+        return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
+    except ExecutionError as error:
+        if type(error) is ExecutionError:
+            ask_python_again(str(error))
+        raise
 
 
 def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:

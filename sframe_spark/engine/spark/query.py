@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -33,6 +33,7 @@ from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.trees import remove_others
 from sframe_spark.session.user import in_session
+from sframe_spark.session.workers import naming_our_python
 from sframe_spark.storage.files.paths import spark_path
 from sframe_spark.storage.manifests.physical import require_computed_as
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
@@ -89,17 +90,27 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         # Spark does not know of a union, nor of a full outer join, that it is in one partition when its inputs are.
         return in_one_task(relation) if single and node.operator.forgets_one_partition else relation
 
-    with interrupts_deferred(), keeping_active(spark), translated_errors(work_on(root, "planning")):
+    with interrupts_deferred(), keeping_active(spark), _python_for(root), translated_errors(work_on(root, "planning")):
         relation = fold([root], lower_node)[id(root)]
         return relation if within is not None else run_by_user(root, relation)
 
 
 def run_by_user(root: PlannerNode, relation: Relation) -> Relation:
     """The relation in the session of a user's DataFrame that it reads: what is ours has its meaning already, what is theirs goes by its settings."""
-    sessions = [node.operator.df.sparkSession for node in postorder([root]) if isinstance(node.operator, SparkSource)]
+    sessions = _sessions_of_users(root)
     if not sessions or is_remote(sessions[0]) or is_remote(relation.df.sparkSession):
         return relation
     return attrs.evolve(relation, df=in_session(relation.df, sessions[0]))
+
+
+def _sessions_of_users(root: PlannerNode) -> list[SparkSession]:
+    return [node.operator.df.sparkSession for node in postorder([root]) if isinstance(node.operator, SparkSource)]
+
+
+def _python_for(root: PlannerNode) -> AbstractContextManager[None]:
+    """A block in which functions are made that start our Python, also in the session of a user's DataFrame that is read."""
+    sessions = _sessions_of_users(root)
+    return naming_our_python(sessions[0]) if sessions else nullcontext()
 
 
 def in_one_task(relation: Relation) -> Relation:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import array
 import datetime
+import sys
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,7 +15,8 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.api.interchange import from_spark
 from sframe_spark.config import config
-from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, NotSharedError, SchemaError, SFrameError
+from sframe_spark.session.build import WORKER_PYTHON
 
 # Decimals of more digits than floats hold are told of.
 pytestmark = pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
@@ -247,3 +250,30 @@ def test_errors_tell_which_dataframe_they_are_of_and_the_reason(spark: Any) -> N
     wide = spark.range(1).selectExpr(*[f"id AS c{place}" for place in range(8)], f"raise_error('wide') AS `{'x' * 100}`")
     with pytest.raises(SFrameError, match=r"of the columns 'c0', 'c1', 'c2', 'c3', 'c4' and 4 more: wide"):
         len(SFrame(wide))
+
+
+@pytest.mark.spark
+def test_functions_of_ours_start_our_python_in_a_users_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where a notebook's Python is not the `python3` of the PATH, a user's Spark starts another one, without our packages.
+    other, another = spark.newSession(), "/no/such/python3"
+    other.conf.unset(WORKER_PYTHON)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", another)
+    ddl = "l array<string>, m map<string,int>, s struct<p:int,q:string>"
+    nested = other.createDataFrame([(["a"], {"x": 1}, (1, "z")), (None, None, None)], ddl).coalesce(1)
+    expected = {"l": ["a"], "m": {"x": 1}, "s": {"p": 1, "q": "z"}}
+    assert "'z'" in str(SFrame(nested)) and list(SFrame(nested)) == [expected, dict.fromkeys("lms")]
+    assert list(SFrame(other.sql("select parse_json('[1]') as v"))["v"]) == [[1]]
+    assert spark.sparkContext.pythonExec == another
+
+
+@pytest.mark.spark
+def test_a_python_without_our_packages_is_told_at_the_first_rows(spark: Any, tmp_path: Path) -> None:
+    bare = tmp_path / "python3"
+    # Without the packages of its environment.
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    other = spark.newSession()
+    other.conf.set(WORKER_PYTHON, str(bare))
+    frame = SFrame(other.sql("select named_struct('p', 1, 'q', 'z') as s"))
+    with pytest.raises(NotSharedError, match=r"functions of ours need \w+ in the Python of Spark's workers: .*PYSPARK_PYTHON"):
+        str(frame)
