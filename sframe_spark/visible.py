@@ -46,6 +46,20 @@ def brief(value: Any, longest: int = 60) -> str:
         return bits or f"a {type(value).__name__} with an int of thousands of digits"
 
 
+def called(value: Any) -> str:
+    """What messages call a value that was given in place of a name: functions and columns by their class, which say more than their text.
+
+    Examples
+    --------
+    >>> called(3), called("a"), called(len)
+    ('3', "'a'", 'the function len')
+    """
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the {'class' if isinstance(value, type) else 'function'} {value.__name__}"
+    text = brief(value)
+    return f"a value of class {type(value).__name__}" if "\n" in text else text
+
+
 def is_unicode(text: str) -> bool:
     """Say whether files can hold a text: Python's may have half of a character.
 

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.errors import NotANameError, UnsupportedOperationError
-from sframe_spark.visible import brief
+from sframe_spark.visible import brief, called
 
 
 @attrs.frozen
@@ -51,7 +51,7 @@ def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()
     """
     for column in columns:
         if not isinstance(column, str):
-            raise NotANameError(f"an aggregate takes column names, got {column!r}")
+            raise NotANameError(f"an aggregate takes column names, got {called(column)}")
     return AggregateRequest(name, tuple(columns), tuple(parameters), label)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from sframe_spark.api.aggregate import COUNT, AggregateRequest
 from sframe_spark.api.names import unique_names
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.visible import called
 
 
 def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
@@ -68,7 +69,9 @@ def one_request(item: Any) -> AggregateRequest:
         return item
     if item is COUNT:
         return COUNT()
-    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {item!r}")
+    if getattr(item, "__module__", "") == COUNT.__module__:
+        raise SchemaError(f"aggregate.{item.__name__} needs to know of which column: write aggregate.{item.__name__}('column')")
+    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {called(item)}")
 
 
 def output_names(keys: Sequence[str], requests: Sequence[tuple[str, AggregateRequest]], named: set[str]) -> list[str]:

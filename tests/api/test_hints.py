@@ -19,7 +19,7 @@ import pytest
 import sframe_spark
 from sframe_spark import SArray, SFrame, aggregate, util
 from sframe_spark.api import hints, names_elsewhere
-from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError
+from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TakenNameError
 
 # The package has the options under the name of their module.
 config_module = importlib.import_module("sframe_spark.config")
@@ -191,11 +191,76 @@ def test_options_of_the_reference_are_imported_from_its_module() -> None:
         (lambda: COLUMN.plot(kind="bar"), "plot() takes no argument 'kind'"),
         (lambda: COLUMN.rolling_mean(3), "sf['a'].rolling_mean(-2, 0)"),
         (lambda: np.mean(COLUMN), "numpy takes sf['a'].to_numpy()"),
+        (lambda: FRAME.sample(n=2), "sample() takes no argument 'n'; write it as in sf.sample(0.1, seed=1), a share"),
+        (lambda: FRAME.sample(frac=0.5), "of n rows sf.shuffle(seed=1).head(n)"),
+        (lambda: FRAME.shuffle(1), "sf.shuffle(seed=1)"),
+        (lambda: FRAME.topk("stars", n=2), "sf.topk('a', k=5)"),
+        (lambda: FRAME.append(FRAME, ignore_index=True), "append() takes no argument 'ignore_index'"),
+        (lambda: FRAME.filter_by(values=[1]), "sf.filter_by(['x', 'y'], 'a')"),
+        (lambda: FRAME.apply(len, axis=1), "apply() takes no argument 'axis'"),
+        (lambda: FRAME.select_columns("stars", "stars"), "sf.select_columns(['a', 'b'])"),
+        (lambda: FRAME.to_pandas(index=False), "to_pandas() takes no argument 'index'"),
+        (lambda: FRAME.export_json("lines.json", lines=True), "sf.export_json('rows.json', orient='lines')"),
+        (lambda: SFrame.read_json("lines.json", lines=True), "SFrame.read_json('rows.json', orient='lines')"),
+        (lambda: FRAME.write_parquet("rows", compression="zstd"), "write_parquet() takes no argument 'compression'"),
+        (lambda: SFrame.read_parquet("rows", columns=["stars"]), "SFrame.read_parquet('rows')[['a', 'b']]"),
+        (lambda: FRAME.asof_join(FRAME, left_on="stars", right_on="stars"), "asof_join() takes no argument 'left_on', 'right_on'"),
+        (lambda: FRAME.resample("1h", on="stars"), "sf.resample('time', '1h', {'total'"),
+        (lambda: FRAME.groupby_intervals(key="stars"), "sf.groupby_intervals('time', '1h', operations="),
+        (lambda: FRAME.window("stars", {}, window=3), "sf.window('time', {'total'"),
+        (lambda: FRAME.running(), "sf.running({'total'"),
+        (lambda: FRAME.exponential_smoothing("stars", alpha=0.5), "sf.exponential_smoothing('a', on='time', half_life='2h')"),
+        (lambda: COLUMN.sample(n=2), "of n rows sf['a'].shuffle(seed=1).head(n)"),
+        (lambda: COLUMN.shuffle(1), "sf['a'].shuffle(seed=1)"),
+        (lambda: COLUMN.sort(reverse=True), "sf['a'].sort(ascending=False)"),
+        (lambda: COLUMN.fillna(method="ffill"), "fillna() takes no argument 'method'; write it as in sf['a'].fillna(0)"),
+        (lambda: COLUMN.astype(int, errors="ignore"), "sf['a'].astype(float, undefined_on_failure=True)"),
+        (lambda: COLUMN.clip(min=0), "sf['a'].clip(lower=0, upper=1)"),
+        (lambda: COLUMN.shift(periods=1), "sf['a'].shift(1)"),
+        (lambda: COLUMN.diff(periods=1), "sf['a'].diff(1)"),
+        (lambda: COLUMN.value_counts(normalize=True), "value_counts() takes no argument 'normalize'"),
+        (lambda: COLUMN.apply(len, args=()), "apply() takes no argument 'args'"),
+        (lambda: COLUMN.append(COLUMN, COLUMN), "sf['a'].append(other)"),
     ],
 )
 def test_arguments_of_other_libraries(call: Callable[[], Any], wrong: str) -> None:
     with pytest.raises(SchemaError, match=re.escape(wrong)):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong"),
+    [
+        (lambda: FRAME.groupby(FRAME["stars"], {"n": aggregate.COUNT()}), "a list of names, got an SArray: write groupby('a', ...)"),
+        (lambda: FRAME.groupby(len, {"n": aggregate.COUNT()}), "a list of names, got the function len"),
+        (lambda: FRAME.groupby([len], {"n": aggregate.COUNT()}), "is given by its name, got the function len"),
+        (lambda: FRAME.groupby("stars", {"n": aggregate.MEAN}), "which column: write aggregate.MEAN('column')"),
+        (lambda: FRAME.groupby("stars", {"n": len}), "is needed, got the function len"),
+        (lambda: FRAME.groupby("stars", {"n": aggregate.SUM(FRAME["stars"])}), "takes column names, got a value of class SArray"),
+        (lambda: FRAME.groupby_intervals("stars", 2, {"n": aggregate.COUNT()}), "groupby_intervals('time', '1h', operations={...})"),
+        (lambda: FRAME.remove_column(["stars"]), "several go by remove_columns(['a', 'b'])"),
+        # The second one would be taken for `inplace`, and only the first one go.
+        (lambda: FRAME.remove_column("stars", "name"), "several go by remove_columns(['a', 'b'])"),
+        (lambda: FRAME.fillna("stars", FRAME["stars"]), "SArray.where(sf['a'] == None, sf['b'], sf['a'])"),
+        (lambda: COLUMN.fillna(np.array([1, 2])), "SArray.where(sf['a'] == None, sf['b'], sf['a'])"),
+    ],
+)
+def test_columns_and_functions_in_place_of_names_and_values(call: Callable[[], Any], wrong: str) -> None:
+    with pytest.raises(SchemaError, match=re.escape(wrong)) as told:
+        call()
+    # Neither an address nor the rows of a column.
+    assert not re.search(r"0x|\n|Rows:", str(told.value)) and FRAME.column_names() == ["stars"]
+
+
+def test_columns_swap_their_names() -> None:
+    frame = SFrame({"a": [1], "b": ["x"], "c": [2.5]})
+    assert frame.rename({"a": "b", "b": "a"})[0] == {"b": 1, "a": "x", "c": 2.5}
+    assert frame.rename({"a": "b", "b": "c", "c": "a"}).column_names() == ["b", "c", "a"]
+    assert frame.rename({"a": "b", "b": "z"}).column_names() == ["b", "z", "c"]
+    for names in ({"a": "b"}, {"a": "z", "b": "z"}, {"a": "b", "b": "c"}):
+        with pytest.raises(TakenNameError, match="exists already"):
+            frame.rename(names, inplace=True)
+    assert frame.column_names() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("name", sorted(names_elsewhere.AGGREGATE))

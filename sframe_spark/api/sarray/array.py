@@ -290,6 +290,7 @@ class SArray(
         rows = len(self)
         return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
 
+    @as_in("sf['a'].append(other)")
     def append(self, other: SArray) -> SArray:
         """All rows of this SArray, then all rows of ``other``.
 
@@ -317,6 +318,7 @@ class SArray(
         common = common_encoding(nodes[0].schema[0], nodes[1].schema[0])
         return SArray(_node=append(*[recoded(node, common) for node in nodes]))
 
+    @as_in("sf['a'].apply(lambda value: value + 1, int)")
     def apply(self, fn: Callable[[Any], Any], dtype: Any = None, skip_na: bool = True) -> SArray:
         """Every value through a Python function, called once per row.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import Faces, made_array, made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, function_as_now, head_count, is_collection
 from sframe_spark.api.nodes import column_values
 from sframe_spark.api.sarray.chosen_rows import are_many, rows_among
@@ -88,6 +89,7 @@ class ByValue(Missing):
         mask = self._is_one_of(wanted)
         return made_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
 
+    @as_in("sf['a'].sort(ascending=False)")
     def sort(self, ascending: bool = True) -> SArray:
         """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places.
 
@@ -147,6 +149,7 @@ class ByValue(Missing):
         """
         return made_array(self._counted([]))
 
+    @as_in("sf['a'].value_counts()")
     def value_counts(self) -> SFrame:
         """A frame of the distinct values and how often each occurs, most frequent first.
 

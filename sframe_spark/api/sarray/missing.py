@@ -8,15 +8,17 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.clocks import require_clock_of_values
+from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray.chosen_rows import ALIKE_AS_KEYS, are_among, are_many
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.errors import NotValuesError, SchemaError
+from sframe_spark.errors import FillValueError, NotValuesError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
-from sframe_spark.types import INT, STR
+from sframe_spark.types import ARRAY_KIND, INT, LIST_KIND, STR
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.infer import column_type_for
@@ -66,6 +68,7 @@ class Missing:
         """
         return made_array(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
 
+    @as_in("sf['a'].fillna(0); by the value of another column SArray.where(sf['a'] == None, sf['b'], sf['a'])")
     def fillna(self, value: Any) -> SArray:
         """Missing rows get ``value``; the type stays.
 
@@ -80,8 +83,12 @@ class Missing:
         >>> list(SArray([20, None, 19]).fillna(0))
         [20, 0, 19]
         """
+        # Beside arrays and lists a column may be meant as one value, as an array of numpy is.
+        if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, Faces.array) or is_column(value)):
+            raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
         return self._function("fill_missing", value)
 
+    @as_in("sf['a'].clip(lower=0, upper=1)")
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
         """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``.
 
@@ -132,6 +139,7 @@ class Missing:
         """
         return self.clip(upper=threshold)
 
+    @as_in("sf['a'].astype(float, undefined_on_failure=True), which makes missing what fails")
     def astype(self, dtype: Any, undefined_on_failure: bool = False) -> SArray:
         """Every row converted to another type.
 

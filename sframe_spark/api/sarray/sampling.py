@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.faces import made_array
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index
 from sframe_spark.api.samples import chosen_seed, random_ints, shuffled, split
 from sframe_spark.errors import NegativeSizeError, SchemaError
@@ -20,6 +21,7 @@ class RandomValues:
 
     _node: PlannerNode
 
+    @as_in("sf['a'].sample(0.1, seed=1), a share of the rows; of n rows sf['a'].shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SArray:
         """Rows drawn at random, in order.
 
@@ -74,6 +76,7 @@ class RandomValues:
         first, second = split(self._node, fraction, chosen_seed(seed), False)
         return made_array(first), made_array(second)
 
+    @as_in("sf['a'].shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SArray:
         """All rows in a random order.
 

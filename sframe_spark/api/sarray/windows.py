@@ -311,6 +311,7 @@ class Windows:
         """
         return self._rolling("count", window_start, window_end, None)
 
+    @as_in("sf['a'].shift(1)")
     def shift(self, n: int = 1, fill: Any = None) -> SArray:
         """Move the values by ``n`` rows towards the end; rows that get none are missing, or hold ``fill``.
 
@@ -340,6 +341,7 @@ class Windows:
         literal = fill_literal(fill, node.schema[0])
         return made_array(shift_rows(recoded(node, literal.type), int(n), literal))
 
+    @as_in("sf['a'].diff(1)")
     def diff(self, n: int = 1) -> SArray:
         """Subtract from each row the value ``n`` rows earlier (negative: later); missing where there is none.
 

@@ -200,6 +200,8 @@ class ColumnChanges(Columns):
         ------
         KeyError
             If there is no such column.
+        TypeError
+            If several names are given.
 
         Examples
         --------
@@ -208,6 +210,10 @@ class ColumnChanges(Columns):
         >>> frame.remove_column("stars").to_arrow().to_pydict()
         {'name': ['ann', 'bob']}
         """
+        # As they come from a call, whatever it was told to give.
+        given: tuple[Any, Any] = (column_name, inplace)
+        if isinstance(given[0], (list, tuple, set)) or isinstance(given[1], str):
+            raise SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")
         return self.remove_columns([str(column_name)], inplace)
 
     def remove_columns(self, column_names: Iterable[str], inplace: bool = False) -> SFrame:
@@ -279,13 +285,15 @@ class ColumnChanges(Columns):
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
         renamed, places = list(self._names), first_places(self._names)
+        # All names change at once, so that columns can swap theirs; the reference refuses that, and gives the same wherever it does not.
+        old_places = {name: places.pop(name) for name in names}
         for old, new in names.items():
             if not isinstance(new, str):
                 raise SchemaError(f"a column name is a str, got {brief(new)}")
-            if new != old and new in places:
+            if new in places:
                 raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already")
-            place = places.pop(old)
-            renamed[place], places[new] = new, place
+            renamed[old_places[old]] = new
+            places[new] = old_places[old]
         return self._with(self._node, renamed) if inplace else made_frame(self._node, renamed)
 
     def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.names import FrameNames
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
@@ -122,6 +123,7 @@ class Columns:
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         return SArray(_node=project(self._node, [self._position(column_name)]))
 
+    @as_in("sf.select_columns(['a', 'b'])")
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
         """A frame of some columns: those given by name, then, in the frame's order, those given by the class of their values.
 

@@ -9,6 +9,7 @@ from sframe_spark.api.faces import made_frame
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.checkpoints import checkpoint_node
 from sframe_spark.api.files.file_writers import write_directory
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.csv_access import CsvAccess
 from sframe_spark.api.sframe.databases import Databases
@@ -117,6 +118,7 @@ class Files(Databases, CsvAccess):
         """
         persistence.save_reference(self._node, self._names, filename)
 
+    @as_in("sf.export_json('rows.json', orient='lines')")
     def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
         """Write all rows as JSON, whole or not at all: one array of objects, or with ``orient="lines"`` an object on each line.
 
@@ -152,6 +154,7 @@ class Files(Databases, CsvAccess):
         write_json(self._node, self._names, filename, orient)
 
     @staticmethod
+    @as_in("SFrame.read_json('rows.json', orient='lines')")
     def read_json(url: Any, orient: Literal["records", "lines"] = "records", encoding: str = "utf-8") -> SFrame:
         """A frame of the objects in JSON files, each a row, in order; columns are in the order of their names.
 
@@ -188,6 +191,7 @@ class Files(Databases, CsvAccess):
 
         return made_frame(*read_json(url, orient, encoding))
 
+    @as_in("sf.write_parquet('rows')")
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write all rows as a directory of Parquet files, ``part-00000-...parquet`` ..., in row order, whole or not at all.
 
@@ -234,6 +238,7 @@ class Files(Databases, CsvAccess):
         write_directory(self._node, self._names, path, ORC)
 
     @staticmethod
+    @as_in("SFrame.read_parquet('rows')[['a', 'b']], which reads these columns alone")
     def read_parquet(path: Any) -> SFrame:
         """A frame of the rows of Parquet files, in file-name order, of which only what is needed is read.
 

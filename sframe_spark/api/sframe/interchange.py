@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.interchange.arrow_streams import arrow_table, forms_of, gives_rows, schema_of, stream_of_rows, table_of_rows
 from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
@@ -71,6 +72,7 @@ class Interchange(Columns):
         """
         return stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
 
+    @as_in("sf.to_pandas()")
     def to_pandas(self, arrow: bool = False) -> Any:
         """All rows as a pandas DataFrame.
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.nodes import rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.cycles import Cycles
@@ -33,6 +35,7 @@ TIME = "time"
 class Intervals(Cycles):
     """Members that put rows together by intervals of a key."""
 
+    @as_in("sf.groupby_intervals('time', '1h', operations={'total': aggregate.SUM('a')})")
     def groupby_intervals(
         self,
         on: str,
@@ -88,6 +91,8 @@ class Intervals(Cycles):
         {'time': [0, 10, 30], 'total': [3, 3, 4]}
         """
         position = self._clock_position(on)
+        if isinstance(clock, (dict, AggregateRequest)):
+            raise SchemaError("clock is a column of times; aggregates are given by name: groupby_intervals('time', '1h', operations={...})")
         if (every is None) == (clock is None):
             raise InvalidArgumentError("groupby_intervals takes either every=, the length of the intervals, or clock=, their ends")
         grid = self._grid(position, every, closed, label)
@@ -99,6 +104,7 @@ class Intervals(Cycles):
         aggregations, names = self._grouped_columns([position, *keys], operations)
         return made_frame(group_by_intervals(self._node, intervals, keys, aggregations), names)
 
+    @as_in("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
     def resample(
         self,
         on: str,

@@ -37,6 +37,7 @@ from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain import one_value
+from sframe_spark.visible import called
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -101,6 +102,7 @@ class Relational(Columns):
             kind = self._node.schema[position].kind
             raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
 
+    @as_in("sf.topk('a', k=5)")
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
         """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out.
 
@@ -220,11 +222,13 @@ class Relational(Columns):
         {'k': ['a', 'b'], 's': [2, 4]}
         """
         if not isinstance(key_column_names, Iterable):
-            raise SchemaError(f"keys are given as a column name or a list of names, got {key_column_names!r}")
+            raise SchemaError(f"keys are given as a column name or a list of names, got {called(key_column_names)}")
+        if isinstance(key_column_names, Faces.array):
+            raise SchemaError("keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']")
         keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
         for name in keys:
             if not isinstance(name, str):
-                raise SchemaError(f"a key column is given by its name, got {name!r}")
+                raise SchemaError(f"a key column is given by its name, got {called(name)}")
             self._require(name)
             self._require_groups(name)
         requests = expand_requests([operations, *args])
@@ -265,6 +269,7 @@ class Relational(Columns):
             raise type(error)(f"the aggregate of {which}: {error}") from None
         return found
 
+    @as_in("sf.append(other)")
     def append(self, other: SFrame) -> SFrame:
         """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
 
@@ -311,6 +316,7 @@ class Relational(Columns):
             first, second = recoded_column(first, position, common), recoded_column(second, position, common)
         return first, second
 
+    @as_in("sf.filter_by(['x', 'y'], 'a')")
     def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
         """Rows whose value in a column is (or, with ``exclude``, is not) among some values.
 

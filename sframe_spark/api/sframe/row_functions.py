@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_array, made_frame
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import function_as_now
 from sframe_spark.api.names import with_automatic_names
 from sframe_spark.api.nodes import first_tuples
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 class RowFunctions(Columns):
     """Rows through a Python function."""
 
+    @as_in("sf.apply(lambda row: row['a'] + row['b']), of rows; of values sf['a'].apply(function)")
     def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
         """Every row, as a dict, through a Python function, called once per row.
 

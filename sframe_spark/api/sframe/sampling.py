@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.samples import chosen_seed, require_fraction, shuffled, split
 from sframe_spark.api.sframe.columns import Columns
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 class RandomRows(Columns):
     """Rows by chance. The same seed draws the same rows, however they are partitioned; without one Python's ``random`` gives it."""
 
+    @as_in("sf.sample(0.1, seed=1), a share of the rows; of n rows sf.shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SFrame:
         """Rows drawn at random, in order.
 
@@ -79,6 +81,7 @@ class RandomRows(Columns):
         first, second = split(self._node, fraction, number, exact)
         return made_frame(first, self._names), made_frame(second, self._names)
 
+    @as_in("sf.shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SFrame:
         """All rows in a random order.
 

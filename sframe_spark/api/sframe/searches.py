@@ -10,6 +10,7 @@ import attrs
 
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.sframe.joins import joined_names
 from sframe_spark.api.sframe.other_frames import other_frame
 from sframe_spark.api.sframe.relational import Relational
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 class Ordered(Relational):
     """Members that look rows up by a key."""
 
+    @as_in("sf.asof_join(other, on='time', by='key', tolerance='1min'), with on={'a': 'b'} for other names")
     def asof_join(
         self, other: SFrame, on: Any, by: Any = None, tolerance: Any = None, direction: str = "backward", allow_exact: bool = True
     ) -> SFrame:
@@ -135,6 +137,7 @@ class Ordered(Relational):
                 raise InvalidArgumentError(unsorted_message(columns, [up for _, up in by], side, row))
         return made_frame(merge_sorted(*both, by, columns), self._names)
 
+    @as_in("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
     def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
         """Each row with aggregates over all rows whose key is near its own: from ``before`` below it to ``after`` above it, both included.
 
