@@ -257,9 +257,10 @@ def test_functions_of_ours_start_our_python_in_a_users_session(spark: Any, monke
     # Where a notebook's Python is not the `python3` of the PATH, a user's Spark starts another one, without our packages.
     other, another = spark.newSession(), "/no/such/python3"
     other.conf.unset(WORKER_PYTHON)
-    monkeypatch.setattr(spark.sparkContext, "pythonExec", another)
     ddl = "l array<string>, m map<string,int>, s struct<p:int,q:string>"
     nested = other.createDataFrame([(["a"], {"x": 1}, (1, "z")), (None, None, None)], ddl).coalesce(1)
+    # Rows that the user gives are made by the Python that was named before.
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", another)
     expected = {"l": ["a"], "m": {"x": 1}, "s": {"p": 1, "q": "z"}}
     assert "'z'" in str(SFrame(nested)) and list(SFrame(nested)) == [expected, dict.fromkeys("lms")]
     assert list(SFrame(other.sql("select parse_json('[1]') as v"))["v"]) == [[1]]
