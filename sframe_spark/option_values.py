@@ -11,8 +11,8 @@ from sframe_spark.locations import is_private, normalised, place_of
 Value = TypeVar("Value")
 
 
-def whole_number(minimum: int, maximum: int) -> Callable[[Any], int]:
-    """Return a converter to an integer of a range."""
+def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[Any], int]:
+    """Return a converter to an integer of a range; ``of`` tells what is counted."""
 
     def convert(value: Any) -> int:
         try:
@@ -20,7 +20,7 @@ def whole_number(minimum: int, maximum: int) -> Callable[[Any], int]:
         except ValueError:
             number = None
         if number is None or not minimum <= number <= maximum:
-            raise ValueError(f"must be a whole number from {minimum} to {maximum}")
+            raise ValueError(f"must be a whole number {of}from {minimum} to {maximum}")
         return number
 
     return convert

@@ -137,3 +137,10 @@ def test_paths_and_names(fresh: Configuration, monkeypatch: pytest.MonkeyPatch) 
 def test_text_shows_every_option(fresh: Configuration) -> None:
     assert "small_rows=262144" in repr(fresh)
     assert all(name in repr(fresh) for name in fresh.as_dict())
+
+
+def test_options_of_bytes_say_so() -> None:
+    with pytest.raises(ValueError, match=r"work_memory = '1GB': must be a whole number of bytes, as 1 << 30, from 0 to"):
+        config.work_memory = "1GB"
+    with pytest.raises(ValueError, match="must be a whole number from 1 to"):
+        config.batch_rows = 0
