@@ -26,6 +26,8 @@ Parameters = tuple[Any, ...]
 # Rank of an extreme value, and what another column has in its row.
 ExtremeRow = tuple[tuple[bool, Any], Any]
 ORDERED = ("int", "float", "datetime")
+# Both zeros tie: added to what is found, this makes -0.0 the other one, whichever row came first.
+PLAIN_ZERO = 0.0
 
 
 def _infer_first(types: Types, parameters: Parameters) -> ColumnType:
@@ -44,7 +46,7 @@ def comparable(column: Column, column_type: ColumnType) -> Column:
 
 
 def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
-    """Register the smallest or largest value; a NaN is the result if there is one, or (``skip_nan``) nothing else."""
+    """Register the smallest or largest value; a NaN is the result if there is one, or (``skip_nan``) nothing else; no zero has a sign."""
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
         from pyspark.sql import functions as F
@@ -54,9 +56,9 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             return F.max(value) if largest else F.min(value)
         if not skip_nan:
             # NaN is Spark's largest number: one maximum finds it, for the minimum over the negated values.
-            return F.max(value) if largest else -F.max(-value)
+            return (F.max(value) if largest else -F.max(-value)) + PLAIN_ZERO
         number = F.when(~F.isnan(value), value)
-        return F.coalesce(F.max(number) if largest else F.min(number), F.max(value))
+        return F.coalesce(F.max(number) if largest else F.min(number), F.max(value)) + PLAIN_ZERO
 
     def reduce(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
         values = arrays[0].drop_null()
@@ -68,7 +70,8 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             if len(numbers) < len(values) and not (skip_nan and len(numbers)):
                 return math.nan
             values = numbers
-        return decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0])
+        found = decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0])
+        return found + PLAIN_ZERO if isinstance(found, float) else found
 
     define_aggregate(name, _infer_first, reduce, parts=of_extremes(reduce), column=column, order_sensitive=False)
 

@@ -151,8 +151,8 @@ class Extreme(PartialAggregate):
         return [pa.array(found, mask=~known, from_pandas=False).cast(column.type)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The extremes."""
-        return partial[0]
+        """The extremes, of floats no -0.0."""
+        return pc.add(partial[0], 0.0) if pa.types.is_floating(partial[0].type) else partial[0]
 
 
 @attrs.frozen

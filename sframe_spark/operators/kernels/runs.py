@@ -100,6 +100,17 @@ def plain_numbers(values: pa.Array) -> np.ndarray:
     return filled.to_numpy(zero_copy_only=False)
 
 
+def plain_zeros(extremes: np.ndarray) -> np.ndarray:
+    """Smallest or largest numbers without -0.0: both zeros tie, and which of them came first depends on how rows were cut.
+
+    Examples
+    --------
+    >>> plain_zeros(np.array([-0.0, -1.5])).tolist()
+    [0.0, -1.5]
+    """
+    return extremes + 0.0 if extremes.dtype.kind == "f" else extremes
+
+
 @attrs.frozen(eq=False)
 class Grouping:
     """Rows put into groups.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.operators.aggregates.extremes import PLAIN_ZERO
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import Reduce
 from sframe_spark.operators.laws.pruning import is_read_by_number
@@ -72,7 +73,8 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
     if aggregation.function == "select_one" and facts.edges_known:
         return facts.first
     if aggregation.function in (*SMALLEST, *LARGEST) and facts.bounds_known and facts.has_nan is False:
-        return facts.minimum if aggregation.function in SMALLEST else facts.maximum
+        found = facts.minimum if aggregation.function in SMALLEST else facts.maximum
+        return found + PLAIN_ZERO if isinstance(found, float) else found
     return UNANSWERED
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.aggregates.window_sums import deviations_of_windows, means_of_windows, pieces_of_windows
 from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.kernels.runs import plain_zeros
 from sframe_spark.operators.lookups.keys import Numbers, Positions
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema
@@ -215,7 +216,7 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
         # Both spread NaN, as the aggregates do.
         choose = np.maximum if largest else np.minimum
         (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
-        return known(found, counts)
+        return known(plain_zeros(found), counts)
 
     return compute
 

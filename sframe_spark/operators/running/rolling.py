@@ -14,6 +14,7 @@ import pyarrow as pa
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.window_sums import deviations_of_windows, means_of_windows
 from sframe_spark.operators.kernels.new_arrays import new_array
+from sframe_spark.operators.kernels.runs import plain_zeros
 from sframe_spark.operators.running.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
@@ -351,10 +352,7 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
     forward = combine.accumulate(table, axis=1).ravel()
     backward = combine.accumulate(table[:, ::-1], axis=1)[:, ::-1].ravel()
     rows = len(values) - width + 1
-    result = combine(backward[:rows], forward[width - 1 : width - 1 + rows])
-    if is_float:
-        # Which of two equal zeros stands for both depends on the blocks, and on the batch that these begin in.
-        result += 0.0
+    result = plain_zeros(combine(backward[:rows], forward[width - 1 : width - 1 + rows]))
     if is_float and nan.any():
         places = np.where(valid, np.arange(len(values)), len(values))
         following = np.minimum.accumulate(places[::-1])[::-1][:rows]

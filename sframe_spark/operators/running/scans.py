@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.kernels.runs import plain_zeros
 from sframe_spark.operators.running.groups import Combine, Components, RowGroups, accumulated, componentwise, segmented_scan
 from sframe_spark.types import FLOAT, INT, ColumnType
 
@@ -123,7 +124,7 @@ class ExtremeScan(NumpyScan):
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         """The value, if there is one."""
-        return pa.array(values[0], mask=~values[1], from_pandas=False).cast(self.physical)
+        return pa.array(plain_zeros(values[0]), mask=~values[1], from_pandas=False).cast(self.physical)
 
 
 class FirstScan(NumpyScan):
