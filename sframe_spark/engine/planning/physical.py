@@ -35,7 +35,7 @@ from sframe_spark.engine.planning.sooner_here import are_parts_sooner_here, is_s
 from sframe_spark.operators.relational import sort
 from sframe_spark.operators.sources.segment_parts import lacks_key
 from sframe_spark.operators.user_calls import functions_of
-from sframe_spark.planner.graph import consumers, postorder, sizes_of
+from sframe_spark.planner.graph import consumers, postorder, rebuild, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
@@ -43,6 +43,7 @@ from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.planner.traits import RowsTaken
 
 Placed = tuple[PlannerNode, Placement]
+WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 
 
 @attrs.frozen(eq=False)
@@ -273,11 +274,22 @@ class SectionPlanner:
             return node, placement
         # Foreign files, whose rows have no stored key, are rewritten as segments before Spark reads them.
         if lacks_key(node.operator):
-            return self._first(node, placement, "Spark reads rows in order from segments with row numbers, which files of others lack")
+            return self._first(node, placement, WITHOUT_KEY)
         if node.operator.is_source or (spark_can_inline(node) and not is_small(node)):
             return node, placement
         why = "few rows are computed sooner without Spark" if is_small(node) else "kernels compute it, not a Spark query"
         return self._first(node, placement, why)
+
+
+def as_one_query(root: PlannerNode, reason: str) -> Section:
+    """A plan as it is as a Spark query, over files of others as segments with row numbers."""
+
+    def with_key(node: PlannerNode) -> PlannerNode:
+        if not lacks_key(node.operator):
+            return node
+        return SectionResult.of(Section(over_ranges(node), node, WITHOUT_KEY, placement=placement_of(node)))
+
+    return Section(Mode.QUERY, rebuild(root, with_key), reason)
 
 
 def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = frozenset()) -> Mode:

@@ -14,7 +14,7 @@ from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions, Work
 from sframe_spark.engine.planning.matches import with_all_counted
-from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor, over_ranges
+from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor, as_one_query, over_ranges
 from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.runs.journal import Journal, Outcome
@@ -79,7 +79,7 @@ class Executor:
     def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Mode] = frozenset()) -> Section:
         """The sections of a plan; those have run on whose rows it depends how many rows a join has."""
         if self.options.naive:
-            return Section(Mode.QUERY, root, reason)
+            return as_one_query(root, reason)
         while True:
             planner = SectionPlanner(self.free, refused)
             section = planner.plan(root, reason)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sframe_spark import SArray
+from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.engine.runs.materialize import compare_rows, compare_with_naive
 from sframe_spark.errors import PlanInvariantError
@@ -79,3 +81,39 @@ def test_rounding_of_other_ranges_is_no_difference(spark: Any) -> None:
         total = numbers.cumulative_sum()
         total.materialize(segments=3)
     assert len(total) == 300
+
+
+GIVEN = {"t": [1, None, 3, 4] * 5, "c": [1.5, 0.5] * 10, "w": list("abcde") * 4}
+# How files are read: those of others have no row numbers, which a Spark query needs.
+READ: dict[str, tuple[Callable[[SFrame, str], None], Callable[[str], SFrame]]] = {
+    "saved": (SFrame.save, load_sframe),
+    "parquet": (SFrame.write_parquet, SFrame.read_parquet),
+    "some rows of parquet": (SFrame.write_parquet, lambda path: SFrame.read_parquet(path)[3:]),
+    "orc": (SFrame.write_orc, SFrame.read_orc),
+    "csv": (SFrame.export_csv, lambda path: SFrame.read_csv(path, column_type_hints={"t": int, "c": float, "w": str})),
+    "json": (SFrame.export_json, SFrame.read_json),
+}
+STEPS: dict[str, Callable[[SFrame], SFrame]] = {
+    "as they are": lambda sf: sf,
+    "filtered": lambda sf: sf[sf["c"] > 1],
+    "filled": lambda sf: sf.fillna("t", 7),
+    "numbered": lambda sf: sf.add_row_number(),
+    "appended": lambda sf: sf.append(sf),
+    "joined": lambda sf: sf.join(SFrame({"w": ["a", "b"], "z": [1, 2]}), on="w"),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", READ)
+def test_naive_plans_of_files(spark: Any, kind: str, tmp_path: Path) -> None:
+    """A naive plan has the rows of any file, and so does one that is compared with it."""
+    write, read = READ[kind]
+    path = str(tmp_path / "rows")
+    write(SFrame(GIVEN), path)
+    for step in STEPS.values():
+        expected = list(step(read(path)))
+        naive = step(read(path))
+        naive.materialize(naive=True)
+        assert list(naive) == expected
+        with config.using(check="result"):
+            assert list(step(read(path))) == expected

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sframe_spark import SFrame
+from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ExecutionError, NumbersLeftOutError
 from sframe_spark.planner.relation import SummedNumbers
@@ -61,3 +62,29 @@ def test_errors_of_a_query_made_anew_show_nothing_of_those_before(error: BaseExc
         made({USUAL: LEFT_OUT, MORE: LEFT_OUT, last: error})
     assert lowered == list(SummedNumbers)[: lowered.index(last) + 1]
     assert "NumbersLeftOutError" not in "".join(traceback.format_exception(told.value))
+
+
+def test_a_query_that_calls_functions_is_not_made_anew(lowered: list[SummedNumbers]) -> None:
+    frame = SFrame({"a": [1.0, 2.0]})
+    root = frame[frame["a"].apply(float, float) > 1].groupby("a", {"total": aggregate.SUM("a")})._node
+    assert (query.made_of(root, lambda summed: summed), lowered) == (EVERY, [EVERY])
+
+
+@pytest.mark.spark
+def test_functions_below_sums_of_unusual_numbers_are_called_once(spark: Any, tmp_path: Path) -> None:
+    """Of frames that nobody else can reach, whose functions are called within the query."""
+    told = str(tmp_path / "calls")
+
+    def called(value: float) -> float:
+        with open(told, "a") as file:
+            file.write("x")
+        return value
+
+    numbers = [1e300, 1e-300, 1.5, 0.1] * 50
+    with config.using(work_memory=0, small_rows=0):
+        frame = SFrame({"key": [0, 1] * 100, "a": numbers})
+        frame["b"] = frame["a"].apply(called, float)
+        totals = frame.groupby("key", {"total": aggregate.SUM("b")})
+        del frame
+        assert {row["key"]: row["total"] for row in totals} == {0: 5e301 + 75.0, 1: 5.0}
+    assert Path(told).stat().st_size == len(numbers)
