@@ -261,12 +261,18 @@ def origins(program: Program) -> list[int | None]:
 
 
 def first_shared_step(program: Program) -> int | None:
-    """Number of leading steps up to and including the first whose register is read more than once and again by a step; None if there is none."""
+    """Number of leading steps up to and including the first whose register is read more than once and again by a step; None if there is none.
+
+    What runs in Python counts as read more than once where an expression of Spark reads it: such as those of comparisons name their operands
+    several times, and Spark would call a function for each of these.
+    """
     reads = [0] * (program.width + len(program.steps))
     for step in program.steps:
         for operand in step.operands:
             if isinstance(operand, Register):
                 reads[operand.index] += 1
+                if operand.index >= program.width and step.is_expression and not program.steps[operand.index - program.width].is_expression:
+                    reads[operand.index] += 1
     for operand in program.outputs:
         if isinstance(operand, Register):
             reads[operand.index] += 1

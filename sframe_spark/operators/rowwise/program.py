@@ -72,6 +72,11 @@ class Step:
     operands: tuple[Operand, ...]
     parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
 
+    @property
+    def is_expression(self) -> bool:
+        """True where Spark computes it; otherwise Python does, for Spark."""
+        return getattr(resolve(self.function), "column", None) is not None
+
 
 @attrs.frozen(cache_hash=True)
 class Program:

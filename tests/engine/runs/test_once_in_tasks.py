@@ -6,6 +6,7 @@ import math
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,22 @@ def test_sums_of_unusual_numbers_that_a_function_gives(spark: Any, tmp_path: Pat
     expected = [math.fsum(tiny * value for value in range(key, 100, 7)) for key in range(7)]
     assert list(sums.sort("k")["sum"]) == expected
     assert calls.counts == dict.fromkeys(range(100), 1)
+
+
+# Each of these reads what the function gave in an expression of Spark that names it more than once.
+READ_OFTEN: dict[str, Callable[[SFrame, SArray], SFrame]] = {
+    "compared": lambda sf, b: sf[b > 0.2].groupby("k", {"n": aggregate.COUNT()}),
+    "compared and kept": lambda sf, b: sf[(b > 0.2) & (sf["a"] > 1)].sort("k"),
+    "divided": lambda sf, b: SFrame({"k": sf["k"], "b": b // 0.3}).groupby("k", {"total": aggregate.SUM("b"), "spread": aggregate.VAR("b")}),
+    "clipped": lambda sf, b: SFrame({"b": b.clip(0.3, 0.6)}).groupby("b", {"n": aggregate.COUNT()}),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", READ_OFTEN)
+def test_expressions_of_spark_that_read_a_result_more_than_once(spark: Any, tmp_path: Path, name: str) -> None:
+    calls = WrittenCalls(tmp_path / "calls")
+    with config.using(work_memory=0, small_rows=0):
+        sf = SFrame({"a": list(range(ROWS)), "k": [row % 3 for row in range(ROWS)]})
+        assert list(READ_OFTEN[name](sf, sf["a"].apply(calls, dtype=float)))
+    assert set(calls.counts.values()) == {1} and len(calls.counts) == ROWS
