@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
 
-# Limits of processes, where the system has them.
-LIMITS: Any = importlib.import_module("resource") if importlib.util.find_spec("resource") else None
+if sys.platform != "win32":
+    import resource
 
 MEMORY_INFORMATION = Path("/proc/meminfo")
 PROCESS_STATUS = Path("/proc/self/statm")
@@ -181,12 +180,12 @@ def of_group() -> AvailableMemory | None:
 
 def of_process() -> AvailableMemory | None:
     """What the limit of the process's address space leaves (``ulimit -v``)."""
-    if LIMITS is None:
+    if sys.platform == "win32":
         return None
-    most, pages = LIMITS.getrlimit(LIMITS.RLIMIT_AS)[0], _text(PROCESS_STATUS)
-    if most == LIMITS.RLIM_INFINITY or pages is None:
+    most, pages = resource.getrlimit(resource.RLIMIT_AS)[0], _text(PROCESS_STATUS)
+    if most == resource.RLIM_INFINITY or pages is None:
         return None
-    return AvailableMemory(max(0, most - int(pages.split()[0]) * LIMITS.getpagesize()), "left to this process by its limit")
+    return AvailableMemory(max(0, most - int(pages.split()[0]) * resource.getpagesize()), "left to this process by its limit")
 
 
 def _number(path: Path) -> int | None:

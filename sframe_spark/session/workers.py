@@ -14,6 +14,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.session.build import WORKER_PYTHON, is_attached, is_on_this_machine, is_remote
+from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.session import active_session, get_session, is_started
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class NamedPython:
 
 
 _NAMED = NamedPython()
+keep_whole_at_fork(_NAMED.lock)
 
 
 @contextmanager
