@@ -1,4 +1,4 @@
-"""The picture of what ``make bench-peers`` measured: ``python -m benchmarks.peers.chart measured.json docs/pictures/peers.svg``."""
+"""The picture of what ``make bench-peers`` measured: ``python -m benchmarks.peers.chart measured/1e7.json docs/pictures/peers.svg``."""
 
 from __future__ import annotations
 

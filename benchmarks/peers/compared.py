@@ -81,7 +81,12 @@ def report(found: Found, names: list[str], chosen: argparse.Namespace, truth: st
     print(f"{title}; seconds, and in brackets those of the processors, best of {chosen.runs} runs after a first one\n")
     print_table(found, names)
     if chosen.json:
-        chosen.json.write_text(json.dumps({**size, "found": found}, indent=1))
+        chosen.json.write_text(json.dumps({**size, "found": {peer: without_results(results) for peer, results in found.items()}}, indent=1))
+
+
+def without_results(results: dict[str, Any]) -> dict[str, Any]:
+    """Seconds alone: results were compared, and the memory of a peer's first process says nothing of a JVM's."""
+    return {name: {key: value for key, value in each.items() if key not in ("found", "peak")} for name, each in results.items()}
 
 
 def print_table(found: Found, names: list[str]) -> None:
