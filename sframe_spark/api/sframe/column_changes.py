@@ -285,15 +285,14 @@ class ColumnChanges(Columns):
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
         renamed, places = list(self._names), first_places(self._names)
-        # All names change at once, so that columns can swap theirs; the reference refuses that, and gives the same wherever it does not.
-        old_places = {name: places.pop(name) for name in names}
         for old, new in names.items():
             if not isinstance(new, str):
                 raise SchemaError(f"a column name is a str, got {brief(new)}")
-            if new in places:
-                raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already")
-            renamed[old_places[old]] = new
-            places[new] = old_places[old]
+            if new != old and new in places:
+                advice = f": names change one after the other, so rename {new!r} first" if new in names else ""
+                raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already{advice}")
+            place = places.pop(old)
+            renamed[place], places[new] = new, place
         return self._with(self._node, renamed) if inplace else made_frame(self._node, renamed)
 
     def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
