@@ -16,13 +16,16 @@ from sframe_spark.engine.segments.ranges import joined_ranges, states_between
 from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
 from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
-from sframe_spark.planner.sizes import row_bytes
+from sframe_spark.planner.sizes import fixed_size, row_bytes
 
 # A Spark task costs some ten milliseconds, so a range should be worth it.
 LEAST_TASK_ROWS = 65_536
 LEAST_TASK_BYTES = 32 << 20
+# Another thread has its own memory to find for a batch, and waits for Python: numbers that are no more than this are read by one in the same time.
+LEAST_THREAD_BYTES = 6 << 20
 # Ranges may be longer or shorter by a share of them, so that they end with row groups.
 NEAR = 8
 # A segment is read by a task at a time.
@@ -34,22 +37,29 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     workers.require_readable(node)
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    ranges = row_ranges(rows, int(made), segments, workers)
+    threads = int(made) // LEAST_THREAD_BYTES if workers.are_here and not workers.are_elsewhere and is_of_numbers(node, plan) else rows
+    ranges = row_ranges(rows, int(made), segments, workers, threads)
     divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
     if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
     return with_states(divided, ranges, workers)
 
 
-def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers) -> list[tuple[int, int]]:
-    """Row ranges of tasks, given the bytes of what is made of all rows.
+def is_of_numbers(node: PlannerNode, plan: FlatPlan) -> bool:
+    """Whether all that a plan reads and makes is of a fixed size, and no user's function is called: work that ends soon for each byte."""
+    fixed = all(fixed_size(column_type) is not None for facts in plan.facts for column_type in facts.schema)
+    return fixed and not calls_users(node)
+
+
+def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers, most: int) -> list[tuple[int, int]]:
+    """Row ranges of tasks, given the bytes of what is made of all rows, and how many are worth it.
 
     As many as asked for, else enough for all cores but none too small or too large.
     """
     count = segments or config.default_segments
     if count is None:
         cores = workers.at_a_time()
-        worth = max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES)
+        worth = min(max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES), most)
         count = max(1, min(rows, cores, worth), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
     bounds = [rows * i // count for i in range(count + 1)]
     return list(pairwise(bounds))
