@@ -37,8 +37,9 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     workers.require_readable(node)
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    threads = int(made) // LEAST_THREAD_BYTES if workers.are_here and not workers.are_elsewhere and is_of_numbers(node, plan) else rows
-    ranges = row_ranges(rows, int(made), segments, workers, threads)
+    are_threads = workers.are_here and not workers.are_elsewhere
+    most = int(made) // LEAST_THREAD_BYTES if are_threads and is_of_numbers(node, plan) else None
+    ranges = row_ranges(rows, int(made), segments, workers, most)
     divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
     if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
@@ -51,16 +52,18 @@ def is_of_numbers(node: PlannerNode, plan: FlatPlan) -> bool:
     return fixed and not calls_users(node)
 
 
-def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers, most: int) -> list[tuple[int, int]]:
-    """Row ranges of tasks, given the bytes of what is made of all rows, and how many are worth it.
+def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers, most: int | None = None) -> list[tuple[int, int]]:
+    """Row ranges of tasks, given the bytes of what is made of all rows, and how many are worth it at most.
 
     As many as asked for, else enough for all cores but none too small or too large.
     """
     count = segments or config.default_segments
     if count is None:
         cores = workers.at_a_time()
-        worth = min(max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES), most)
-        count = max(1, min(rows, cores, worth), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
+        worth = max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES)
+        count = max(
+            1, min(rows, cores, worth if most is None else min(worth, most)), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES)
+        )
     bounds = [rows * i // count for i in range(count + 1)]
     return list(pairwise(bounds))
 

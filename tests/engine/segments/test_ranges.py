@@ -86,3 +86,19 @@ def test_how_long_tasks_take_follows_from_bytes_where_nobody_elses_functions_are
     column = made(tc.SArray(range(42)))
     tasks = range_tasks(column._node, 42, 1, Threads())
     assert bytes_of(tasks) == size
+
+
+@pytest.mark.parametrize(
+    ("made", "threads"),
+    [
+        (lambda numbers: numbers + 1, 1),
+        (lambda numbers: tc.SFrame({"a": numbers, "b": numbers / 2}), 2),
+        (lambda numbers: numbers.astype(str), 4),
+        (lambda numbers: numbers.apply(lambda value: value, dtype=int), 4),
+    ],
+    ids=["one column", "two columns", "texts", "function"],
+)
+def test_numbers_of_few_bytes_are_read_by_few_threads(made: Any, threads: int) -> None:
+    made_of_numbers = made(tc.SArray(range(900_000)))
+    with mock.patch.object(Threads, "at_a_time", lambda self: 4):
+        assert len(range_tasks(made_of_numbers._node, 900_000, None, Threads())) == threads
