@@ -102,7 +102,7 @@ def print_table(found: Found, names: list[str]) -> None:
 
 def told(found: Found, peer: str, wall: str, cpu: str) -> str:
     """Our times by those of a peer: the means, and the worst of the processors'."""
-    ratios = {name: ratio(found, peer, name, cpu) for name in found["ours"] if name in found[peer]}
+    ratios = {name: ratio(found, peer, name, cpu) for name in in_both(found, peer, cpu)}
     worst = max(ratios, key=lambda name: ratios[name])
     means = f"{mean_ratio(found, peer, wall):.2f} wall, {mean_ratio(found, peer, cpu):.2f} processors"
     return f"{means}, at most {ratios[worst]:.1f} ({worst.replace('_', ' ')})"
@@ -116,7 +116,12 @@ def line_of(name: str, found: Found) -> str:
 
 def mean_ratio(found: Found, peer: str, what: str) -> float:
     """Our time by that of a peer, in the geometric mean over the programs that both have."""
-    return statistics.geometric_mean(ratio(found, peer, name, what) for name in found["ours"] if name in found[peer])
+    return statistics.geometric_mean(ratio(found, peer, name, what) for name in in_both(found, peer, what))
+
+
+def in_both(found: Found, peer: str, what: str) -> list[str]:
+    """Programs whose seconds are known of us and of a peer: a process that has ended takes its own with it, and less than nothing is left."""
+    return [name for name in found["ours"] if name in found[peer] and min(seconds_of(found[who][name], what) for who in ("ours", peer)) > 0]
 
 
 def ratio(found: Found, peer: str, name: str, what: str) -> float:

@@ -16,9 +16,15 @@ def table_of(measured: dict[str, Any]) -> str:
     peers = [peer for peer in NAMES if peer in found]
     lines = ["| program | " + " | ".join(NAMES[peer] for peer in peers) + " |", "| --- |" + " ---: |" * len(peers)]
     for name in found["ours"]:
-        cells = [f"{each['cpu']:.3f} ({each['cold'][1]:.3f})" if (each := found[peer].get(name)) else "" for peer in peers]
+        cells = [f"{each['cpu']:.3f} ({first_of(each)})" if (each := found[peer].get(name)) else "" for peer in peers]
         lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
     return f"## {measured['rows']:,} rows\n\n" + "\n".join(lines) + "\n"
+
+
+def first_of(result: dict[str, Any]) -> str:
+    """Processor seconds of a first run; a process that ended meanwhile takes its own with it."""
+    seconds = result["cold"][1]
+    return f"{seconds:.3f}" if seconds > 0 else "lost"
 
 
 if __name__ == "__main__":
