@@ -22,9 +22,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "usual": lambda random, rows: random.normal(size=rows),
     "far": lambda random, rows: 10.0 ** random.integers(3, 14) + random.normal(size=rows),
     "still": lambda random, rows: 1e8 * (1.0 + 2.0**-52 * random.integers(0, 3, rows)),
-    "cancelling": lambda random, rows: (
-        random.choice([1e16, -1e16, 1e300, -1e300, 1.0, 0.1, 1e-16], rows) * (1.0 + 2.0**-52 * random.integers(0, 9, rows))
-    ),
+    "cancelling": lambda random, rows: random.choice(LARGE_AND_SMALL, rows) * (1.0 + 2.0**-52 * random.integers(0, 9, rows)),
     "huge": lambda random, rows: random.normal(size=rows) * 1e307,
     "tiny": lambda random, rows: random.normal(size=rows) * 10.0 ** random.integers(-308, -150),
     "subnormal": lambda random, rows: 5e-324 * random.integers(-9, 2**20, rows),
@@ -74,9 +72,7 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
     "vectors of groups": lambda sf: rows_of(sf.groupby("few", {"s": aggregate.SUM("v"), "m": aggregate.MEAN("v")}).sort("few")),
     "running": lambda sf: rows_of(sf.running(operations())),
     "running by key": lambda sf: rows_of(sf.running(operations(), by="many")),
-    "rolling": lambda sf: [
-        of_column(getattr(sf[c], f"rolling_{kind}")(-8, 3, 1)) for c in ("x", "y") for kind in ("sum", "mean", "var", "stdv", "min", "max")
-    ],
+    "rolling": lambda sf: [of_column(getattr(sf[c], f"rolling_{kind}")(-8, 3, 1)) for c in ("x", "y") for kind in ROLLING],
     "windows": lambda sf: rows_of(sf.window("id", operations(), before=12, after=3)),
     "short windows": lambda sf: rows_of(sf.window("id", operations(), before=1)),
     "windows by key": lambda sf: rows_of(sf.window("moment", operations(), before=300.0, by="few")),

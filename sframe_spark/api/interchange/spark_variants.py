@@ -43,9 +43,13 @@ def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnTy
     return types
 
 
-def _kinds_of_first_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
+def _kinds(df: DataFrame, places: Sequence[int]) -> DataFrame:
     with naming_our_python(df.sparkSession):
-        first = df.select(*[_kind(place) for place in places]).limit(FIRST_ROWS)
+        return df.select(*[_kind(place) for place in places])
+
+
+def _kinds_of_first_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
+    first = _kinds(df, places).limit(FIRST_ROWS)
     rows = run_spark(first.collect, "looking at the first VARIANTs of a DataFrame")
     return {place: {row[number] for row in rows} - {None} for number, place in enumerate(places)}
 
@@ -56,9 +60,7 @@ def _kinds_of_all_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[st
 
     if not places:
         return {}
-    with naming_our_python(df.sparkSession):
-        all_rows = df.select(*[_kind(place) for place in places])
-    kinds = all_rows.agg(*[F.collect_set(f"c{place}") for place in places])
+    kinds = _kinds(df, places).agg(*[F.collect_set(f"c{place}") for place in places])
     (row,) = run_spark(kinds.collect, "looking at the VARIANTs of a DataFrame")
     return {place: set(row[number]) for number, place in enumerate(places)}
 

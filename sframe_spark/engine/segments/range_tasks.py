@@ -37,8 +37,7 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     workers.require_readable(node)
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    are_threads = workers.are_here and not workers.are_elsewhere
-    most = int(made) // LEAST_THREAD_BYTES if are_threads and is_of_numbers(node, plan) else None
+    most = int(made) // LEAST_THREAD_BYTES if not workers.are_elsewhere and is_of_numbers(node, plan) else None
     ranges = row_ranges(rows, int(made), segments, workers, most)
     divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
     if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
@@ -61,9 +60,8 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers
     if count is None:
         cores = workers.at_a_time()
         worth = max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES)
-        count = max(
-            1, min(rows, cores, worth if most is None else min(worth, most)), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES)
-        )
+        threads = worth if most is None else min(worth, most)
+        count = max(1, min(rows, cores, threads), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
     bounds = [rows * i // count for i in range(count + 1)]
     return list(pairwise(bounds))
 

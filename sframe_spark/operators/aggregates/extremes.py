@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.aggregates.decompositions import Decomposition, of_extremes
 from sframe_spark.operators.aggregates.support import define_aggregate, require
+from sframe_spark.operators.kernels.runs import PLAIN_ZERO, plain_zero
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.values.cast import microseconds_of
 from sframe_spark.values.decode import decode, decode_scalar
@@ -26,8 +27,6 @@ Parameters = tuple[Any, ...]
 # Rank of an extreme value, and what another column has in its row.
 ExtremeRow = tuple[tuple[bool, Any], Any]
 ORDERED = ("int", "float", "datetime")
-# Both zeros tie: added to what is found, this makes -0.0 the other one, whichever row came first.
-PLAIN_ZERO = 0.0
 
 
 def _infer_first(types: Types, parameters: Parameters) -> ColumnType:
@@ -70,8 +69,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             if len(numbers) < len(values) and not (skip_nan and len(numbers)):
                 return math.nan
             values = numbers
-        found = decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0])
-        return found + PLAIN_ZERO if isinstance(found, float) else found
+        return plain_zero(decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0]))
 
     define_aggregate(name, _infer_first, reduce, parts=of_extremes(reduce), column=column, order_sensitive=False)
 

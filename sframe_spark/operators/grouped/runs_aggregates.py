@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.kernels.equal_keys import comparable
-from sframe_spark.operators.kernels.runs import differs, plain_numbers
+from sframe_spark.operators.kernels.runs import PLAIN_ZERO, differs, plain_numbers
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode_plain
 
@@ -152,7 +152,7 @@ class Extreme(PartialAggregate):
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """The extremes, of floats no -0.0."""
-        return pc.add(partial[0], 0.0) if pa.types.is_floating(partial[0].type) else partial[0]
+        return pc.add(partial[0], PLAIN_ZERO) if pa.types.is_floating(partial[0].type) else partial[0]
 
 
 @attrs.frozen

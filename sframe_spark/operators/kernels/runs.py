@@ -21,6 +21,9 @@ from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ColumnType
 
+# Added to -0.0 it gives itself, and changes nothing else.
+PLAIN_ZERO = 0.0
+
 MOST_CARRIED_BYTES = 2**22
 """Partial results of a run larger than this stay in one task: aggregates that hold values hold all rows of the run."""
 
@@ -100,15 +103,26 @@ def plain_numbers(values: pa.Array) -> np.ndarray:
     return filled.to_numpy(zero_copy_only=False)
 
 
-def plain_zeros(extremes: np.ndarray) -> np.ndarray:
-    """Smallest or largest numbers without -0.0: both zeros tie, and which of them came first depends on how rows were cut.
+def plain_zero(extreme: Any) -> Any:
+    """A smallest or largest value, zero without a sign: both zeros tie, and which of them came first depends on how rows were cut.
+
+    Examples
+    --------
+    >>> plain_zero(-0.0), plain_zero("a")
+    (0.0, 'a')
+    """
+    return extreme + PLAIN_ZERO if isinstance(extreme, float) else extreme
+
+
+def plain_zeros(extremes: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The same of an array, in a new one or in ``out``, which may be itself.
 
     Examples
     --------
     >>> plain_zeros(np.array([-0.0, -1.5])).tolist()
     [0.0, -1.5]
     """
-    return extremes + 0.0 if extremes.dtype.kind == "f" else extremes
+    return np.add(extremes, PLAIN_ZERO, out=out) if extremes.dtype.kind == "f" else extremes
 
 
 @attrs.frozen(eq=False)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.operators.aggregates.extremes import PLAIN_ZERO
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import Reduce
+from sframe_spark.operators.kernels.runs import plain_zero
 from sframe_spark.operators.laws.pruning import is_read_by_number
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.properties import INT_LIMITS
@@ -73,8 +73,7 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
     if aggregation.function == "select_one" and facts.edges_known:
         return facts.first
     if aggregation.function in (*SMALLEST, *LARGEST) and facts.bounds_known and facts.has_nan is False:
-        found = facts.minimum if aggregation.function in SMALLEST else facts.maximum
-        return found + PLAIN_ZERO if isinstance(found, float) else found
+        return plain_zero(facts.minimum if aggregation.function in SMALLEST else facts.maximum)
     return UNANSWERED
 
 

@@ -271,7 +271,7 @@ def first_shared_step(program: Program) -> int | None:
         for operand in step.operands:
             if isinstance(operand, Register):
                 reads[operand.index] += 1
-                if operand.index >= program.width and step.is_expression and not program.steps[operand.index - program.width].is_expression:
+                if operand.index >= program.width and step.expression and not program.steps[operand.index - program.width].expression:
                     reads[operand.index] += 1
     for operand in program.outputs:
         if isinstance(operand, Register):

@@ -73,9 +73,9 @@ class Step:
     parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
 
     @property
-    def is_expression(self) -> bool:
-        """True where Spark computes it; otherwise Python does, for Spark."""
-        return getattr(resolve(self.function), "column", None) is not None
+    def expression(self) -> Callable[..., Any] | None:
+        """What makes an expression of Spark's of it; None where Python computes it for Spark."""
+        return getattr(resolve(self.function), "column", None)
 
 
 @attrs.frozen(cache_hash=True)
@@ -316,8 +316,6 @@ def call_column(step: Step, operands: Sequence[Column], types: Sequence[ColumnTy
     """Spark column of one step: the function's own expression, or its kernel inside an Arrow UDF."""
     from sframe_spark.operators.kernels.spark_columns import kernel_column
 
-    function = resolve(step.function)
-    builder = getattr(function, "column", None)
-    if builder is not None:
-        return builder(operands, types, step.parameters)
-    return kernel_column(function, operands, types, step.parameters, result)
+    if step.expression is not None:
+        return step.expression(operands, types, step.parameters)
+    return kernel_column(resolve(step.function), operands, types, step.parameters, result)

@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.decompositions import floats
-from sframe_spark.operators.aggregates.extremes import PLAIN_ZERO
 from sframe_spark.operators.aggregates.vectors import VectorSum, elements
 from sframe_spark.operators.kernels.exact_running import Sums, running, running_sum
 from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.kernels.new_arrays import new_array
-from sframe_spark.operators.kernels.runs import plain_zeros
+from sframe_spark.operators.kernels.runs import PLAIN_ZERO, plain_zeros
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -134,7 +133,7 @@ class Cumulative(SequentialOperator):
             combine.accumulate(values if valid is None else np.where(valid, values, neutral(values.dtype, self.kind)), out=running)
             if state is not None:
                 combine(running, state, out=running)
-            running = plain_zeros(running)
+            plain_zeros(running, out=running)
         missing = None if valid is None or state is not None else ~np.logical_or.accumulate(valid)
         result = pa.array(running, mask=missing).cast(column_type.physical)
         is_known = len(running) > 0 and (missing is None or not missing[-1])
