@@ -151,6 +151,20 @@ def no_java_unless_marked(request: pytest.FixtureRequest) -> Iterator[None]:
         assert is_started() == before, "a test that starts Spark carries the mark `spark`"
 
 
+@pytest.fixture(autouse=True)
+def active_session_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The session that a test makes active, as ``createDataFrame`` of a user's does, is not that of the tests after it."""
+    from sframe_spark.session import is_started
+    from sframe_spark.session.active import keeping_active
+    from sframe_spark.session.session import get_base
+
+    if not is_started() or request.node.get_closest_marker("spark") is None:
+        yield
+        return
+    with keeping_active(get_base()):
+        yield
+
+
 @pytest.fixture
 def everything_on_spark(spark: Any) -> Iterator[None]:
     """No query runs on the driver."""
