@@ -10,7 +10,7 @@ import numpy as np
 from sframe_spark.operators.kernels.exact_digits import BITS, LOWEST_PLACE, Digits, first_place, in_reach, sums_and_squares, sums_of_others
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, room_for, whole_piece
-from sframe_spark.operators.kernels.exact_words import BLOCK, OneSum, accumulated, in_two_words
+from sframe_spark.operators.kernels.exact_words import BLOCK, OneSum, Room, accumulated, in_two_words
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.products import squares
@@ -120,7 +120,7 @@ def running(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np
     found, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
     ends = np.append(starts[1:], len(numbers))
     states: list[Sums] = []
-    first, going_on = 0, None
+    first, going_on, room = 0, None, Room.of(min(len(numbers), BLOCK))
     for start in range(0, len(numbers), BLOCK):
         stop = min(start + BLOCK, len(numbers))
         # The groups of these rows: the first may have begun before, the last may go on.
@@ -130,7 +130,7 @@ def running(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np
             here = joined([going_on, here.taken(np.arange(1, last - first))])
         places = np.maximum(starts[first:last] - start, 0)
         part = None if valid is None else valid[start:stop]
-        found[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, here)
+        found[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, here, room)
         is_over = ends[last - 1] == stop
         closed = last if is_over else last - 1
         states.append(after.taken(np.arange(closed - first)))
@@ -148,12 +148,14 @@ def joined(parts: list[Sums]) -> Sums:
     return Sums(np.concatenate([part.counts for part in parts]), sums, Digits.joined(squares) if squares else None)
 
 
-def block(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """The same of a few rows."""
+def block(
+    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums, room: Room
+) -> tuple[np.ndarray, np.ndarray, Sums]:
+    """The same of a few rows; what is found may be in an array of the room."""
     ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
     counts = accumulated(ones, starts, before.counts)
     ends = np.append(starts[1:], len(numbers)) - 1
-    quick = None if before.squares is not None or before.sums.others is not None else in_two_words(numbers, starts, before.sums)
+    quick = None if before.squares is not None or before.sums.others is not None else in_two_words(numbers, starts, before.sums, room)
     if quick is not None:
         found, words = quick
         sums = Digits.of_words(words)
@@ -235,13 +237,13 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     >>> found.tolist(), after.value
     ([0.1, 0.30000000000000004, 0.6], 0.6)
     """
-    found, start = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64)
+    found, start, room = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64), Room.of(min(len(numbers), BLOCK))
     for place in range(0, len(numbers), BLOCK):
         part = numbers[place : place + BLOCK]
-        quick = None if before.others else in_two_words(part, start, OneSum(before.units))
+        quick = None if before.others else in_two_words(part, start, OneSum(before.units), room)
         if quick is None:
             state = Sums(start, Digits.of_sum(before), None)
-            found[place : place + BLOCK], _, after = block("sum", part, None, start, state)
+            found[place : place + BLOCK], _, after = block("sum", part, None, start, state, room)
             before = after.sums.sum_of(0)
         else:
             found[place : place + BLOCK], words = quick

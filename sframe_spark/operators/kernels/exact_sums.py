@@ -9,6 +9,7 @@ Source: Demmel, Nguyen, "Fast reproducible floating-point summation" (2013), for
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -19,8 +20,11 @@ from sframe_spark.operators.kernels.new_arrays import new_array
 
 # Floats are multiples of 2**-1074.
 LOWEST = 1074
-# Of one block a piece has so many bits, and their sum fits 64. Threads at work on shorter blocks wait for each other, as only one of them has Python.
-PIECE, BLOCK = 45, 1 << 17
+# Of one block a piece has so many bits, and their sum fits 64. The arrays of longer blocks are more than a processor keeps near; threads at work on
+# shorter ones wait for each other, as only one of them has Python.
+PIECE, BLOCK = 45, 1 << 16
+# A float has no bits further below its first one.
+PRECISION = 53
 # So many numbers tell mostly whether pieces are all of them.
 FIRST = 64
 # Above this the constants of the pieces are infinite: such numbers are made smaller first.
@@ -58,15 +62,15 @@ class ExactSum:
         units, others, room = 0, 0.0, room_for(min(len(values), BLOCK), 2)
         for start in range(0, len(values), BLOCK):
             block = values[start : start + BLOCK]
-            largest = largest_of(block)
-            if not math.isfinite(largest):
+            reach = reach_of(block)
+            if not math.isfinite(reach[1]):
                 finite = np.isfinite(block)
                 with np.errstate(invalid="ignore"):
                     others += float(block[~finite].sum())
                 block = block[finite]
-                largest = largest_of(block)
-            if largest:
-                units += units_of(block, largest, room)
+                reach = reach_of(block)
+            if reach[1]:
+                units += units_of(block, reach, room)
         return cls(units, others)
 
     def __add__(self, other: ExactSum) -> ExactSum:
@@ -114,27 +118,46 @@ def quotient(numerator: int, denominator: int) -> float:
 
 def largest_of(block: np.ndarray) -> float:
     """The largest distance from zero in a block; infinite or NaN where there is such a float."""
-    return max(float(block.max()), -float(block.min())) if len(block) else 0.0
+    return reach_of(block)[1]
 
 
-def units_of(block: np.ndarray, largest: float, room: Sequence[np.ndarray]) -> int:
-    """The sum of at most a block of finite floats, in units of the smallest one; two arrays of the room are used."""
+def reach_of(block: np.ndarray) -> tuple[float, float]:
+    """No float of a block is nearer to zero than this, if it is above zero, nor further than that; infinite or NaN where there is such a float.
+
+    Examples
+    --------
+    >>> reach_of(np.array([-3.0, -2.0])), reach_of(np.array([-3.0, 2.0])), reach_of(np.array([]))
+    ((2.0, 3.0), (-2.0, 3.0), (0.0, 0.0))
+    """
+    if not len(block):
+        return 0.0, 0.0
+    most, least = float(block.max()), float(block.min())
+    return max(least, -most), max(most, -least)
+
+
+def units_of(block: np.ndarray, reach: tuple[float, float], room: Sequence[np.ndarray]) -> int:
+    """The sum of at most a block of finite floats of this reach, in units of the smallest one; two arrays of the room are used."""
+    least, largest = reach
     if largest >= LARGE:
         large = np.abs(block) >= LARGE
-        low = block[~large]
-        smaller = math.ldexp(1.0, -LARGE_BITS)
-        return (units_of(block[large] * smaller, largest * smaller, room) << LARGE_BITS) + units_of(low, largest_of(low), room)
-    total, left = 0, block
+        low, high = block[~large], block[large] * math.ldexp(1.0, -LARGE_BITS)
+        return (units_of(high, reach_of(high), room) << LARGE_BITS) + units_of(low, reach_of(low), room)
+    total, left, parts = 0, block, itertools.cycle(array[: len(block)] for array in room[:2])
+    # All floats are multiples of two to the power of this.
+    lowest = math.frexp(least)[1] - PRECISION if least > 0 else -LOWEST
     place = max(math.frexp(largest)[1] - PIECE, -LOWEST)
     while True:
         constant = math.ldexp(1.5, 52 + place)
-        part = np.add(left, constant, out=room[0][: len(left)])
+        part = np.add(left, constant, out=next(parts))
         total += wrapped(int(part.view(np.int64).sum()) - len(block) * bits_of(place)) << (place + LOWEST)
+        if place <= lowest:
+            return total
         part -= constant
         # Where the first numbers leave something nobody need look at all.
         if np.array_equal(part[:FIRST], left[:FIRST]) and np.array_equal(part, left):
             return total
-        left = np.subtract(left, part, out=room[1][: len(left)])
+        # In place of the part: two arrays at a time stay nearer to the processor than three.
+        left = np.subtract(left, part, out=part)
         place = max(place - PIECE, -LOWEST)
 
 

@@ -7,13 +7,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, bits_of, largest_of, whole_piece
+from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, bits_of, largest_of, room_for, whole_piece
+from sframe_spark.operators.kernels.new_arrays import new_array
 
 # So many rows are looked at together.
 BLOCK = 1 << 16
 # Bits of the upper int, which is a float; and of the lower one, of which as many as there are in a block are a float or none.
 UPPER, LOWER = 51, (34, 46)
-# Below 2**51 an int and the bits of a float with so many digits are one number, but for a constant.
+# With so many the sums of all rows of a block are floats.
 IS_FLOAT = LOWER[0]
 
 
@@ -47,7 +48,7 @@ class Before(Protocol):
 
 
 def accumulated(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Running sums of ints within groups, in their place; what is beyond 64 bits on the way does not matter."""
+    """Running sums of numbers within groups, in their place; what is beyond 64 bits of ints on the way does not matter."""
     if len(starts) == 1:
         numbers[0] += before[0]
         return np.cumsum(numbers, out=numbers)
@@ -57,10 +58,32 @@ def accumulated(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) -> 
     return numbers
 
 
-def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before) -> tuple[np.ndarray, TwoInts] | None:
-    """Running sums of at most a block of rows within groups; None where two ints have no room for all bits.
+class Room(NamedTuple):
+    """Arrays that are used for one block after the other: new ones each time would be memory that is new to the process.
 
-    Also the last sum of each group.
+    Parameters
+    ----------
+    part, left
+        Of floats.
+    sums
+        Of two floats for each row.
+    """
+
+    part: np.ndarray
+    left: np.ndarray
+    sums: np.ndarray
+
+    @classmethod
+    def of(cls, rows: int) -> Room:
+        """For blocks of at most so many rows."""
+        part, left = room_for(rows, 2)
+        return cls(part, left, new_array(rows, np.complex128))
+
+
+def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before, room: Room) -> tuple[np.ndarray, TwoInts] | None:
+    """Running sums of at most a block of rows within groups; None where two words have no room for all bits.
+
+    Also the last sum of each group. The sums are in an array of the room, or in a new one.
     """
     largest = largest_of(numbers)
     most = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.most_bits()) + 1
@@ -68,19 +91,57 @@ def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before) -> tup
         unit = most - UPPER - bits
         if not (math.isfinite(largest) and unit >= LEAST_PLACE and most <= MOST_PLACE):
             return None
-        high, left = whole_piece(numbers, unit + bits)
-        low, left = whole_piece(left, unit)
-        words = None if left.any() else before.words(unit, bits)
-        if words is not None:
-            return rounded_words(TwoInts(accumulated(high, starts, words[0]), accumulated(low, starts, words[1]), unit, bits), starts)
+        found = in_two_floats(numbers, starts, before, (unit, bits), room) if bits <= IS_FLOAT else in_two_ints(numbers, starts, before, (unit, bits))
+        if found is not None:
+            return found
     return None
 
 
+def in_two_floats(numbers: np.ndarray, starts: np.ndarray, before: Before, places: tuple[int, int], room: Room) -> tuple[np.ndarray, TwoInts] | None:
+    """Running sums whose words are floats without rounding all the way; None where they do not hold all bits.
+
+    Both words of a row are one complex number: adding up waits for the sum of the row before, so two sums take no longer than one.
+    """
+    unit, bits = places
+    part, left, sums = (array[: len(numbers)] for array in room)
+    high = near(numbers, unit + bits, part)
+    np.subtract(numbers, high, out=left)
+    sums.real = high
+    low = near(left, unit, part)
+    words = before.words(unit, bits) if np.array_equal(low, left) else None
+    if words is None:
+        return None
+    sums.imag = low
+    earlier = np.empty(len(starts), dtype=np.complex128)
+    earlier.real, earlier.imag = np.ldexp(words[0], unit + bits), np.ldexp(words[1], unit)
+    accumulated(sums, starts, earlier)
+    last = sums[np.append(starts[1:], len(numbers)) - 1]
+    high, low = np.ldexp(last.real, -unit - bits).astype(np.int64), np.ldexp(last.imag, -unit).astype(np.int64)
+    return np.add(sums.real, sums.imag, out=part), TwoInts(high, low, unit, bits)
+
+
+def near(numbers: np.ndarray, place: int, out: np.ndarray) -> np.ndarray:
+    """Floats next to numbers that are whole multiples of ``2**place``, in an array of their own."""
+    constant = math.ldexp(1.5, 52 + place)
+    np.add(numbers, constant, out=out)
+    return np.subtract(out, constant, out=out)
+
+
+def in_two_ints(numbers: np.ndarray, starts: np.ndarray, before: Before, places: tuple[int, int]) -> tuple[np.ndarray, TwoInts] | None:
+    """Running sums whose words are ints, the lower one with room for more than a float holds; None where they do not hold all bits."""
+    unit, bits = places
+    high, left = whole_piece(numbers, unit + bits)
+    low, left = whole_piece(left, unit)
+    words = None if left.any() else before.words(unit, bits)
+    if words is None:
+        return None
+    return rounded_words(TwoInts(accumulated(high, starts, words[0]), accumulated(low, starts, words[1]), unit, bits), starts)
+
+
 def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInts]:
-    """Floats next to sums of rows, and the last sum of each group."""
+    """Floats next to sums of rows in words of more bits than a float has, and the last sum of each group."""
     high, low, unit, bits = sums
-    if bits > IS_FLOAT:
-        carry(high, low, bits)
+    carry(high, low, bits)
     ends = np.append(starts[1:], len(high)) - 1
     last = TwoInts(high[ends], low[ends], unit, bits)
     # Both are floats without rounding, so their sum is rounded once.

@@ -19,6 +19,7 @@ from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys
 from sframe_spark.operators.kernels import exact_digits, exact_lists, exact_rows, exact_spreads, exact_sums, moments
 from sframe_spark.operators.kernels.exact_digits import FIRST_PLACE, Digits
 from sframe_spark.operators.kernels.exact_lists import digits_of, lists_of, longer
+from sframe_spark.operators.kernels.exact_running import running_sum
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.kernels.moments import Moments
@@ -59,6 +60,20 @@ def test_sums_and_squares_are_exact() -> None:
             assert math.isclose(found.mean, rounded(mean), rel_tol=3e-16, abs_tol=5e-324)
 
     check()
+
+
+# Floats of all digits whose first ones are so far apart that two pieces just hold the last ones, or do not.
+APART = st.builds(lambda digits, bits: math.ldexp(digits, bits - 52), st.integers(2**52, 2**53 - 1), st.integers(-42, 0))
+
+
+@given(st.lists(APART, min_size=1, max_size=8), st.sampled_from([0, -1030, 800, 1000]), st.sampled_from([1, -1]))
+def test_sums_of_numbers_of_one_sign_are_exact(values: list[float], moved: int, sign: int) -> None:
+    """They need not be looked at for what the pieces leave."""
+    numbers = np.ldexp(np.array(values) * sign, moved)
+    total = sum(map(Fraction, numbers.tolist()), Fraction(0))
+    assert Fraction(ExactSum.of(numbers).units, 1 << 1074) == total
+    found, after = running_sum(numbers, ExactSum())
+    assert found[-1] == rounded(total) and Fraction(after.units, 1 << 1074) == total
 
 
 @pytest.mark.usefixtures("blocks")
