@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.segments import range_workers
 from tests.api.test_cuts import of_column, rows_of
 from tests.examples import examples
 
@@ -132,7 +135,8 @@ def differing(seed: int, kinds: tuple[str, str], base: Path, names: tuple[str, .
     for name in names:
         expected = None
         for number, cut in enumerate(cuts):
-            with config.using(**cut):
+            threads = int(random.choice([1, 2, 8]))
+            with config.using(**cut), mock.patch.object(range_workers, "threads_here", partial(int, threads)):
                 given = repr(PROGRAMS[name](load_sframe(str(base / str(number)))))
             expected = expected or given
             if given != expected:

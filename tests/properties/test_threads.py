@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -13,6 +14,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered, joins_here
 from sframe_spark.engine.planning.joins_here import can_stay
 from sframe_spark.engine.runs.section_runs import Runs
+from sframe_spark.engine.segments import range_workers
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import EngineRunner, check_program
@@ -27,7 +29,12 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
     """A program whose rows, if more than a few, are made by threads where kernels make them, and by Spark elsewhere."""
     choose = random.Random(seed)
     room = choose.choice((None, None, 0, 300, 2_000, 20_000))
-    with config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room):
+    # Few threads make running values in the order of the rows, more of them side by side.
+    threads = choose.choice((1, 2, 8))
+    with (
+        mock.patch.object(range_workers, "threads_here", lambda: threads),
+        config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room),
+    ):
         options = MaterializeOptions(segments=choose.choice((1, 2, 7)), in_memory=choose.choice((0, 3, 100_000)))
         check_program(random_program(choose, kinds, most_steps), EngineRunner(options), choose)
 

@@ -28,7 +28,7 @@ from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.exchange_of_tasks import GivenRows, give_rows, ranges_given, write_ranges
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
-from sframe_spark.engine.segments.range_tasks import range_tasks
+from sframe_spark.engine.segments.range_tasks import in_turn_where_sooner, range_tasks
 from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads, name_of
 from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
@@ -144,13 +144,13 @@ class Runs:
 
     def by_ranges(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> PlannerNode:
         """A source of the rows of a section that are made range by range."""
-        tasks = self.tasks_of(node, placement, workers)
+        tasks = self.tasks_of(node, placement, workers := in_turn_where_sooner(node, workers))
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator.called()}", tasks)
             return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
         if self.options.directory is None and not workers.are_elsewhere:
-            return self._kept_or_written(node, tasks)
+            return self._kept_or_written(node, workers, tasks)
         return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
 
     def _written(self, node: PlannerNode, workers: RangeWorkers, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
@@ -161,17 +161,17 @@ class Runs:
             manifest = dataset.publish(workers.run(works, f"materialising {node.operator.called()}", tasks))
         return segment_source(manifest, dataset.handle)
 
-    def _kept_or_written(self, node: PlannerNode, tasks: list[RangeTask]) -> PlannerNode:
+    def _kept_or_written(self, node: PlannerNode, workers: RangeWorkers, tasks: list[RangeTask]) -> PlannerNode:
         """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
         room = room_to_keep()
-        begun = Threads().run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
-        return self._kept(node, begun, room)
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        return self._kept(node, workers, begun, room)
 
-    def _kept(self, node: PlannerNode, begun: Sequence[BegunRows], room: Room) -> PlannerNode:
+    def _kept(self, node: PlannerNode, workers: RangeWorkers, begun: Sequence[BegunRows], room: Room) -> PlannerNode:
         if not room.is_full:
             return self.keep(as_begun(begun, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
-        return self._written(node, Threads(), [partial(part.write, node.schema) for part in begun])
+        return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
         """A source of the rows of one that decodes them, written by threads of this process before a Spark has even started."""
@@ -315,7 +315,7 @@ class Runs:
             return self._written(node, Threads(), [partial(BegunRows([], rows.made(numbers)).write, node.schema) for numbers in works])
         room = room_to_keep()
         begun = Threads().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator.called()}")
-        return self._kept(node, begun, room)
+        return self._kept(node, Threads(), begun, room)
 
     def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""

@@ -11,12 +11,14 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.segments.flat_plan import FlatPlan
-from sframe_spark.engine.segments.range_workers import RangeWorkers
+from sframe_spark.engine.segments.range_workers import InTurn, RangeWorkers
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
-from sframe_spark.engine.segments.runner import PlanRunner
+from sframe_spark.engine.segments.runner import PlanRunner, threads_here
+from sframe_spark.engine.segments.summaries import may_settle
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.user_calls import calls_users
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.sizes import fixed_size, row_bytes
@@ -42,7 +44,31 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
     if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
+    if workers.are_in_turn:
+        return in_turn(divided, ranges, min(threads_here(), int(made) // LEAST_THREAD_BYTES) - 1)
     return with_states(divided, ranges, workers)
+
+
+def in_turn_where_sooner(node: PlannerNode, workers: RangeWorkers) -> RangeWorkers:
+    """Who makes the rows of ranges: those given, or one thread in the order of the rows where threads would do no more than go through them again.
+
+    To know running values before each range takes a pass over all rows for all of these that wait for the same ones below them. So many threads
+    take as long for it all as one takes without, for which another one decodes.
+    """
+    if workers.are_elsewhere or not any(isinstance(each.operator, SequentialOperator) for each in postorder([node])):
+        return workers
+    plan = FlatPlan.of(node)
+    passes = sum(any(not may_settle(plan.operators[place]) for place in places) for places in plan.sequential_levels())
+    return InTurn() if passes and workers.at_a_time() <= 1 + passes else workers
+
+
+def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:
+    """Tasks each of which goes on from the states that the one before it leaves; so many threads decode for each."""
+    tasks: list[RangeTask] = []
+    for place, rows in reversed(list(enumerate(ranges))):
+        task = divided.task(rows, {}, final=rows is ranges[-1])
+        tasks.append(attrs.evolve(task, ahead=max(ahead, 0), then=tasks[-1] if tasks else None, waits=place > 0))
+    return tasks[::-1]
 
 
 def is_of_numbers(node: PlannerNode, plan: FlatPlan) -> bool:

@@ -42,6 +42,9 @@ class RangeWorkers(Protocol):
     are_here: ClassVar[bool]
     """They are on this machine, and its files are theirs."""
 
+    are_in_turn: ClassVar[bool]
+    """A piece begins when those before it have ended, in this process."""
+
     def at_a_time(self) -> int:
         """How many pieces are worked on at a time."""
 
@@ -61,6 +64,7 @@ class SparkTasks:
 
     are_elsewhere: ClassVar[bool] = True
     are_here: ClassVar[bool] = False
+    are_in_turn: ClassVar[bool] = False
 
     def at_a_time(self) -> int:
         """The cores of the session."""
@@ -84,6 +88,7 @@ class WorkersOfThisMachine:
     """What threads and processes of this machine have in common: files that this process reads and writes are theirs."""
 
     are_here: ClassVar[bool] = True
+    are_in_turn: ClassVar[bool] = False
 
     def at_a_time(self) -> int:
         """One for each core that this process may use, up to a number beyond which Python itself is what is waited for."""
@@ -107,6 +112,17 @@ class Threads(WorkersOfThisMachine):
         """Results of threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
             return in_threads(lambda work: done(work()), works, self.at_a_time())
+
+
+@attrs.frozen
+class InTurn(Threads):
+    """A thread of this process, which takes one piece after the other: each may go on from where the one before it has ended."""
+
+    are_in_turn: ClassVar[bool] = True
+
+    def at_a_time(self) -> int:
+        """One."""
+        return 1
 
 
 @attrs.frozen
@@ -144,4 +160,6 @@ class Processes(WorkersOfThisMachine):
 
 def name_of(workers: RangeWorkers) -> str:
     """What those who work on ranges are called in the log."""
-    return "range(s) by threads" if not workers.are_elsewhere else "range(s) by processes" if workers.are_here else "task(s)"
+    if workers.are_elsewhere:
+        return "range(s) by processes" if workers.are_here else "task(s)"
+    return "range(s), one after the other" if workers.are_in_turn else "range(s) by threads"

@@ -12,6 +12,7 @@ from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.others import combined_all
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.segments.summaries import summarize
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
 from sframe_spark.planner.facts import Facts, Schema
@@ -36,8 +37,6 @@ class RangeTask:
     ----------
     plan
         The section's plan, which all its tasks share.
-    own
-        Sources of which this task is told no more than it reads, by their places in the plan.
     start, stop
         Base rows.
     batch_rows
@@ -46,6 +45,14 @@ class RangeTask:
         States of sequential operators before ``start``.
     final
         No base rows follow ``stop``.
+    own
+        Sources of which this task is told no more than it reads, by their places in the plan.
+    ahead
+        How many threads decode rows before they are asked for.
+    then
+        The task of the rows that follow, which goes on from the states after these; None where it is told others, or there is none.
+    waits
+        States are those that the task before has left; they are told once.
     """
 
     plan: FlatPlan
@@ -55,6 +62,9 @@ class RangeTask:
     states: dict[int, Any] = attrs.Factory(dict)
     final: bool = True
     own: Mapping[int, Source] = attrs.Factory(dict)
+    ahead: int = 0
+    then: RangeTask | None = None
+    waits: bool = False
 
     @property
     def whole(self) -> FlatPlan:
@@ -73,9 +83,28 @@ def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
 
 def chunks_of(task: RangeTask, coded: Iterable[int] = ()) -> Iterator[Chunk]:
     """Rows of a task, batch by batch; Ctrl-C ends threads between two. Texts of the columns ``coded`` may come as numbers in a dictionary."""
-    for chunk in PlanRunner(task.whole, task.states, coded=coded).stream(task.start, task.stop, task.batch_rows, task.final):
+    runner = PlanRunner(task.whole, states_before(task), threads=task.ahead, coded=coded)
+    for chunk in runner.stream(task.start, task.stop, task.batch_rows, task.final):
         raise_if_cancelled()
         yield chunk
+    if task.then is not None:
+        task.then.states.update(runner.states)
+
+
+def states_before(task: RangeTask) -> dict[int, Any]:
+    """States before a task's rows; those that the task before has left are not kept beyond this.
+
+    Raises
+    ------
+    PlanInvariantError
+        If a task runs before the one that it waits for has ended.
+    """
+    states = dict(task.states)
+    if task.waits:
+        if not states:
+            raise PlanInvariantError(f"rows {task.start:,} to {task.stop:,} are made before those in front of them, from whose states they go on")
+        task.states.clear()
+    return states
 
 
 def write_range(task: RangeTask, directory: str, number: int) -> SegmentEntry:

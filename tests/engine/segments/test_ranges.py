@@ -12,6 +12,7 @@ import sframe_spark as tc
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.segments import range_workers
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
@@ -55,7 +56,8 @@ def test_states_that_do_not_wait_for_each_other_are_found_in_one_pass(name: str)
         told.append(description)
         return [work() for work in works]
 
-    with mock.patch.object(Threads, "run", run), tc.config.using(default_segments=5):
+    side_by_side = mock.patch.object(range_workers, "threads_here", lambda: 8)
+    with side_by_side, mock.patch.object(Threads, "run", run), tc.config.using(default_segments=5):
         assert list(made(tc.SArray(values))) == expected
     assert sum(description.startswith("summarising") for description in told) == passes
     assert sum(description.startswith("computing") for description in told) == 1

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from sframe_spark import SFrame, config
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import compute
+from sframe_spark.engine.segments import range_workers
 from sframe_spark.operators.running import smoothing_heads
 from sframe_spark.operators.running.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
@@ -101,7 +103,7 @@ def test_ranges_whose_first_cells_are_long_are_one(monkeypatch: pytest.MonkeyPat
     found = []
     for most in (3, 1000):
         monkeypatch.setattr(smoothing_heads, "MOST_VALUES", most)
-        with config.using(default_segments=5, small_rows=1):
+        with config.using(default_segments=5, small_rows=1), mock.patch.object(range_workers, "threads_here", lambda: 8):
             found.append(repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50))))
     assert found[0] == found[1] == repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50)))
 
