@@ -10,7 +10,7 @@ import numpy as np
 from sframe_spark.operators.kernels.exact_digits import BITS, LOWEST_PLACE, Digits, first_place, in_reach, sums_and_squares, sums_of_others
 from sframe_spark.operators.kernels.exact_spreads import squared_deviations
 from sframe_spark.operators.kernels.exact_sums import LOWEST, ExactSum, largest_of, room_for, whole_piece
-from sframe_spark.operators.kernels.exact_words import BLOCK, OneSum, Room, accumulated, in_two_words
+from sframe_spark.operators.kernels.exact_words import BLOCK, OneSum, RoomForWords, accumulated, in_two_words
 from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.products import squares
@@ -120,7 +120,7 @@ def running(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np
     found, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
     ends = np.append(starts[1:], len(numbers))
     states: list[Sums] = []
-    first, going_on, room = 0, None, Room.of(min(len(numbers), BLOCK))
+    first, going_on, room = 0, None, RoomForWords.of(min(len(numbers), BLOCK))
     for start in range(0, len(numbers), BLOCK):
         stop = min(start + BLOCK, len(numbers))
         # The groups of these rows: the first may have begun before, the last may go on.
@@ -149,7 +149,7 @@ def joined(parts: list[Sums]) -> Sums:
 
 
 def block(
-    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums, room: Room
+    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums, room: RoomForWords
 ) -> tuple[np.ndarray, np.ndarray, Sums]:
     """The same of a few rows; what is found may be in an array of the room."""
     ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
@@ -237,7 +237,7 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     >>> found.tolist(), after.value
     ([0.1, 0.30000000000000004, 0.6], 0.6)
     """
-    found, start, room = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64), Room.of(min(len(numbers), BLOCK))
+    found, start, room = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64), RoomForWords.of(min(len(numbers), BLOCK))
     for place in range(0, len(numbers), BLOCK):
         part = numbers[place : place + BLOCK]
         quick = None if before.others else in_two_words(part, start, OneSum(before.units), room)

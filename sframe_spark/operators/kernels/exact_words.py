@@ -58,7 +58,7 @@ def accumulated(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) -> 
     return numbers
 
 
-class Room(NamedTuple):
+class RoomForWords(NamedTuple):
     """Arrays that are used for one block after the other: new ones each time would be memory that is new to the process.
 
     Parameters
@@ -74,13 +74,13 @@ class Room(NamedTuple):
     sums: np.ndarray
 
     @classmethod
-    def of(cls, rows: int) -> Room:
+    def of(cls, rows: int) -> RoomForWords:
         """For blocks of at most so many rows."""
         part, left = room_for(rows, 2)
         return cls(part, left, new_array(rows, np.complex128))
 
 
-def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before, room: Room) -> tuple[np.ndarray, TwoInts] | None:
+def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before, room: RoomForWords) -> tuple[np.ndarray, TwoInts] | None:
     """Running sums of at most a block of rows within groups; None where two words have no room for all bits.
 
     Also the last sum of each group. The sums are in an array of the room, or in a new one.
@@ -97,7 +97,9 @@ def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before, room: 
     return None
 
 
-def in_two_floats(numbers: np.ndarray, starts: np.ndarray, before: Before, places: tuple[int, int], room: Room) -> tuple[np.ndarray, TwoInts] | None:
+def in_two_floats(
+    numbers: np.ndarray, starts: np.ndarray, before: Before, places: tuple[int, int], room: RoomForWords
+) -> tuple[np.ndarray, TwoInts] | None:
     """Running sums whose words are floats without rounding all the way; None where they do not hold all bits.
 
     Both words of a row are one complex number: adding up waits for the sum of the row before, so two sums take no longer than one.
