@@ -29,13 +29,15 @@ Found = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
 LONG = 32 << 20
 # So many rows are decoded at a time to pass them where nobody knows how long they are.
 ROWS_OF_UNKNOWN_LENGTH = 1_024
+# Row groups that are decoded as one are no more than this together: each time a file is opened takes as long as decoding 20,000 numbers.
+MOST_TOGETHER, MOST_GROUPS = 4 << 20, 8
 # A step is changed where rows turn out to be so many times shorter or longer.
 OTHER_STEP = 4
 
 
 @attrs.frozen
 class Unit:
-    """Rows of one row group of a file, or of short files that stand next to each other: what is decoded at a time.
+    """Rows of a row group of a file, of some that are small, or of short files that stand next to each other: what is decoded at a time.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ class Unit:
         About how many bytes they take in memory; None where nobody knows.
     run
         All of the short files, with the rows that are meant of each; none of a single one.
+    rows
+        How many rows its parts have: those of a row group.
     """
 
     entry: SegmentEntry
@@ -54,6 +58,7 @@ class Unit:
     high: int
     size: float | None
     run: tuple[RowsOfSegment, ...] = ()
+    rows: int | None = None
 
 
 class Decoder:
@@ -81,6 +86,7 @@ class Decoder:
         self._manifest, self._columns, self._stop = manifest, columns, stop
         self._size_of, self._most_bytes, self._threads, self._coded = size_of, most_bytes, threads, coded
         self.step = step
+        self._groups = 1
         self._process = os.getpid()
         self._pool: ThreadPoolExecutor | None = None
         self._coming: deque[tuple[Unit, Found | None]] = deque()
@@ -101,6 +107,7 @@ class Decoder:
             if not self._coming:
                 return
             unit, found = self._coming.popleft()
+            self._groups = min(2 * self._groups, MOST_GROUPS)
             if found is not None:
                 yield from taken(found)
             elif self._is_short(unit):
@@ -123,12 +130,24 @@ class Decoder:
         for entry, low, high in run:
             # Of a file of one row group the manifest says so, and it is opened once: when it is decoded.
             starts = (0, entry.rows) if entry.group_bytes is not None else segment_footer(self._manifest, entry).starts
+            groups: list[Unit] = []
             for begin, end in itertools.pairwise(starts):
                 bounds = max(low, begin), min(high, end)
                 if bounds[0] < bounds[1]:
                     rows = bounds[1] - bounds[0]
-                    yield Unit(entry, *bounds, self._size_of(first, first + rows))
+                    groups.append(Unit(entry, *bounds, self._size_of(first, first + rows)))
                     first += rows
+            yield from self._together(groups)
+
+    def _together(self, groups: Sequence[Unit]) -> Iterator[Unit]:
+        """Row groups of a file, several as one: not at first, as who asks for one may ask for no more, then twice as many each time."""
+        place = 0
+        while place < len(groups):
+            count = as_one(groups[place : place + self._groups], min(MOST_TOGETHER, self._most_bytes))
+            first, last = groups[place], groups[place + count - 1]
+            sizes = [unit.size for unit in groups[place : place + count] if unit.size is not None]
+            yield first if count == 1 else attrs.evolve(first, high=last.high, size=sum(sizes), rows=first.high - first.low)
+            place += count
 
     def _is_short(self, unit: Unit) -> bool:
         return unit.size is not None and unit.size <= self._most_bytes
@@ -175,17 +194,25 @@ class Decoder:
             yield joined
             return
         for entry, low, high in unit.run or ((unit.entry, unit.low, unit.high),):
-            yield from self._of_segment(attrs.evolve(unit, entry=entry, low=low, high=high))
+            parts: list[DecodedPart] = []
+            try:
+                parts.extend(self._of_segment(attrs.evolve(unit, entry=entry, low=low, high=high)))
+            except BaseException:
+                # The rows before what is damaged are told first.
+                yield from parts
+                raise
+            yield from parts
 
-    def _of_segment(self, unit: Unit) -> list[DecodedPart]:
-        rows = unit.high - unit.low
-        # Where units are decoded side by side, columns are not, but of a unit that takes long.
-        threads = unit.size is not None and unit.size > LONG if self._threads else None
-        size = rows if self._threads else None
-        return list(
-            segment_batches(
-                self._manifest, unit.entry, self._columns, unit.low, unit.high, size, threads=threads, passing=self._passing(unit), coded=self._coded
-            )
+    def _of_segment(self, unit: Unit) -> Iterator[DecodedPart]:
+        rows, threads = unit.rows or unit.high - unit.low, None
+        size = rows if self._threads or unit.rows else None
+        if self._threads:
+            # Where units are decoded side by side, columns are not, but of a unit that takes long.
+            threads = unit.size is not None and unit.size > LONG
+        elif unit.rows:
+            threads = rows > FEW_ROWS and len(self._columns) > 1
+        return segment_batches(
+            self._manifest, unit.entry, self._columns, unit.low, unit.high, size, threads=threads, passing=self._passing(unit), coded=self._coded
         )
 
     def _passing(self, unit: Unit) -> int:
@@ -209,6 +236,23 @@ class Decoder:
                 left = unit.high - position
                 if self.step * OTHER_STEP <= min(step, left) or step * OTHER_STEP <= min(self.step, left):
                     break
+
+
+def as_one(groups: Sequence[Unit], most_bytes: float) -> int:
+    """How many of some row groups one behind the other are decoded as one: as many rows each, as parts have, but for the last, and no more bytes.
+
+    Examples
+    --------
+    >>> groups = [Unit(None, low, low + rows, 8.0 * rows) for low, rows in ((0, 100), (100, 100), (200, 60), (260, 100))]
+    >>> as_one(groups, 10_000), as_one(groups, 1_700), as_one(groups[2:], 10_000)
+    (3, 2, 1)
+    """
+    size, rows = groups[0].size, groups[0].high - groups[0].low
+    for count, (before, unit) in enumerate(itertools.pairwise(groups), 1):
+        size = None if size is None or unit.size is None else size + unit.size
+        if size is None or size > most_bytes or unit.high - unit.low > rows or before.high - before.low < rows:
+            return count
+    return len(groups)
 
 
 def taken(found: Found) -> Iterator[DecodedPart]:
