@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -16,6 +17,7 @@ from sframe_spark.operators.aggregates.window_sums import deviations_of_windows,
 from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.runs import plain_zeros
 from sframe_spark.operators.running.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
+from sframe_spark.operators.running.rolling_sums import exact_sums, squared_deviations, window_sums
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 KINDS = ("sum", "mean", "min", "max", "count", "stdv", "var")
 LARGEST_OFFSET = 2**31 - 1
+# Of so many numbers of vectors Python adds up sooner than numpy does.
+FEW_NUMBERS = 1_000
 
 
 @register
@@ -175,11 +179,15 @@ class Rolling(Operator):
         clean = values.astype(np.float64, copy=False) if is_finite else np.where(special, 0.0, values)
         divisor: Any = self.width if is_finite and valid.all() else np.maximum(counts, 1)
         if self.kind in ("stdv", "var"):
-            variance = squared_deviations((valid & ~special).astype(np.float64), clean, self.width) / divisor
+            variance = squared_deviations(valid & ~special, clean, self.width) / divisor
             result = np.sqrt(variance) if self.kind == "stdv" else variance
         else:
-            sums = exact_sums(clean, self.width)
-            result = sums if self.kind == "sum" else np.divide(sums, divisor, out=sums)
+            result = exact_sums(clean, self.width)
+            if self.kind == "mean":
+                beyond = np.flatnonzero(np.isinf(result))
+                result /= divisor
+                # A mean is a float where the sum is beyond all of them.
+                result[beyond] = means_of_windows(clean, np.maximum(counts[beyond], 1), beyond, beyond + self.width)
         return self._with_special(result, values, special)
 
     def _with_special(self, result: np.ndarray, values: np.ndarray, special: np.ndarray) -> np.ndarray:
@@ -222,118 +230,6 @@ class Rolling(Operator):
         return f"{self.kind}, rows {self.before}..{self.after}" + ("" if self.minimum is None else f", at least {self.minimum}")
 
 
-States = tuple[np.ndarray, ...]
-# Floats of one array are 64 KiB: several stay in the cache of a core, and are given from memory that the process has.
-ROWS_IN_CACHE = 8_192
-
-
-def over_windows(states: States, width: int, merge: Callable[[States, States], States]) -> States:
-    """Merge every ``width`` consecutive states, in pairs of pairs: logarithmically many passes.
-
-    Nothing outside a window takes part in it, as it would in differences of running sums: a large value spoils the last digits
-    of its own windows only, and results do not depend on where the rows are cut.
-
-    Examples
-    --------
-    >>> over_windows((np.array([1.0, 2.0, 4.0, 8.0]),), 3, added)
-    (array([ 7., 14.]),)
-    """
-    rows = len(states[0]) - width + 1
-    result: States | None = None
-    size, offset = 1, 0
-    with np.errstate(over="ignore", invalid="ignore"):
-        while size <= width:
-            if width & size:
-                part = tuple(state[offset : offset + rows] for state in states)
-                result = part if result is None else merge(result, part)
-                offset += size
-            if 2 * size <= width:
-                states = merge(tuple(state[:-size] for state in states), tuple(state[size:] for state in states))
-            size *= 2
-    assert result is not None
-    return result
-
-
-def added(first: States, second: States) -> States:
-    """Sums of sums."""
-    return (first[0] + second[0],)
-
-
-def exactly_added(first: States, second: States) -> States:
-    """Sums of sums, each with what rounding it has lost.
-
-    Source: Knuth (1969), The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
-    """
-    total = first[0] + second[0]
-    part = total - first[0]
-    return total, first[1] + second[1] + ((first[0] - (total - part)) + (second[0] - part))
-
-
-def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive floats, rounded once; sums on the way may be larger than any float.
-
-    Examples
-    --------
-    >>> exact_sums(np.array([1e16, 1.0, -1e16, 1e308, 1e308, -1e308]), 3)[[0, 3]].tolist()
-    [1.0, 1e+308]
-    """
-
-    def of_block(part: np.ndarray) -> np.ndarray:
-        sums, lost = over_windows((part, np.zeros(len(part))), width, exactly_added)
-        with np.errstate(invalid="ignore"):
-            total = np.add(sums, lost)
-        overflown = ~np.isfinite(total)
-        if overflown.any():
-            (wide,) = over_windows((part.astype(np.longdouble),), width, added)
-            with np.errstate(over="ignore"):
-                total[overflown] = wide[overflown].astype(np.float64)
-        return total
-
-    return in_blocks((values,), width, of_block)
-
-
-def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of squared deviations from their mean of every ``width`` consecutive floats, of which some count and the others are zero.
-
-    Examples
-    --------
-    >>> squared_deviations(np.ones(3), np.array([1.0, 3.0, 7.0]), 2).tolist()
-    [2.0, 8.0]
-    """
-    return in_blocks((counts, values), width, lambda *part: over_windows((*part, np.zeros(len(part[0]))), width, merged_moments)[2])
-
-
-def in_blocks(states: States, width: int, of_block: Callable[..., np.ndarray]) -> np.ndarray:
-    """Floats of every ``width`` consecutive entries, some at a time: what stays in the processor's cache takes a quarter of the time."""
-    rows = max(len(states[0]) - width + 1, 0)
-    result = new_array(rows, np.float64)
-    block = max(ROWS_IN_CACHE, 4 * width)
-    for start in range(0, rows, block):
-        result[start : start + block] = of_block(*(state[start : start + block + width - 1] for state in states))
-    return result
-
-
-def merged_moments(first: States, second: States) -> States:
-    """Count, mean and sum of squared deviations of the values behind two of each.
-
-    Source: Chan, Golub and LeVeque (1979), updating formulae for sample variances. Equal means add nothing, so the spread of
-    equal values is zero and not almost zero.
-    """
-    counts = first[0] + second[0]
-    share = second[0] / np.maximum(counts, 1.0)
-    distance = second[1] - first[1]
-    return counts, first[1] + distance * share, first[2] + second[2] + distance * distance * (first[0] * share)
-
-
-def window_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive ints, or how many of them are true."""
-    total = new_array(len(values) + 1, np.int64)
-    total[0] = 0
-    with np.errstate(over="ignore"):
-        np.cumsum(values, out=total[1:])
-        return total[width:] - total[:-width]
-
-
 def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
     """Smallest or largest of every ``width`` consecutive values; NaN only where the window's first value is NaN, as the reference has it.
 
@@ -362,7 +258,7 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
 
 
 def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[float] | None:
-    """Sum or mean of the vectors that are there; None where there is none, or where their lengths differ.
+    """Sum or mean of the vectors that are there, added up exactly; None where there is none, or where their lengths differ.
 
     Examples
     --------
@@ -372,9 +268,17 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
     present = [vector for vector in vectors if vector is not None]
     if len({len(vector) for vector in present}) != 1:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sum(np.array(present, dtype=np.float64), axis=0)
-    return (total / len(present) if kind == "mean" else total).tolist()
+    rows, places = len(present), len(present[0])
+    divisor = rows if kind == "mean" else 1
+    if rows * places <= FEW_NUMBERS:
+        # It does not add up infinities of both signs, nor beyond the largest float on the way.
+        with contextlib.suppress(OverflowError, ValueError):
+            sums = [math.fsum(numbers) for numbers in zip(*present, strict=True)]
+            if all(map(math.isfinite, sums)):
+                return [total / divisor for total in sums]
+    starts = np.arange(places) * rows
+    numbers = np.array(present, dtype=np.float64).T.ravel()
+    return means_of_windows(numbers, np.full(places, float(divisor)), starts, starts + rows).tolist()
 
 
 def vectors_column(collected: Column, kind: str) -> Column:
