@@ -16,6 +16,8 @@ BLOCK = 1 << 16
 UPPER, LOWER = 51, (34, 46)
 # With so many the sums of all rows of a block are floats.
 IS_FLOAT = LOWER[0]
+# Differences of ints of so many bits are floats, too.
+MOST_OF_FLOAT = 52
 
 
 class TwoInts(NamedTuple):
@@ -120,6 +122,36 @@ def in_two_floats(
     last = sums[np.append(starts[1:], len(numbers)) - 1]
     high, low = np.ldexp(last.real, -unit - bits).astype(np.int64), np.ldexp(last.imag, -unit).astype(np.int64)
     return np.add(sums.real, sums.imag, out=part), TwoInts(high, low, unit, bits)
+
+
+def sums_of_windows(numbers: np.ndarray, width: int, room: RoomForWords) -> np.ndarray | None:
+    """Sum of every ``width`` consecutive numbers, rounded once; None where two words have no room for all bits of the running sums.
+
+    It is in an array of the room, which has one row more than there are numbers.
+
+    Examples
+    --------
+    >>> sums_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), 3, RoomForWords.of(5)).tolist()
+    [1000000000.3, 0.6]
+    """
+    largest, length = largest_of(numbers), len(numbers).bit_length()
+    most, bits = math.frexp(largest)[1] + length + 1, MOST_OF_FLOAT - length
+    unit = most - MOST_OF_FLOAT - bits
+    if not (math.isfinite(largest) and unit >= LEAST_PLACE and most <= MOST_PLACE and bits > 0):
+        return None
+    part, left = (array[: len(numbers)] for array in room[:2])
+    sums = room.sums[: len(numbers) + 1]
+    high = near(numbers, unit + bits, part)
+    np.subtract(numbers, high, out=left)
+    sums[0], sums.real[1:] = 0.0, high
+    low = near(left, unit, part)
+    if not np.array_equal(low, left):
+        return None
+    sums.imag[1:] = low
+    np.cumsum(sums, out=sums)
+    rows = len(numbers) - width + 1
+    high = np.subtract(sums.real[width:], sums.real[:-width], out=part[:rows])
+    return np.add(high, np.subtract(sums.imag[width:], sums.imag[:-width], out=left[:rows]), out=high)
 
 
 def near(numbers: np.ndarray, place: int, out: np.ndarray) -> np.ndarray:

@@ -7,12 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from sframe_spark.operators.aggregates.window_sums import deviations_of_windows, means_of_windows
+from sframe_spark.operators.kernels.exact_words import RoomForWords, sums_of_windows
 from sframe_spark.operators.kernels.new_arrays import new_array
 
 States = tuple[np.ndarray, ...]
 NONE = np.zeros(0, dtype=np.int64)
 # Floats of one array are 64 KiB: several stay in the cache of a core, and are given from memory that the process has.
 ROWS_IN_CACHE = 8_192
+# Of running sums, which have fewer arrays.
+ROWS_OF_SUMS = 16_384
+# A sum in pairs of floats that is believed is wrong by less than this share of the distance between two floats.
+NEAR_HALF = 2.0**-8
 # A sum in pairs of floats is believed where what it has rounded off on the way is this much less: it is wrong by 2**-62 of itself at most.
 LEAST_SHARE = 2.0**10
 # A spread is believed where it is this share of the mean, which is a millionth, squared: of less, what rounding the mean has made of it is seen.
@@ -70,9 +75,7 @@ def added_with_rests(first: States, second: States) -> States:
 
 
 def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive floats; sums on the way may be larger than any float.
-
-    Each is rounded once. Where it is half way between two floats, what is less than 2**-62 of it may not be seen to decide.
+    """Sum of every ``width`` consecutive floats, rounded once; sums on the way may be larger than any float.
 
     Examples
     --------
@@ -82,16 +85,30 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
     1e+308
     """
 
-    def of_block(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, lost = over_windows((part, np.zeros(len(part))), width, exactly_added)
-        with np.errstate(invalid="ignore"):
-            total: np.ndarray = np.add(sums, lost)
-        return total, NONE if all_believed(part, total, width) else left_open(part, width)
+    block = max(ROWS_OF_SUMS, 4 * width)
+    room = RoomForWords.of(min(block + width, len(values) + 1))
 
-    result, left = in_blocks((values,), width, of_block)
+    def of_block(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = sums_of_windows(part, width, room)
+        return (found, NONE) if found is not None else sums_in_pairs(part, width)
+
+    result, left = in_blocks((values,), width, of_block, block)
     if len(left):
         result[left] = means_of_windows(*rows_of(values, np.ones(len(left)), left, width))
     return result
+
+
+def sums_in_pairs(values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same by pairs of floats, and which of the windows these leave open."""
+    sums, lost = over_windows((values, np.zeros(len(values))), width, exactly_added)
+    with np.errstate(invalid="ignore", over="ignore"):
+        total: np.ndarray = np.add(sums, lost)
+        rest = np.abs(lost - (total - sums)) / np.spacing(np.abs(total))
+        # Half way to the next float, which is nearer below a power of two, what is lost of a pair would decide.
+        half = np.where(np.abs(np.frexp(total)[0]) == 0.5, 0.25, 0.5)
+        is_open = (np.abs(rest - half) <= NEAR_HALF) | (np.abs(rest - 0.5) <= NEAR_HALF)
+    left = NONE if all_believed(values, total, width) else left_open(values, width)
+    return total, np.union1d(left, np.flatnonzero(is_open)) if is_open.any() else left
 
 
 def rows_of(values: np.ndarray, sizes: np.ndarray, windows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -156,21 +173,20 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
         left = np.flatnonzero(~believed)
         return squares, left[squares[left] != 0.0]
 
-    result, left = in_blocks((counts, values), width, of_block)
+    result, left = in_blocks((counts, values), width, of_block, max(ROWS_IN_CACHE, 4 * width))
     if len(left):
         sizes = window_sums(counts, width)[left]
         result[left] = deviations_of_windows(*rows_of(values, sizes, left, width))
     return result
 
 
-def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarray, np.ndarray]], block: int) -> tuple[np.ndarray, np.ndarray]:
     """Floats of every ``width`` consecutive entries, and which of them are left open.
 
     Some are made at a time: what stays in the processor's cache takes a quarter of the time.
     """
     rows = max(len(states[0]) - width + 1, 0)
     result, left = new_array(rows, np.float64), [NONE]
-    block = max(ROWS_IN_CACHE, 4 * width)
     for start in range(0, rows, block):
         result[start : start + block], places = of_block(*(state[start : start + block + width - 1] for state in states))
         if len(places):
