@@ -86,7 +86,7 @@ from typing import Any
 from sframe_spark import errors
 from sframe_spark.api.aggregate import AggregateRequest, request
 from sframe_spark.api.names import require_distinct
-from sframe_spark.api.nodes import equal_length, literal_of, row_tuples
+from sframe_spark.api.nodes import literal_of, require_pairs, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
@@ -287,8 +287,8 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
     columns = [argument._node for argument in arguments if isinstance(argument, SArray)]
     if not columns:
         raise SchemaError(f"{function!r} is called with a column at least: SArray(values) makes one")
-    if not all(equal_length(columns[0], column) for column in columns[1:]):
-        raise LengthMismatchError(f"the columns that {function!r} is called with have different lengths, so their rows cannot be paired")
+    for number, column in enumerate(columns[1:], start=2):
+        require_pairs(columns[0], column, f"the first column that {function!r} is called with", f"column {number}")
     places = iter(range(len(columns)))
     operands = tuple(Register(next(places)) if isinstance(argument, SArray) else literal_of(argument) for argument in arguments)
     step = Step(function, operands, _as_tuple(function, parameters))
@@ -352,8 +352,10 @@ def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> A
     if wrong := [column for column in columns if not isinstance(column, SArray)]:
         raise SchemaError(f"{function!r} is given columns, not a {type(wrong[0]).__name__}: SArray(values) makes one")
     nodes = [column._node for column in columns]
-    if not nodes or not all(equal_length(nodes[0], node) for node in nodes[1:]):
+    if not nodes:
         raise LengthMismatchError(f"{function!r} is given columns of one length, one at least")
+    for number, node in enumerate(nodes[1:], start=2):
+        require_pairs(nodes[0], node, f"the first column that {function!r} is given", f"column {number}")
     aggregation = Aggregation(function, tuple(range(len(nodes))), _as_tuple(function, parameters))
     return row_tuples(reduce_columns(zip_columns(*nodes), [aggregation]))[0][0]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import Faces
+from sframe_spark.api.hints import answer_wrong_calls
 from sframe_spark.api.pictures import choosing
 from sframe_spark.api.pictures.choosing import LABEL_DEFAULT
 from sframe_spark.api.pictures.plot import Plot
@@ -307,3 +308,6 @@ def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: choosing
     labels = choosing.labels_of_two(xlabel, ylabel, title)
     choosing.require_rows(*nodes)
     return Plot(lambda: drawing(*nodes, labels))
+
+
+answer_wrong_calls(globals(), __name__)

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from sframe_spark.api.hints import answer_wrong_calls
 from sframe_spark.errors import NotANameError, UnsupportedOperationError
 from sframe_spark.visible import brief, called
 
@@ -383,3 +384,6 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
         if not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
             raise UnsupportedOperationError(f"a quantile is a number between 0 and 1, got {brief(share)}")
     return request("quantile", f"Quantiles of {src_column}", src_column, parameters=[float(share) for share in shares])
+
+
+answer_wrong_calls(globals(), __name__)

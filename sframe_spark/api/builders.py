@@ -11,6 +11,7 @@ from sframe_spark.api.faces import made_array, made_frame
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.appended_rows import AppendedRows, appended
 from sframe_spark.api.files.serialization import NeverPickled
+from sframe_spark.api.hints import with_answers
 from sframe_spark.api.names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
@@ -86,6 +87,7 @@ class _Builder(NeverPickled):
         return found
 
 
+@with_answers
 class SArrayBuilder(_Builder):
     """A column of values that are appended one after the other; large ones go to disk meanwhile.
 
@@ -201,6 +203,7 @@ class SArrayBuilder(_Builder):
         return made_array(self._closed())
 
 
+@with_answers
 class SFrameBuilder(_Builder):
     """A frame of rows that are appended one after the other; large ones go to disk meanwhile.
 

@@ -16,6 +16,12 @@ from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError
 
 # Functions of other libraries' modules that are members of classes here.
 READERS = ("read_", "scan_")
+# Says of a function that it answers calls which it cannot take.
+ANSWERS = "_answers_wrong_calls"
+# How messages name what has a method, and the module of a function; of a call with more arguments they show these.
+RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
+MODULES = {"sframe_spark.api.aggregate": "aggregate.", "sframe_spark.visualization": "visualization."}
+MOST_ARGUMENTS = 6
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -38,23 +44,89 @@ def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     sframe_spark.errors.SchemaError: twice() takes no argument 'axis'; write it as in twice(2)
     """
 
-    def answering(function: Callable[P, R]) -> Callable[P, R]:
-        signature = inspect.signature(function)
+    return lambda function: _answering(function, lambda signature: f"write it as in {example}")
 
-        @functools.wraps(function)
-        def called(*args: P.args, **options: P.kwargs) -> R:
-            try:
-                return function(*args, **options)
-            except TypeError:
-                # Looked at only now: calls that are right cost nothing more.
-                wrong = _misfit(signature, args, options)
-                if wrong is None:
-                    raise
-            raise SchemaError(f"{_called_as(function)}() {wrong}; write it as in {example}")
 
-        return called
+def answered(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function answer calls that it cannot take with its arguments: :func:`as_in` of all for which no example says more.
 
-    return answering
+    Raises
+    ------
+    SchemaError
+        By such a call; a TypeError.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame, aggregate
+    >>> SFrame({"a": [1]}).head(2, 3)
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: head() too many positional arguments; it is called as sf.head(n=10)
+    >>> aggregate.ARGMAX("a")
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: ARGMAX() missing a required argument: 'out_column'; it is called as aggregate.ARGMAX(agg_column, out_column)
+    """
+    return _answering(function, lambda signature: f"it is called as {_shown_call(function, signature)}")
+
+
+def answer_wrong_calls(members: dict[str, Any], module: str) -> None:
+    """Let all public functions of a module do so."""
+    for name, member in list(members.items()):
+        if inspect.isfunction(member) and member.__module__ == module and not name.startswith("_") and not hasattr(member, ANSWERS):
+            members[name] = answered(member)
+
+
+def with_answers(owner: type[R]) -> type[R]:
+    """A class whose public methods, those of the classes of its file and package below it too, do so."""
+    package = owner.__module__.rpartition(".")[0]
+    for room in owner.__mro__:
+        if room.__module__.rpartition(".")[0] == package:
+            for name, member in list(vars(room).items()):
+                function = getattr(member, "__func__", member)
+                if name.startswith("_") or not inspect.isfunction(function) or hasattr(function, ANSWERS):
+                    continue
+                wrapped = answered(function)
+                setattr(room, name, type(member)(wrapped) if isinstance(member, (classmethod, staticmethod)) else wrapped)
+    return owner
+
+
+def _answering(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
+    """A function that answers calls which it cannot take."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            return function(*args, **options)
+        except TypeError:
+            # Looked at only now: calls that are right cost nothing more.
+            signature = inspect.signature(function)
+            wrong = _misfit(signature, args, options)
+            if wrong is None:
+                raise
+        raise SchemaError(f"{_called_as(function)}() {wrong}; {remedy(signature)}")
+
+    setattr(called, ANSWERS, True)
+    return called
+
+
+def _shown_call(function: Callable[..., Any], signature: inspect.Signature) -> str:
+    """A call as users write it: of many arguments those that are needed and the first others, with what they are when not given."""
+    parameters = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+    receiver = MODULES.get(function.__module__, "")
+    if "." in (qualified := function.__qualname__):
+        owner = qualified.split(".")[-2].lstrip("_")
+        receiver = f"{RECEIVERS.get(owner, owner.lower())}." if parameters and parameters[0].name == "self" else f"{owner}."
+        parameters = parameters[parameters[:1] != [] and parameters[0].name in ("self", "cls") :]
+    shown: list[str] = []
+    for parameter in parameters:
+        if parameter.name.startswith("_"):
+            continue
+        if len(shown) >= MOST_ARGUMENTS and parameter.default is not parameter.empty:
+            shown.append("...")
+            break
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in shown):
+            shown.append("*")
+        shown.append(str(parameter.replace(default=parameter.empty)) + _shown_default(parameter))
+    return f"{receiver}{function.__name__}({', '.join(shown)})"
 
 
 def _called_as(function: Callable[..., Any]) -> str:
@@ -70,6 +142,14 @@ def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mappin
         unknown = [name for name in options if name not in signature.parameters]
         return f"takes no argument {listed(unknown)}" if unknown else str(error)
     return None
+
+
+def _shown_default(parameter: inspect.Parameter) -> str:
+    """What an argument is when it is not given; of objects that have no short text only that it may be left out."""
+    if parameter.default is parameter.empty:
+        return ""
+    is_plain = parameter.default is None or isinstance(parameter.default, (bool, int, float, str))
+    return f"={parameter.default!r}" if is_plain else "=..."
 
 
 def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
@@ -178,15 +258,18 @@ class HintedClass(ABCMeta):
 def with_members_of_its_own(owner: type[R]) -> type[R]:
     """A class, whose members that stand in other classes of its package go by its name, the only one that users know.
 
-    What Python itself says of a call or prints of a method names the member so.
+    What Python itself prints of a method names the member so, and so do answers to calls that it cannot take.
 
     Examples
     --------
     >>> from sframe_spark import SFrame
-    >>> SFrame({"a": [1]}).explain(mode="formatted")
+    >>> SFrame.explain.__qualname__
+    'SFrame.explain'
+    >>> SFrame({"a": [1]}).swap_columns(["a", "b"])
     Traceback (most recent call last):
-    TypeError: SFrame.explain() got an unexpected keyword argument 'mode'
+    sframe_spark.errors.SchemaError: swap_columns() missing a required argument: 'column_name_2'; it is called as sf.swap_columns(column_name_1, ...
     """
+    with_answers(owner)
     package = owner.__module__.rpartition(".")[0]
     for room in owner.__mro__[1:]:
         if room.__module__.rpartition(".")[0] == package:

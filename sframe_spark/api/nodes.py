@@ -12,7 +12,7 @@ from sframe_spark.engine.runs.collecting import require_room, require_room_in_nu
 from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
 from sframe_spark.engine.runs.peeks import peek
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
-from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.operators.relational.rows import slice_rows
@@ -258,6 +258,19 @@ def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
     """True when two nodes have the same number of rows; they are counted only if that cannot be proved."""
     proved = prove_equal_length(a, b)
     return row_count(a) == row_count(b) if proved is None else proved
+
+
+def require_pairs(first: PlannerNode, second: PlannerNode, what: str, others: str) -> None:
+    """Let two nodes pass whose rows can be paired.
+
+    Raises
+    ------
+    LengthMismatchError
+        If one of them has more rows, with the numbers of both.
+    """
+    if not equal_length(first, second):
+        rows = f"{what} has {row_count(first):,} rows and {others} {row_count(second):,}"
+        raise LengthMismatchError(f"{rows}: of different lengths, their rows cannot be paired")
 
 
 def literal_of(value: Any) -> Literal:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.files.appended_rows import node_from_runs
+from sframe_spark.api.hints import answered
 from sframe_spark.api.indexing import is_row_index
 from sframe_spark.api.random_columns import RANDOM_COLUMNS, Draws, RandomColumn
 from sframe_spark.api.sframe import SFrame
@@ -25,6 +26,7 @@ from sframe_spark.errors import (
 ROWS_PER_RUN = 4096
 
 
+@answered
 def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 0) -> SFrame:
     """Random rows, the same for the same seed; the first rows are the same however many there are.
 
@@ -91,6 +93,7 @@ def _runs(columns: list[RandomColumn], rows: int, seed: int) -> Iterator[list[pa
         yield [column.values(Draws(seed, place, start, stop)) for place, column in enumerate(columns)]
 
 
+@answered
 def crossproduct(d: Mapping[str, Iterable[Any]]) -> SFrame:
     """A row for each combination of some values, those of the last name changing first.
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.persistence import put_together
+from sframe_spark.api.hints import answered
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
@@ -20,6 +21,7 @@ from sframe_spark.storage.remote.versions import read_version, saved_versions
 LONGEST_AGE = 36_500
 
 
+@answered
 def history(path: str | os.PathLike[str]) -> SFrame:
     """The versions of a frame or column that is saved elsewhere, the oldest first: their numbers, when each was saved, its rows and columns.
 
@@ -55,6 +57,7 @@ def history(path: str | os.PathLike[str]) -> SFrame:
     )
 
 
+@answered
 def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = False) -> SFrame:
     """Remove versions of a frame or column that is saved elsewhere, and files that no version names; the newest version stays.
 
@@ -103,6 +106,7 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
     return SFrame({"file": SArray(names, dtype=str), "bytes": SArray([file.size for file in found.files], dtype=int)})
 
 
+@answered
 def optimize(path: str | os.PathLike[str]) -> int:
     """Put the short files of a saved frame or column together; its rows, their order and their types stay.
 

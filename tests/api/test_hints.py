@@ -5,10 +5,11 @@ from __future__ import annotations
 import abc
 import copy
 import importlib
+import inspect
 import operator
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ import pandas as pd
 import pytest
 
 import sframe_spark
-from sframe_spark import SArray, SFrame, aggregate, util
+from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate, plugin, util, visualization
 from sframe_spark.api import hints, names_elsewhere
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TakenNameError
 
@@ -378,3 +379,90 @@ def test_a_users_class_may_be_abstract_as_well() -> None:
 
     assert Table({"a": [1, 2]}).described() == "2 rows"
     assert isinstance(Table(), SFrame) and isinstance(Table(), Described) and not isinstance(3, SFrame)
+
+
+OWNERS: dict[str, Any] = {
+    **{kind.__name__: kind for kind in (SFrame, SArray, sframe_spark.Sketch, SFrameBuilder, SArrayBuilder, visualization.Plot)},
+    **{module.__name__.rpartition(".")[2]: module for module in (sframe_spark, aggregate, util, visualization)},
+}
+
+
+def public_calls() -> Iterator[tuple[str, str]]:
+    """All that users call by a name: methods of our classes and functions of our modules."""
+    for place, owner in OWNERS.items():
+        for name in owner.__all__ if inspect.ismodule(owner) else dir(owner):
+            # Of `sql` a user names arguments.
+            if not name.startswith("_") and inspect.isroutine(getattr(owner, name)) and name != "sql":
+                yield place, name
+
+
+@pytest.mark.parametrize(("place", "name"), list(public_calls()))
+def test_every_public_call_answers_arguments_that_it_has_not(place: str, name: str) -> None:
+    owner = OWNERS[place]
+    # No method runs: what it is called on does not matter.
+    first = () if inspect.ismodule(owner) or inspect.ismethod(getattr(owner, name)) else (None,)
+    with pytest.raises(SchemaError, match=r"takes no argument 'nonsense'[;:] (write it as in|it is called as|it takes) \w") as told:
+        getattr(owner, name)(*first, nonsense=1)
+    assert isinstance(told.value, TypeError) and not re.search(r"0x|<|\bself\b|\bcls\b", str(told.value))
+    assert told.value.__cause__ is told.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: aggregate.MEAN(), "MEAN() missing a required argument: 'src_column'; it is called as aggregate.MEAN(src_column)"),
+        (lambda: aggregate.COUNT("stars"), "COUNT() too many positional arguments; it is called as aggregate.COUNT()"),
+        (lambda: FRAME.head(2, 3), "head() too many positional arguments; it is called as sf.head(n=10)"),
+        (lambda: SFrame.head(), "missing a required argument: 'self'; it is called as sf.head(n=10)"),
+        (lambda: FRAME.swap_columns(["a", "b"]), "it is called as sf.swap_columns(column_name_1, column_name_2, inplace=False)"),
+        (lambda: FRAME.save(index=False), "save() takes no argument 'index'; it is called as sf.save(filename, "),
+        (lambda: COLUMN.is_in(), "missing a required argument: 'other'; it is called as sf['a'].is_in(other)"),
+        (lambda: SFrame.read_csv(), "it is called as SFrame.read_csv(url, delimiter=',', header=True, error_bad_lines=False, "),
+        (lambda: SArray.from_const(1), "it is called as SArray.from_const(value, size, dtype=...)"),
+        (lambda: sframe_spark.load_sframe(), "missing a required argument: 'filename'; it is called as load_sframe(filename"),
+        (lambda: SFrameBuilder([int]).append(), "missing a required argument: 'data'; it is called as builder.append(data, segment=0)"),
+    ],
+)
+def test_calls_are_shown_as_they_are_written(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(SchemaError, match=re.escape(told)):
+        call()
+
+
+def test_errors_within_a_right_call_stay_as_they_are() -> None:
+    """Also those that look like a wrong call, of a function of the user's."""
+
+    def of_two(first: int, second: int) -> int:
+        return first + second
+
+    class Users(SFrame):  # type: ignore[misc]
+        def head(self, n: int = 10) -> SFrame:
+            return super().head(of_two(n))  # type: ignore[call-arg]
+
+    with pytest.raises(TypeError, match=r"of_two\(\) missing 1 required positional argument: 'second'$"):
+        Users({"a": [1]}).head()
+    assert inspect.signature(FRAME.head) == inspect.signature(lambda n=10: None).replace(
+        parameters=[inspect.Parameter("n", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=10, annotation="int")], return_annotation="SFrame"
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: COLUMN + SArray([1, 2, 3]),
+        lambda: SArray([1, 2, 3]) == COLUMN,
+        lambda: SArray.where(COLUMN > 1, SArray([1, 2, 3]), 0),
+        lambda: SArray.where(COLUMN > 1, 0, SArray([1, 2, 3])),
+        lambda: COLUMN[SArray([1, 0, 1])],
+        lambda: FRAME[SArray([1, 0, 1])],
+        lambda: FRAME.add_column(SArray([1, 2, 3]), "new"),
+        lambda: FRAME.add_columns([SArray([1, 2, 3])], ["new"]),
+        lambda: SFrame({"a": [1, 2], "b": [1, 2, 3]}),
+        lambda: COLUMN + SArray([1, 2, 3, 4])[SArray([1, 1, 1, 0])],
+        lambda: plugin.call("add", COLUMN, SArray([1, 2, 3])),
+        lambda: plugin.reduce("sum", COLUMN, SArray([1, 2, 3])),
+    ],
+)
+def test_different_lengths_are_both_told(call: Callable[[], Any]) -> None:
+    with pytest.raises(RuntimeError, match=r"\b2\b") as told:
+        call()
+    assert re.search(r"\b3\b", str(told.value)), told.value

@@ -9,12 +9,14 @@ from typing import Any
 from sframe_spark.api.files.archives import kind_of_archive
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.persistence import is_version_elsewhere
+from sframe_spark.api.hints import answered
 from sframe_spark.errors import InvalidArgumentError, NoArchiveError, NotSavedError, SchemaError, StorageError
 from sframe_spark.locations import normalised, place_of
 from sframe_spark.storage.datasets.load import read_manifest
 from sframe_spark.storage.remote.versions import load_remote
 
 
+@answered
 def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
     """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
 
@@ -46,6 +48,7 @@ def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
     return kind_of_archive(url) or read_manifest(normalised(path_text(url))).kind
 
 
+@answered
 def get_archive_type(path: str | os.PathLike[str]) -> str:
     """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
 
@@ -70,6 +73,7 @@ def get_archive_type(path: str | os.PathLike[str]) -> str:
         raise NoArchiveError(f"nothing is saved under {path!r:.200}: {error}") from error
 
 
+@answered
 def is_directory_archive(path: Any) -> bool:
     """True for a path under which a frame or a column is saved, here or by Turi Create.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from sframe_spark.api.hints import with_answers
 from sframe_spark.api.pictures.pages import chart_page
 from sframe_spark.api.pictures.targets import show_page, write_page
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError
@@ -21,6 +22,7 @@ from sframe_spark.storage.exports.text_files import staged_text, write_text_part
 _IDENTIFIER = re.compile(r'((?:\bid="|url\(#)(?=clip|gradient))')
 
 
+@with_answers
 class Plot:
     """A chart of columns; nothing is counted before it is shown, saved or asked for.
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.faces import Faces, made_array
-from sframe_spark.api.nodes import equal_length, literal_of
-from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.api.nodes import literal_of, require_pairs
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.types import ARRAY_KIND, INT, ColumnType
 from sframe_spark.values.libraries import library_of
@@ -44,8 +44,7 @@ class Arithmetic:
         if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:
             other = Faces.array(other)
         if isinstance(other, Arithmetic):
-            if not equal_length(self._node, other._node):
-                raise LengthMismatchError("the two SArrays have different lengths, so their rows cannot be paired")
+            require_pairs(self._node, other._node, "the one SArray", "the other")
             operand: Any = other._node
         else:
             if function in LOGICAL:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import Faces, made_array
-from sframe_spark.api.nodes import equal_length, literal_of, node_from_values, recoded, single_value
-from sframe_spark.errors import LengthMismatchError, NotAColumnError, SchemaError, UnsupportedOperationError
+from sframe_spark.api.nodes import literal_of, node_from_values, recoded, require_pairs, single_value
+from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.sources.made import constant_source
 from sframe_spark.types import DATETIME_KIND, common_encoding
@@ -48,9 +48,9 @@ class Choices:
         """
         if not isinstance(condition, Faces.array):
             raise NotAColumnError(f"the condition is an SArray, not {brief(condition)} ({type(condition).__name__})")
-        for value in (condition, istrue, isfalse):
-            if isinstance(value, Faces.array) and not equal_length(condition._node, value._node):
-                raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")
+        for name, value in (("istrue", istrue), ("isfalse", isfalse)):
+            if isinstance(value, Faces.array):
+                require_pairs(condition._node, value._node, "the condition", name)
         istrue, isfalse = one_value(istrue), one_value(isfalse)
         chosen = Choices._type_of_choice(istrue, isfalse, dtype)
         operands = [Choices._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]

@@ -11,6 +11,7 @@ from sframe_spark.api.files import persistence
 from sframe_spark.api.files.checkpoints import checkpoint_node
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.text_column import column_from_path, read_json_column
+from sframe_spark.api.hints import answered
 from sframe_spark.storage.manifests.manifest import SARRAY
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class ValuesInFiles:
         return made_array(read_json_column(filename))
 
 
+@answered
 def load_sarray(
     filename: str,
     *,

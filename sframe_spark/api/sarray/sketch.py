@@ -12,6 +12,7 @@ import numpy as np
 
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files.serialization import NeverPickled
+from sframe_spark.api.hints import with_answers
 from sframe_spark.api.nodes import reduce_values
 from sframe_spark.api.sarray.counted_values import as_counted, counted_node, counted_values, frequent_values
 from sframe_spark.api.sarray.ranks import Ranks
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
 
 
+@with_answers
 class Sketch(SketchesOfItems, NeverPickled):
     """What a column holds: its size, missing values, moments, quantiles, different and frequent values.
 

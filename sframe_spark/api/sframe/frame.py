@@ -13,7 +13,7 @@ from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
-from sframe_spark.api.hints import HintedClass, as_in, no_frame_member, with_members_of_its_own
+from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, with_members_of_its_own
 from sframe_spark.api.indexing import MOST_ROWS, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.names import FrameNames
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
@@ -312,6 +312,7 @@ class SFrame(
 Faces.frame = SFrame
 
 
+@answered
 def load_sframe(
     filename: str,
     *,

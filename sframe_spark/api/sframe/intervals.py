@@ -9,7 +9,7 @@ import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.faces import made_frame
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import answered, as_in
 from sframe_spark.api.nodes import rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.cycles import Cycles
@@ -203,6 +203,7 @@ class Intervals(Cycles):
         return Grid(length, closed, label)
 
 
+@answered
 def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
     """A frame with one column ``time``: ``start`` and every so often after it, up to and including ``stop`` if it is hit.
 
