@@ -6,7 +6,9 @@ from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.matches import is_to_be_counted
 from sframe_spark.engine.planning.sections import Alternative, Mode, Section, SectionResult
+from sframe_spark.operators.grouped.spark_aggregates import adds_up_floats
 from sframe_spark.operators.relational.sort import MOST_TIES
+from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 
@@ -39,6 +41,8 @@ def alternatives_of(section: Section) -> list[Alternative]:
         found.append(Alternative.MATCHES_COUNTED)
     if mode is Mode.QUERY and root.operator.group_keys is not None:
         found.append(Alternative.FEW_GROUPS)
+    if mode is Mode.QUERY and any(map(adds_up_floats, nodes)) and not calls_users(root):
+        found.append(Alternative.MORE_DIGITS)
     if any(node.operator.otherwise() is not None and not has_few_rows(node) for node in nodes):
         found.append(Alternative.TOO_MANY_TIES)
     return found

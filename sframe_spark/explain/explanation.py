@@ -122,6 +122,8 @@ def what_ran(outcome: Outcome, section: ExplainedSection | None = None) -> str:
         parts.append(f"{outcome.tasks} task{'s' if outcome.tasks != 1 else ''}")
     if outcome.tasks and outcome.spilled is not None:
         parts.append(f"{in_words(outcome.spilled)} spilled")
+    if outcome.queries is not None and outcome.queries > 1:
+        parts.append(f"{outcome.queries} queries, as the first had not all digits of its sums")
     given_up = ", thrown away: it ran again otherwise" if outcome.is_given_up else ""
     instead = f", instead of: {outcome.instead_of.value}" if outcome.instead_of and outcome.instead_of is not outcome.mode else ""
     return f"ran {number}{where}{operators}{': ' if where or number else ''}{', '.join(parts)}{instead}{given_up}".replace("ran : ", "ran: ")

@@ -88,6 +88,7 @@ class Alternative(enum.Enum):
     PIECES = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
     EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see temporary data, tasks are too many, or rows of a single range take more than one may"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
+    MORE_DIGITS = "made anew with more digits if floats below 1e-19 or above 1e19 are added up, and again if these are below 1e-46 or above 1e28"
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
 
     def text(self, small_rows: int, most_ties: int) -> str:

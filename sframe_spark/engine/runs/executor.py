@@ -21,6 +21,7 @@ from sframe_spark.engine.runs.journal import Journal, Outcome
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs, workers_of
 from sframe_spark.engine.spark.probe import asking_again
+from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
@@ -156,10 +157,11 @@ class Executor:
         """A source of the rows of a section that reads no others, or what is left to be planned."""
         began = time.perf_counter()
         runs = self.runs()
-        with (self.options.measure or nothing_measured)() as work:
+        with (self.options.measure or nothing_measured)() as work, counting_queries() as counted:
             result = runs.run(section)
         outcome = outcome_of(section, result, time.perf_counter() - began)
         outcome.tasks, outcome.spilled = work.tasks if runs.tasks is None else runs.tasks, work.spilled if runs.spilled is None else runs.spilled
+        outcome.queries = counted.queries or None
         self.journal.outcomes.append(outcome)
         return result
 

@@ -31,6 +31,8 @@ class Outcome:
         Spark tasks that made them; None where Spark made them in a query of its own.
     spilled
         Bytes that Spark put on disk as it had no room for them; None where nobody asked.
+    queries
+        Spark queries that were made for it: more than one where the first left out numbers that a sum has; None where Spark made none.
     is_on_disk
         The rows are in files.
     instead_of
@@ -49,6 +51,7 @@ class Outcome:
     size: int | None = None
     tasks: int | None = None
     spilled: int | None = None
+    queries: int | None = None
     is_on_disk: bool = False
     instead_of: Mode | None = None
     is_given_up: bool = False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -151,14 +152,43 @@ def fits_one_task(root: PlannerNode) -> bool:
     return sum(node.length.at_most * row_bytes_in_spark(node) for node in sources if node.length.at_most is not None) <= ONE_TASK_BYTES
 
 
+@attrs.define
+class CountedQueries:
+    """How many queries were made of the last plan of which one was made."""
+
+    queries: int = 0
+
+
+_COUNTED: ContextVar[CountedQueries | None] = ContextVar("sframe_spark_counted_queries", default=None)
+
+
+@contextmanager
+def counting_queries() -> Iterator[CountedQueries]:
+    """A block of which it is told afterwards how many queries were made of its plan, one after the other."""
+    counted = CountedQueries()
+    token = _COUNTED.set(counted)
+    try:
+        yield counted
+    finally:
+        _COUNTED.reset(token)
+
+
+def _count_query(number: int) -> None:
+    counted = _COUNTED.get()
+    if counted is not None:
+        counted.queries = number
+
+
 def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with more of them."""
     # Functions of users are called once for each row, so a query that calls some leaves out no float from the start.
     tried = () if calls_users(root) else (SummedNumbers.USUAL, SummedNumbers.MORE)
     # Outside of the block, so that errors of the next query do not show the one before, nor keep its frames.
-    for summed in tried:
+    for number, summed in enumerate(tried, start=1):
+        _count_query(number)
         with suppress(NumbersLeftOutError):
             return action(lower(root, summed=summed))
+    _count_query(len(tried) + 1)
     return action(lower(root))
 
 

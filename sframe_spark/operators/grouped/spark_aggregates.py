@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.operators.aggregates.base import SeveralColumns, Way
 from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.relation import Relation
+from sframe_spark.types import FLOAT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,6 +27,15 @@ def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -
     types = [relation.schema[position] for position in aggregation.positions]
     order = F.col(ORDER_COLUMN) if implementation.order_sensitive else F.lit(0)
     return implementation.in_spark(names, types, aggregation.parameters, order, way)
+
+
+def adds_up_floats(node: PlannerNode) -> bool:
+    """Whether a query of a node counts floats that have no part in its sums, of which it fails."""
+    aggregations: Sequence[Aggregation] = getattr(node.operator, "aggregations", ())
+    return any(
+        aggregation.implementation().exact is not None and FLOAT in [node.inputs[-1].schema[place] for place in aggregation.positions]
+        for aggregation in aggregations
+    )
 
 
 def with_columns_beside(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:

@@ -55,6 +55,16 @@ def test_only_numbers_that_were_left_out_ask_for_another_query(lowered: list[Sum
         assert lowered == [USUAL]
 
 
+def test_how_many_queries_were_made_is_told(lowered: list[SummedNumbers]) -> None:
+    for outcomes, queries in (({USUAL: 1}, 1), ({USUAL: LEFT_OUT, MORE: 2}, 2), ({USUAL: LEFT_OUT, MORE: LEFT_OUT, EVERY: 3}, 3)):
+        with query.counting_queries() as counted:
+            assert made(outcomes) == queries
+        assert counted.queries == queries
+    with query.counting_queries() as counted:
+        pass
+    assert counted.queries == 0
+
+
 @pytest.mark.parametrize("last", [MORE, EVERY])
 @pytest.mark.parametrize("error", [ExecutionError("no"), KeyboardInterrupt(), MemoryError()])
 def test_errors_of_a_query_made_anew_show_nothing_of_those_before(error: BaseException, last: SummedNumbers, lowered: list[SummedNumbers]) -> None:
@@ -88,3 +98,17 @@ def test_functions_below_sums_of_unusual_numbers_are_called_once(spark: Any, tmp
         del frame
         assert {row["key"]: row["total"] for row in totals} == {0: 5e301 + 75.0, 1: 5.0}
     assert Path(told).stat().st_size == len(numbers)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("least", "queries"), [(0.5, 1), (1e-30, 2), (1e-300, 3)])
+def test_what_ran_tells_of_queries_made_anew(least: float, queries: int, spark: Any) -> None:
+    """It was announced, too, but not of sums that have all digits from the start: of whole numbers, and of what functions give."""
+    frame = SFrame(spark.createDataFrame([(1, 2.0), (2, least)], "k long, x double"))
+    totals = frame.groupby("k", {"total": aggregate.SUM("x")})
+    assert "or: made anew with more digits if floats below 1e-19" in str(totals.explain())
+    told = str(totals.explain(analyze=True))
+    assert totals.sort("k")["total"].to_numpy().tolist() == [2.0, least]
+    assert (f"{queries} queries, as the first had not all digits of its sums" in told) == (queries > 1), told
+    for others in (frame.groupby("k", {"total": aggregate.SUM("k"), "most": aggregate.MAX("x")}), frame.groupby("k", {"n": aggregate.COUNT()})):
+        assert "made anew" not in str(others.explain())
