@@ -17,12 +17,14 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.spark.parcels import Parcel
-from sframe_spark.errors import ExecutionError, SFrameError
+from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
 from sframe_spark.operators.user_functions.error_transport import error_text
 from sframe_spark.operators.user_functions.user_errors import process_ended
 from sframe_spark.session.worker_processes import QUIET, READY
 
 MOST_OF_TRACEBACK = 20
+# Whether a work failed, and its pickled result or the error's text.
+Answer = tuple[bool, bytes]
 
 
 @attrs.frozen(eq=False)
@@ -68,7 +70,7 @@ def serve(requests: int, life: int) -> None:
     # Ctrl-C is for the process that asks, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
-    common = Common((), {}, "", {})
+    common: Common | Answer = Common((), {}, "", {})
     with Connection(requests) as pipe:
         pipe.send_bytes(READY)
         while True:
@@ -76,7 +78,8 @@ def serve(requests: int, life: int) -> None:
                 described, parcel = pickle.loads(pipe.recv_bytes())
                 if described is not None:
                     common = _entered(described)
-                answer = _answer(common, parcel)
+                # Works that have in common what cannot be read here, such as a function, are all answered so.
+                answer = _answer(common, parcel) if isinstance(common, Common) else common
                 sys.stdout.flush()
                 pipe.send_bytes(pickle.dumps(answer))
             except (EOFError, ConnectionError):
@@ -90,26 +93,36 @@ def _end_with(life: int) -> None:
     os._exit(1)
 
 
-def _entered(described: tuple[Sequence[str], bytes]) -> Common:
-    """What works have in common, read where their modules are found."""
+def _entered(described: tuple[Sequence[str], bytes]) -> Common | Answer:
+    """What works have in common, read where their modules are found; the error, where it cannot be read."""
     path, content = described
     sys.path[:] = path
-    common: Common = pickle.loads(content)
-    os.environ.clear()
-    os.environ.update(common.environment)
-    os.chdir(common.directory)
+    try:
+        common: Common = pickle.loads(content)
+        os.environ.clear()
+        os.environ.update(common.environment)
+        os.chdir(common.directory)
+    except (Exception, SystemExit) as error:
+        return _failed(error)
     return common
 
 
-def _answer(common: Common, parcel: Parcel) -> tuple[bool, bytes]:
+def _answer(common: Common, parcel: Parcel) -> Answer:
     """Whether a work failed, and its pickled result or the error's text."""
     try:
         with config.using(storage_options=common.storage_options):
             return False, pickle.dumps(parcel.opened(common.shared)())
-    except SFrameError as error:
-        return True, error_text(error).encode("ascii")
-    except (SystemExit, KeyboardInterrupt) as error:
-        return True, error_text(process_ended(error)).encode("ascii")
-    except Exception as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        return _failed(error)
+
+
+def _failed(error: BaseException) -> Answer:
+    """The text of an error, which whoever asked raises."""
+    if isinstance(error, CarriedError):
+        return True, f"{type(error).__name__}: {error}".encode("ascii", "backslashreplace")
+    if isinstance(error, (SystemExit, KeyboardInterrupt)):
+        error = process_ended(error)
+    if not isinstance(error, SFrameError):
         lines = "".join(traceback.format_exception(error)[-MOST_OF_TRACEBACK:])
-        return True, error_text(ExecutionError(f"{type(error).__name__}: {error}\n{lines}")).encode("ascii")
+        error = ExecutionError(f"{type(error).__name__}: {error}\n{lines}")
+    return True, error_text(error).encode("ascii")

@@ -17,7 +17,7 @@ from sframe_spark.engine.spark.parcels import Parcel, dumped, packed, pickling_t
 from sframe_spark.engine.spark.probe import require_readable, require_writable
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import ExecutionError
-from sframe_spark.operators.user_functions.error_transport import error_of_text
+from sframe_spark.operators.user_functions.error_transport import error_of_text, error_transport
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.cancel import raise_if_cancelled
@@ -154,7 +154,9 @@ class Processes(WorkersOfThisMachine):
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
             worker.knows = common
         if failed:
-            raise error_of_text(payload) or ExecutionError("a function failed with an error that cannot be read")
+            # What a process cannot load is told as Spark's workers tell it.
+            carried = error_transport().unpacked(payload.decode("ascii"))
+            raise error_of_text(payload) or carried or ExecutionError("a function failed with an error that cannot be read")
         return pickle.loads(payload)
 
 

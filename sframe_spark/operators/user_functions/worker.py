@@ -53,6 +53,13 @@ def load_function(description: str, content: bytes, directories: Sequence[str], 
     try:
         return pickle.loads(content)
     except Exception as error:
-        reason = f"{description} cannot be loaded where Spark runs Python: {type(error).__name__}: {error}"
-        advice = "Send its module there with spark.sparkContext.addPyFile(path), or define the function in the main script."
-        raise CarriedError(transport.packed(UserFunctionError(f"{reason}. {advice}"))) from None
+        reason = f"{description} cannot be loaded in the Python process that is to call it: {type(error).__name__}: {error}"
+        raise CarriedError(transport.packed(UserFunctionError(f"{reason}. {_advice(error)}"))) from None
+
+
+def _advice(error: Exception) -> str:
+    """What to do about a function that a worker cannot load."""
+    if not isinstance(error, (ImportError, AttributeError)):
+        return "An object that it refers to is pickled, and cannot be made again there: let the function make it itself."
+    ways = "let sys.path have its directory (elsewhere, send it with spark.sparkContext.addPyFile(path))"
+    return f"Its module, or one of what it refers to, is not found there: {ways}, or define the function in the main script."

@@ -257,6 +257,34 @@ def test_what_cannot_be_sent_is_told() -> None:
         SArray(range(ROWS)).apply(locked).sum()
 
 
+class MadeBy:
+    """An object that is pickled as a call."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.call = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (MadeBy(__import__, "no_module_of_this_name"), r"ModuleNotFoundError: No module named 'no_module_of_this_name'\. .*sys.path.*addPyFile"),
+        (MadeBy(getattr, os, "no_name_of_it"), r"AttributeError: module 'os' has no attribute 'no_name_of_it'\. Its module.*is not found"),
+        (MadeBy(int, "x"), r"ValueError: invalid literal.*: 'x'\. An object that it refers to.*let the function make it itself"),
+    ],
+)
+def test_what_a_process_cannot_load_is_told(made: MadeBy, words: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """It is the function of the user's that is named, no process ends, and works after that are not answered so."""
+    column = SArray(range(ROWS))
+    for _ in range(2):
+        with pytest.raises(UserFunctionError, match=rf"<lambda> at .*test_processes.py:\d+ cannot be loaded in the Python process.*{words}"):
+            column.apply(lambda value: value if made else 0, int).materialize()
+    assert column.apply(lambda value: value + 1, int).sum() == ROWS * (ROWS + 1) // 2
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_processes_are_used_again_and_print_where_this_one_does(capfd: pytest.CaptureFixture[str]) -> None:
     # Those of other tests write to what was captured then.
     get_processes().end()
