@@ -9,16 +9,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.support import ReduceCollected
 from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.rowwise.columns import places_of
-from sframe_spark.operators.running.distinct import DistinctAggregate
-from sframe_spark.operators.running.exact_states import ExactAggregate
+from sframe_spark.operators.running.choices import running_aggregate
 from sframe_spark.operators.running.groups import RowGroups
-from sframe_spark.operators.running.scans import scan_of
-from sframe_spark.operators.running.states import CollectedAggregate, PartsAggregate, RunningAggregate, ScanAggregate
+from sframe_spark.operators.running.states import RunningAggregate
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -63,7 +60,8 @@ class Running(SequentialOperator):
     keys
         Key columns, equal as moments are; none: all rows have one key.
     aggregations
-        What to compute. Sums, means, extremes and the like keep a few numbers per key; others keep all rows and take quadratic time.
+        What to compute. Sums, means, extremes and the like keep a few numbers per key, others what their value holds, quantiles all values;
+        of plug-ins those that have no parts keep all rows and take quadratic time.
     """
 
     name: ClassVar[str] = "running"
@@ -79,7 +77,7 @@ class Running(SequentialOperator):
             If an aggregate does not take its columns' types, or can only be computed on Spark.
         """
         schema = inputs[0].schema
-        return tuple(a.infer(schema) for a in self.aggregations if self._aggregate(a, schema) is not None)
+        return tuple(a.infer(schema) for a in self.aggregations if running_aggregate(a, schema) is not None)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Without keys counts ascend strictly, maxima ascend (once NaN, always NaN) and minima that are never NaN descend."""
@@ -106,26 +104,8 @@ class Running(SequentialOperator):
         aggregations = moved(used_aggregations(self.aggregations, 0, outputs), kept[0])
         return Running(tuple(places[key] for key in self.keys), aggregations), outputs
 
-    def _aggregate(self, aggregation: Aggregation, schema: Schema) -> RunningAggregate:
-        types = tuple(schema[position] for position in aggregation.positions)
-        result = aggregation.infer(schema)
-        scan = scan_of(aggregation.function, types)
-        if scan is not None:
-            return ScanAggregate(scan, types)
-        if aggregation.function in ("sum", "mean", "var", "std") and types[0].is_numeric:
-            return ExactAggregate(aggregation.function)
-        if aggregation.function == "count_distinct":
-            return DistinctAggregate(types[0])
-        implementation = aggregation.implementation()
-        if implementation.decomposition is not None and implementation.decomposes(types):
-            return PartsAggregate(implementation.decomposition, types, aggregation.parameters, result)
-        reduce = implementation.reduce
-        if reduce is None:
-            raise UnsupportedOperationError(f"the aggregate {aggregation.function!r} has no running form: it is computed on Spark only")
-        return CollectedAggregate(reduce, types, aggregation.parameters, result)
-
     def _aggregates(self, schema: Schema) -> list[RunningAggregate]:
-        return [self._aggregate(aggregation, schema) for aggregation in self.aggregations]
+        return [running_aggregate(aggregation, schema) for aggregation in self.aggregations]
 
     def initial_state(self, facts: Sequence[Facts]) -> RunningState:
         """No group yet."""

@@ -14,7 +14,7 @@ from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.running.groups import Components, RowGroups
 from sframe_spark.operators.running.scans import NOWHERE, Scan
 from sframe_spark.types import ColumnType
-from sframe_spark.values.encode import encode
+from sframe_spark.values.encode import encode_plain
 
 ArgumentColumns = Sequence[pa.Array]
 
@@ -167,7 +167,7 @@ class PartsAggregate:
             for row in groups.order[start:stop].tolist():
                 after[slot] = self._with(after[slot], [column.slice(row, 1) for column in columns], 1)
                 results[row] = self.parts.finish(after[slot], self.types, self.parameters)
-        return encode(results, self.result), after
+        return encode_plain(results, self.result), after
 
     def summarized(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> list[Any]:
         """Each group's rows at once."""
@@ -227,7 +227,7 @@ class CollectedAggregate:
             for place, row in enumerate(groups.order[start:stop].tolist()):
                 seen = [column.slice(0, before + place + 1) for column in after[slot]]
                 results[row] = self.reduce(seen, self.types, self.parameters)
-        return encode(results, self.result), after
+        return encode_plain(results, self.result), after
 
     def summarized(
         self, state: list[tuple[pa.Array, ...]], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray
