@@ -32,8 +32,10 @@ class RunningColumns(Relational):
     def running(self, operations: Any, by: Any = None) -> SFrame:
         """Add columns with aggregates of the rows up to and including each row.
 
-        Every row keeps its place. Sums, counts, means, extremes, variances and first values keep a few numbers per key, ``COUNT_DISTINCT`` the
-        distinct values; ``CONCAT``, ``DISTINCT``, ``FREQ_COUNT`` and ``QUANTILE`` keep all rows and take time quadratic in a key's rows.
+        Every row keeps its place. Sums, counts, means, extremes, variances and first values keep a few numbers per key, of arrays as many as these
+        have; ``COUNT_DISTINCT``, ``DISTINCT`` and ``FREQ_COUNT`` keep the distinct values, ``CONCAT`` and ``QUANTILE`` all values. Time is linear in
+        the rows, or in what comes out: lists and dicts of the values so far grow with each row. An aggregate of a plug-in that has no parts is
+        made anew for each row, in time quadratic in a key's rows.
 
         Parameters
         ----------

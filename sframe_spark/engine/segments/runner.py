@@ -269,12 +269,14 @@ class PlanRunner:
 
     def _computed(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
         facts = self.plan.input_facts(place)
-        if isinstance(operator, SequentialOperator):
-            chunk, self.states[place] = advanced(operator, inputs, facts, self.states[place])
-            return with_rows_held_back(chunk, operator.finish(facts, self.states[place])) if final else chunk
         try:
+            if isinstance(operator, SequentialOperator):
+                chunk, self.states[place] = advanced(operator, inputs, facts, self.states[place])
+                return with_rows_held_back(chunk, operator.finish(facts, self.states[place])) if final else chunk
             return asked(operator, lambda: operator.run_interval(inputs, facts, interval[0], interval[1], needed))
         except ConversionError as error:
+            if isinstance(operator, SequentialOperator):
+                raise
             raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
         except pa.ArrowCapacityError:
             made = f"{operator.called()} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array holds"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.running.distinct import DistinctAggregate
@@ -15,6 +17,12 @@ from sframe_spark.operators.running.scans import scan_of
 from sframe_spark.operators.running.states import CollectedAggregate, PartsAggregate, RunningAggregate, ScanAggregate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ColumnType
+
+OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
+    "count_distinct": DistinctAggregate,
+    "freq_count": FrequencyAggregate,
+    "count_runs": RunCountAggregate,
+}
 
 
 def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggregate:
@@ -51,5 +59,4 @@ def built_in(aggregation: Aggregation, types: tuple[ColumnType, ...], result: Co
         return GrowingAggregate(function, types, result)
     if function == "quantile":
         return QuantileAggregate(aggregation.parameters)
-    of_one = {"count_distinct": DistinctAggregate, "freq_count": FrequencyAggregate, "count_runs": RunCountAggregate}
-    return of_one[function](types[0]) if function in of_one else None
+    return OF_VALUES[function](types[0]) if function in OF_VALUES else None

@@ -149,6 +149,7 @@ class VectorsOfRun:
     def of(cls, column: pa.ListArray, groups: RowGroups, before: np.ndarray) -> VectorsOfRun:
         """Of a column, given the widths of the groups before it."""
         offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])).fill_null(np.nan).to_numpy(zero_copy_only=False)
         there, lengths = valid(column)[groups.order], np.diff(offsets)[groups.order]
         stops, group = groups.stops, groups.group_of_rows()
         first_vectors = firsts_of(there, group, stops)
@@ -159,11 +160,10 @@ class VectorsOfRun:
         ends = np.minimum(firsts_of(there & (lengths != widths[group]), group, stops), np.where(before == RAGGED, groups.starts, stops))
         firsts = np.minimum(firsts, ends)
         counts = np.where(firsts < ends, np.maximum(widths, 0), 0)
-        values = column.values.fill_null(np.nan).to_numpy(zero_copy_only=False)
         of_segments = np.repeat(np.arange(len(counts)), counts)
         places = ranges(np.zeros(len(counts), dtype=np.int64), counts)
         is_ragged = (before == RAGGED) | (ends < stops)
-        return cls(values, offsets[:-1][groups.order], there, widths, firsts, ends, is_ragged, of_segments, places)
+        return cls(values, (offsets[:-1] - offsets[0])[groups.order], there, widths, firsts, ends, is_ragged, of_segments, places)
 
     @property
     def sizes(self) -> np.ndarray:

@@ -154,7 +154,7 @@ class Running(SequentialOperator):
         return RunningState(state.schema, slots, parts), groups, places
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window over all rows so far of the same key."""
+        """A window over all rows so far of the same key, which reduces these for each row: only where a plan is run as it is, to be compared."""
         from pyspark.sql import Window
 
         relation = inputs[0]
