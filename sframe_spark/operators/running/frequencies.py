@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.running.groups import RowGroups, totals_so_far
 from sframe_spark.operators.running.growing import first_of_each
-from sframe_spark.operators.running.held import Held, brackets_of, in_pieces, ranges, refuse_more_than_an_array
+from sframe_spark.operators.running.held import HeldValues, brackets_of, in_pieces, ranges, refuse_more_than_an_array
 from sframe_spark.planner.chunk import in_one_array
 from sframe_spark.types import ENCODED_DICT, ColumnType
 from sframe_spark.values.flat.stored import in_brackets, texts_of_items
@@ -32,15 +32,15 @@ class FrequencyAggregate:
 
     column_type: ColumnType
 
-    def empty(self, groups: int) -> Held:
+    def empty(self, groups: int) -> HeldValues:
         """No value in any group."""
-        return Held.nothing(groups, [self.column_type.physical, pa.int64()])
+        return HeldValues.nothing(groups, [self.column_type.physical, pa.int64()])
 
-    def widened(self, state: Held, groups: int) -> Held:
+    def widened(self, state: HeldValues, groups: int) -> HeldValues:
         """The state with groups without rows added up to that many."""
         return state.widened(groups)
 
-    def advance(self, state: Held, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Held]:
+    def advance(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, HeldValues]:
         """Counts of a run, row by row, and the state after it."""
         before, rows = state.taken(slots), self._in_order(columns, groups)
         after, places, new = added(before, rows)
@@ -50,22 +50,22 @@ class FrequencyAggregate:
         texts = stored_counts(after, places, starts, groups.to_row_order(lengths), numbers)
         return texts, replaced(state, after, slots)
 
-    def summarized(self, state: Held, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> Held:
+    def summarized(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> HeldValues:
         """State after a run."""
         return self.merged(state, self._in_order(columns, groups), slots)
 
-    def merged(self, first: Held, second: Held, slots: np.ndarray) -> Held:
+    def merged(self, first: HeldValues, second: HeldValues, slots: np.ndarray) -> HeldValues:
         """Values and counts of both, those of the first before."""
         return replaced(first, added(first.taken(slots), second)[0], slots)
 
-    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> Held:
-        return Held(groups.stops - groups.starts, (columns[0].take(pa.array(groups.order)), pa.repeat(1, groups.rows)))
+    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> HeldValues:
+        return HeldValues(groups.stops - groups.starts, (columns[0].take(pa.array(groups.order)), pa.repeat(1, groups.rows)))
 
 
-def added(before: Held, more: Held) -> tuple[Held, np.ndarray, np.ndarray]:
+def added(before: HeldValues, more: HeldValues) -> tuple[HeldValues, np.ndarray, np.ndarray]:
     """What groups hold with more values, the place there of each of these, and which of them are new."""
     held = len(before.columns[0])
-    new, numbers, firsts = first_of_each(Held(before.counts, before.columns[:1]), Held(more.counts, more.columns[:1]), 0)
+    new, numbers, firsts = first_of_each(HeldValues(before.counts, before.columns[:1]), HeldValues(more.counts, more.columns[:1]), 0)
     found = before.with_more(more.kept(new), np.arange(len(before.counts)))
     places = np.empty(len(numbers), dtype=np.int64)
     places[:held] = ranges(found.starts, before.counts)
@@ -74,18 +74,18 @@ def added(before: Held, more: Held) -> tuple[Held, np.ndarray, np.ndarray]:
     places = places[firsts][numbers]
     counts = np.zeros(len(found.columns[0]), dtype=np.int64)
     np.add.at(counts, places, np.concatenate([before.columns[1].to_numpy(), more.columns[1].to_numpy()]))
-    return Held(found.counts, (found.columns[0], pa.array(counts))), places[held:], new
+    return HeldValues(found.counts, (found.columns[0], pa.array(counts))), places[held:], new
 
 
-def replaced(state: Held, groups: Held, slots: np.ndarray) -> Held:
+def replaced(state: HeldValues, groups: HeldValues, slots: np.ndarray) -> HeldValues:
     """A state with what some of its groups hold in place of what they did."""
     kept = np.ones(len(state.counts), dtype=bool)
     kept[slots] = False
     others = state.kept(np.repeat(kept, state.counts))
-    return Held(others.counts, others.columns).with_more(groups, slots)
+    return HeldValues(others.counts, others.columns).with_more(groups, slots)
 
 
-def stored_counts(held: Held, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
+def stored_counts(held: HeldValues, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
     """For each row a stored dict of so many values from one on, with the counts they had then.
 
     Parameters

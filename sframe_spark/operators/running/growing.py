@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_values
 from sframe_spark.operators.kernels.runs import by_appearance
 from sframe_spark.operators.running.groups import RowGroups, totals_so_far
-from sframe_spark.operators.running.held import Held, lists_of_firsts
+from sframe_spark.operators.running.held import HeldValues, lists_of_firsts
 from sframe_spark.operators.running.scans import valid
 from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
@@ -45,16 +45,16 @@ class GrowingAggregate:
         """Whether only the first of equal values, or keys, is held."""
         return self.function == "distinct" or len(self.types) == 2
 
-    def empty(self, groups: int) -> Held:
+    def empty(self, groups: int) -> HeldValues:
         """No value in any group."""
         nothing = self._candidates([pa.array([], column_type.physical) for column_type in self.types])
-        return Held.nothing(groups, [column.type for column in nothing])
+        return HeldValues.nothing(groups, [column.type for column in nothing])
 
-    def widened(self, state: Held, groups: int) -> Held:
+    def widened(self, state: HeldValues, groups: int) -> HeldValues:
         """The state with groups without rows added up to that many."""
         return state.widened(groups)
 
-    def advance(self, state: Held, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Held]:
+    def advance(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, HeldValues]:
         """Values of a run, row by row, and the state after it."""
         before, (rows, there) = state.taken(slots), self._in_order(columns, groups)
         new = self._are_new(before, rows)
@@ -67,15 +67,15 @@ class GrowingAggregate:
         shown = after.columns[: self._shown_columns()]
         return lists_of_firsts(shown, starts, lengths, self.result), state.with_more(more, slots)
 
-    def summarized(self, state: Held, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> Held:
+    def summarized(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> HeldValues:
         """State after a run."""
         return self.merged(state, self._in_order(columns, groups)[0], slots)
 
-    def merged(self, first: Held, second: Held, slots: np.ndarray) -> Held:
+    def merged(self, first: HeldValues, second: HeldValues, slots: np.ndarray) -> HeldValues:
         """What both hold, that of the first before."""
         return first.with_more(second.kept(self._are_new(first.taken(slots), second)), slots)
 
-    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[Held, np.ndarray]:
+    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[HeldValues, np.ndarray]:
         """What rows would add to their groups, and which these rows are along the order of the groups; missing values and keys add nothing."""
         order = groups.order
         there = np.arange(groups.rows)
@@ -83,7 +83,7 @@ class GrowingAggregate:
             there = np.flatnonzero(valid(columns[0])[order])
         counts = np.bincount(groups.group_of_rows()[there], minlength=len(groups.starts))
         places = pa.array(order[there])
-        return Held(counts, tuple(self._candidates([column.take(places) for column in columns]))), there
+        return HeldValues(counts, tuple(self._candidates([column.take(places) for column in columns]))), there
 
     def _candidates(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """What is shown of rows, then what tells equal ones."""
@@ -99,14 +99,14 @@ class GrowingAggregate:
     def _shown_columns(self) -> int:
         return 1 if self.result.is_encoded else len(self.types)
 
-    def _are_new(self, before: Held, rows: Held) -> np.ndarray:
+    def _are_new(self, before: HeldValues, rows: HeldValues) -> np.ndarray:
         """Which rows hold what neither their group nor a row of it before them does."""
         if not self.has_each_once:
             return np.ones(len(rows.columns[0]), dtype=bool)
         return first_of_each(before, rows, self._shown_columns())[0]
 
 
-def first_of_each(before: Held, rows: Held, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def first_of_each(before: HeldValues, rows: HeldValues, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which rows are the first of their group with their value, not counting some first columns.
 
     Also a number of each value of a group, for what it held before and then for rows, and where each of these is first there.

@@ -18,7 +18,7 @@ PIECE = 1 << 18
 
 
 @attrs.frozen(eq=False)
-class Held:
+class HeldValues:
     """Values of some groups.
 
     Parameters
@@ -33,7 +33,7 @@ class Held:
     columns: tuple[pa.Array, ...]
 
     @classmethod
-    def nothing(cls, groups: int, types: Sequence[pa.DataType]) -> Held:
+    def nothing(cls, groups: int, types: Sequence[pa.DataType]) -> HeldValues:
         """Of so many groups without values."""
         return cls(np.zeros(groups, dtype=np.int64), tuple(pa.array([], data_type) for data_type in types))
 
@@ -46,25 +46,25 @@ class Held:
         """The group of each value."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
-    def widened(self, groups: int) -> Held:
+    def widened(self, groups: int) -> HeldValues:
         """The same with groups without values added up to that many."""
-        return Held(widened_with(self.counts, groups, 0), self.columns)
+        return HeldValues(widened_with(self.counts, groups, 0), self.columns)
 
-    def taken(self, groups: np.ndarray) -> Held:
+    def taken(self, groups: np.ndarray) -> HeldValues:
         """Those of some of the groups."""
         if len(groups) == len(self.counts) and bool((groups == np.arange(len(groups))).all()):
             return self
         places = pa.array(ranges(self.starts[groups], self.counts[groups]))
-        return Held(self.counts[groups], tuple(column.take(places) for column in self.columns))
+        return HeldValues(self.counts[groups], tuple(column.take(places) for column in self.columns))
 
-    def kept(self, which: np.ndarray) -> Held:
+    def kept(self, which: np.ndarray) -> HeldValues:
         """Some of the values."""
         if which.all():
             return self
         counts = np.bincount(self.group_of_values()[which], minlength=len(self.counts))
-        return Held(counts, tuple(column.filter(pa.array(which)) for column in self.columns))
+        return HeldValues(counts, tuple(column.filter(pa.array(which)) for column in self.columns))
 
-    def with_more(self, more: Held, groups: np.ndarray) -> Held:
+    def with_more(self, more: HeldValues, groups: np.ndarray) -> HeldValues:
         """These values and others, which come behind those of the groups of these numbers; each is named once at most."""
         added = len(more.columns[0])
         if not added:
@@ -73,12 +73,12 @@ class Held:
         counts[groups] += more.counts
         columns = tuple(in_one_array([first, second]) for first, second in zip(self.columns, more.columns, strict=True))
         if len(counts) == 1:
-            return Held(counts, columns)
+            return HeldValues(counts, columns)
         starts, before = np.cumsum(counts) - counts, len(self.columns[0])
         places = np.empty(before + added, dtype=np.int64)
         places[ranges(starts, self.counts)] = np.arange(before)
         places[ranges(starts[groups] + self.counts[groups], more.counts)] = np.arange(before, before + added)
-        return Held(counts, tuple(column.take(pa.array(places)) for column in columns))
+        return HeldValues(counts, tuple(column.take(pa.array(places)) for column in columns))
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
