@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.running.groups import RowGroups, totals_so_far
 from sframe_spark.operators.running.growing import first_of_each
-from sframe_spark.operators.running.held import HeldValues, brackets_of, in_pieces, ranges, refuse_more_than_an_array
+from sframe_spark.operators.running.held import HeldValues, brackets_of, pieces_of, ranges, refuse_more_than_an_array
 from sframe_spark.planner.chunk import in_one_array
 from sframe_spark.types import ENCODED_DICT, ColumnType
 from sframe_spark.values.flat.stored import in_brackets, texts_of_items
@@ -106,8 +106,7 @@ def stored_counts(held: HeldValues, places: np.ndarray, starts: np.ndarray, leng
     times = np.bincount(places, minlength=len(keys))
     base = held.columns[1].to_numpy() - np.cumsum(times)
     found = []
-    for piece in in_pieces(lengths):
-        chosen = ranges(starts[piece], lengths[piece])
+    for piece, chosen in pieces_of(starts, lengths):
         counts = base[chosen] + np.searchsorted(met, chosen * len(places) + np.repeat(numbers[piece], lengths[piece]), "right")
         entries = pc.binary_join_element_wise(keys.take(pa.array(chosen)), pa.array(counts).cast(pa.string()), "]", "")
         found.append(in_brackets(lengths[piece], entries, brackets_of(ENCODED_DICT)))

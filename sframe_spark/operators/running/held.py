@@ -98,7 +98,7 @@ def widened_with(numbers: np.ndarray, count: int, filled: int) -> np.ndarray:
     return np.concatenate([numbers, np.full(count - len(numbers), filled, dtype=numbers.dtype)])
 
 
-def in_pieces(lengths: np.ndarray, most: int = PIECE) -> Iterator[slice]:
+def in_pieces(lengths: np.ndarray, most: int) -> Iterator[slice]:
     """Neighbours that have about so many items together, or one that has more.
 
     Examples
@@ -133,13 +133,14 @@ def lists_of_firsts(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np
     ['[]', '[5,[6]]']
     """
     refuse_more_than_an_array(columns, starts, lengths, beside=1)
-    found = [_lists([column.take(places) for column in columns], sizes, result) for sizes, places in _pieces(starts, lengths)]
+    found = [_lists([column.take(pa.array(places)) for column in columns], lengths[piece], result) for piece, places in pieces_of(starts, lengths)]
     return in_one_array(found) if found else pa.array([], result.physical)
 
 
-def _pieces(starts: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array]]:
-    for piece in in_pieces(lengths):
-        yield lengths[piece], pa.array(ranges(starts[piece], lengths[piece]))
+def pieces_of(starts: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some rows after the other, and the places of the values that they have: so many from one on."""
+    for piece in in_pieces(lengths, PIECE):
+        yield piece, ranges(starts[piece], lengths[piece])
 
 
 def _lists(columns: Sequence[pa.Array], lengths: np.ndarray, result: ColumnType) -> pa.Array:

@@ -8,13 +8,17 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from sframe_spark import SFrame, aggregate, config
+from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.materialize import compute
+from sframe_spark.errors import TooLargeError
 from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.running import exact_vectors, held
 from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.scans import scan_of
 from sframe_spark.planner.node import PlannerNode
@@ -308,3 +312,41 @@ def test_vectors_add_up() -> None:
     done = SFrame({"v": [[1.0, 2.0], None, [3.0, 4.0]]}).running({"s": aggregate.SUM("v"), "m": aggregate.MEAN("v")})
     assert [list(value) for value in done["s"]] == [[1.0, 2.0], [1.0, 2.0], [4.0, 6.0]]
     assert [list(value) for value in done["m"]] == [[1.0, 2.0], [1.0, 2.0], [2.0, 3.0]]
+
+
+def test_values_within_lists_are_those_of_groups() -> None:
+    """Lists of numbers stay lists, whatever the aggregate puts them into."""
+    sf = SFrame({"k": [1, 2, 2], "v": SArray([[1, 2], [3], [3]], dtype=list), "a": [[1.0], [2.0], [2.0]], "d": [{"x": [1, 2]}, {}, {}]})
+    requests: dict[str, Any] = {
+        f"{function.__name__} {name}": function(name) for function in (aggregate.CONCAT, aggregate.DISTINCT) for name in "vad"
+    }
+    requests |= {f"by {name}": aggregate.CONCAT("k", name) for name in "vad"}
+    last, whole = sf.running(requests)[-1], sf.groupby([], requests)[0]
+    for name in requests:
+        assert repr(last[name]) == repr(whole[name]), name
+
+
+@pytest.mark.parametrize("request_of", [
+    aggregate.CONCAT("i"), aggregate.CONCAT("s"), aggregate.CONCAT("a"), aggregate.CONCAT("i", "s"), aggregate.DISTINCT("i"),
+    aggregate.FREQ_COUNT("s"), aggregate.SUM("a"), aggregate.MEAN("a"),
+])  # fmt: skip
+def test_more_than_an_array_holds_is_told(request_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (held, exact_vectors):
+        monkeypatch.setattr(module, "MOST_BYTES_OF_ARRAY", 50)
+    sf = SFrame({"i": [*range(30)], "s": ["abc"] * 30, "a": [[1.0, 2.0]] * 30})
+    with pytest.raises(TooLargeError, match=r"running makes over 2 GiB of texts or lists from 30 rows at once.*batch_rows"):
+        list(sf.running({"x": request_of})["x"])
+
+
+def test_many_rows_of_long_groups_and_of_short_ones() -> None:
+    """Blocks of exact sums, pieces of lists and windows of quantiles end within such runs."""
+    rows = 70_000
+    generator = np.random.default_rng(7)
+    vectors, keys = generator.normal(size=(rows, 2)) * 10.0 ** generator.integers(-8, 8, (rows, 1)), generator.integers(0, 3, rows)
+    keys[-1_000:] = 3 + generator.integers(0, 400, 1_000)
+    table = pa.table({"k": keys, "v": pa.array([*vectors], pa.list_(pa.float64())), "f": vectors[:, 0], "n": generator.integers(0, 9, rows)})
+    wanted = {"m": aggregate.MEAN("v"), "q": aggregate.QUANTILE("f", 0.1, 0.75), "c": aggregate.FREQ_COUNT("n"), "d": aggregate.DISTINCT("n")}
+    done = SFrame(table).running(wanted, by="k")
+    for row in [0, 1, 999, 40_000, 65_536, 69_000, *range(rows - 5, rows)]:
+        so_far = np.flatnonzero(keys[: row + 1] == keys[row])
+        assert repr(done[row]) == repr(done[row] | SFrame(table.take(pa.array(so_far))).groupby([], wanted)[0]), row
