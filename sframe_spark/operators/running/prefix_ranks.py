@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -27,19 +29,21 @@ def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, want
     >>> kth_of_ranges(np.array([2, 0, 3, 1]), np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0, 1, 1])).tolist()
     [2, 2, 3]
     """
-    left, right, wanted = firsts.astype(np.int64), stops.astype(np.int64), wanted.astype(np.int64)
-    found = np.zeros(len(left), dtype=np.int64)
-    before = np.zeros(len(ranks) + 1, dtype=np.int64)
+    # Half of the bytes take less time.
+    kind: Any = np.int32 if len(ranks) <= np.iinfo(np.int32).max else np.int64
+    numbers: list[np.ndarray] = [given.astype(kind) for given in (ranks, firsts, stops, wanted)]
+    ranks, left, right, left_over = numbers
+    found, before = np.zeros_like(left), np.zeros(len(ranks) + 1, dtype=kind)
     for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
-        is_high = (ranks >> bit) & 1 != 0
-        np.cumsum(~is_high, out=before[1:])
+        is_low = ranks & kind(1 << bit) == 0
+        np.cumsum(is_low, out=before[1:])
         low_left, low_right = before[left], before[right]
         lows = low_right - low_left
-        goes_high = wanted >= lows
-        found |= goes_high.astype(np.int64) << bit
-        wanted -= np.where(goes_high, lows, 0)
-        all_low = before[-1]
-        left = np.where(goes_high, left - low_left + all_low, low_left)
-        right = np.where(goes_high, right - low_right + all_low, low_right)
-        ranks = np.concatenate([ranks[~is_high], ranks[is_high]])
+        is_high = left_over >= lows
+        found[is_high] |= kind(1 << bit)
+        left_over -= lows * is_high
+        left += before[-1] - low_left
+        right += before[-1] - low_right
+        left, right = np.where(is_high, left, low_left), np.where(is_high, right, low_right)
+        ranks = np.concatenate([np.compress(is_low, ranks), np.compress(~is_low, ranks)])
     return found
