@@ -96,17 +96,11 @@ class RunCountAggregate:
 
 
 def together(first: RunCounts, second: RunCounts) -> RunCounts:
-    """Runs of the same groups, in rows one after the other."""
+    """Runs of the same groups, in rows one after the other; of the first rows a group may have none."""
     count = len(first.counts)
     # The last value of the one beside the first of the other.
     beside = np.arange(2 * count).reshape(2, count).T.ravel()
-    differ = differs(pa.concat_arrays([first.lasts, second.firsts]).take(pa.array(beside)))[::2]
-    there, follows = first.counts > 0, second.counts > 0
-    counts = first.counts + second.counts - (there & follows & ~differ)
-    return RunCounts(counts, chosen_of(there, first.firsts, second.firsts), chosen_of(follows, second.lasts, first.lasts))
-
-
-def chosen_of(which: np.ndarray, first: pa.Array, second: pa.Array) -> pa.Array:
-    """Values of the first array where that is true, of the second elsewhere."""
-    places = np.arange(len(which)) + np.where(which, 0, len(which))
-    return pa.concat_arrays([first, second]).take(pa.array(places))
+    goes_on = ~differs(pa.concat_arrays([first.lasts, second.firsts]).take(pa.array(beside)))[::2]
+    there = first.counts > 0
+    firsts = pa.concat_arrays([first.firsts, second.firsts]).take(pa.array(np.arange(count) + np.where(there, 0, count)))
+    return RunCounts(first.counts + second.counts - (there & goes_on), firsts, second.lasts)

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.errors import SFrameError
@@ -28,7 +28,7 @@ from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
-from tests.examples import part
+from tests.examples import examples, part
 from tests.operators.kernels.odd_numbers import NUMBERS
 
 OTHER_NAN = struct.unpack("<d", b"\x01\0\0\0\0\0\xf8\xff")[0]
@@ -128,9 +128,25 @@ def chunk_of(rows: Rows, schema: Sequence[ColumnType]) -> Chunk:
     return Chunk(tuple(column_of(values, kind) for values, kind in zip(columns, schema, strict=True)), len(rows))
 
 
-@pytest.mark.parametrize(("name", "types"), part(requests(), 2), ids=lambda given: given if isinstance(given, str) else "-".join(map(str, given)))
+def ids(given: Any) -> str:
+    return given if isinstance(given, str) else "-".join(map(str, given))
+
+
+@pytest.mark.parametrize(("name", "types"), part([request for request in requests() if request[0] not in SOME], 3), ids=ids)
+@given(data=st.data())
+def test_aggregates_of_few_numbers(name: str, types: tuple[ColumnType, ...], data: st.DataObject) -> None:
+    check_some_rows(name, types, data)
+
+
+@pytest.mark.parametrize(("name", "types"), [request for request in requests() if request[0] in SOME], ids=ids)
+@settings(max_examples=examples(100))
 @given(data=st.data())
 def test_each_row_has_the_reduction_of_the_rows_so_far(name: str, types: tuple[ColumnType, ...], data: st.DataObject) -> None:
+    check_some_rows(name, types, data)
+
+
+def check_some_rows(name: str, types: tuple[ColumnType, ...], data: st.DataObject) -> None:
+    """Rows of up to three keys in up to four runs."""
     values = st.tuples(st.integers(0, 2), *(st.one_of(VALUES[kind], VALUES[kind], VALUES[kind], st.none()) for kind in types))
     rows: Rows = data.draw(st.lists(values, max_size=14))
     edges = sorted([0, *data.draw(st.lists(st.integers(0, len(rows)), max_size=3)), len(rows)])
@@ -170,6 +186,7 @@ def check(aggregation: Aggregation, schema: tuple[ColumnType, ...], runs: list[R
     assert [bits(value, aggregation.function) for value in from_parts] == wanted
 
 
+@settings(max_examples=examples(400))
 @given(data=st.data())
 def test_parts_may_be_put_together_first(data: st.DataObject) -> None:
     """Ranges are summed up side by side: what stands between two of them may be put together before what stands before."""
@@ -193,3 +210,29 @@ def test_no_aggregate_of_ours_reduces_all_rows_for_each() -> None:
         for types in [(), *itertools.product(VALUES), *itertools.product(VALUES, VALUES)]:
             if AGGREGATES[name].decomposition is None and len(types) in AGGREGATES[name].arguments and taken(name, types):
                 assert is_built_in(name, types), (name, types)
+
+
+ONE, TWO, NO_NUMBER, MISSING = (1, [1.5, -0.0]), (1, [None, 2.0]), (1, []), (1, None)
+OTHER = (0, [1.0])
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+@pytest.mark.parametrize("runs", [
+    [[MISSING], [MISSING, ONE, MISSING], [MISSING], [TWO]],
+    [[ONE], [MISSING], [NO_NUMBER, MISSING, ONE], [MISSING, ONE], [MISSING]],
+    [[ONE, OTHER], [], [MISSING, OTHER, MISSING], [TWO, OTHER]],
+    [[NO_NUMBER], [MISSING, NO_NUMBER], [ONE], [NO_NUMBER]],
+    [[OTHER, NO_NUMBER, OTHER], [OTHER], [ONE, OTHER]],
+    [[MISSING], [ONE], [OTHER], [(2, [1.0, 2.0, 3.0]), OTHER, ONE], [(2, [1.0]), OTHER, ONE, (2, None), (3, None)]],
+])  # fmt: skip
+def test_vectors_of_one_length_and_of_others(name: str, runs: list[Rows]) -> None:
+    for keys in ((), (0,)):
+        check(Aggregation(name, (1,)), (INT, ARRAY), runs, keys)
+
+
+@pytest.mark.parametrize(("name", "column_type"), [("quantile", INT), ("concat", INT), ("distinct", INT), ("freq_count", INT), ("count_runs", INT)])
+def test_groups_that_come_in_another_order_later(name: str, column_type: ColumnType) -> None:
+    runs: list[Rows] = [[(5, 1), (4, None), (3, 2)], [(3, 7), (4, 4), (5, 0)], [(9, 3), (4, 3), (0, 3), (5, 1), (3, 2)]]
+    check(Aggregation(name, (1,), PARAMETERS.get(name, ())), (INT, column_type), runs, (0,))
+    # No group holds a value at first, so all of them begin at one place.
+    check(Aggregation(name, (1,), PARAMETERS.get(name, ())), (INT, column_type), [[(key, None) for key in (7, 5, 6)], runs[0], runs[1]], (0,))

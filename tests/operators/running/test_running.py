@@ -24,9 +24,11 @@ from sframe_spark.operators.running.scans import scan_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_text import plan_text
 from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.plugin import Decomposition, define_aggregate
+from sframe_spark.plugin import aggregate as plugin_aggregate
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
 from sframe_spark.testing.oracle.values import rows_equal, token
-from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME
+from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, list_of
 from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
@@ -324,6 +326,16 @@ def test_values_within_lists_are_those_of_groups() -> None:
     last, whole = sf.running(requests)[-1], sf.groupby([], requests)[0]
     for name in requests:
         assert repr(last[name]) == repr(whole[name]), name
+
+
+def test_values_of_plug_ins_are_those_of_groups() -> None:
+    of_lists = list_of(list_of(INT))
+    parts = Decomposition(lambda arrays, rows, types, parameters: [[1, rows]], lambda a, b, types: a + b, lambda part, types, parameters: part)
+    define_aggregate("lists_of_all", lambda types, parameters: of_lists, lambda arrays, types, parameters: [[1, len(arrays[0])]])
+    define_aggregate("lists_of_parts", lambda types, parameters: of_lists, parts=parts)
+    sf = SFrame({"v": [1, 2]})
+    assert list(sf.running({"x": plugin_aggregate("lists_of_all", "v")})["x"]) == [[[1, 1]], [[1, 2]]]
+    assert list(sf.running({"x": plugin_aggregate("lists_of_parts", "v")})["x"]) == [[[1, 1]], [[1, 1], [1, 1]]]
 
 
 @pytest.mark.parametrize("request_of", [
