@@ -45,7 +45,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.pool import halved, missing_cells, row_twice
 from sframe_spark.testing.tables import archive_source_of, segments_source, table_source
-from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.types import ARRAY, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
 NAN = float("nan")
 
@@ -60,6 +60,7 @@ COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
     "runs": (STR, ["a", "a", None, None, "b", "b", "b", "a", "a", "b", "", "", ""]),
     "lists": (list_of(INT), [[1, 2], [], None, [None, 3], [4], [], [5, 5], [6], None, [7], [], [8, 9, 10], [11]]),
     "dicts": (dict_of(STR, FLOAT), [{"a": 1.5}, {}, None, {"b": None, "a": 2.0}, *[{"c": 0.5}] * 8, {"z": -1.0}]),
+    "vectors": (ARRAY, [[1.0, -0.0], [0.5, NAN], None, *[[0.25, 2.0]] * 8, [1.0], None]),
     "mixed": (ENCODED_LIST, [[1], None, [], [2, None], *[[3, 4, 5]] * 8, [6]]),
     "mask": (INT, [1, 0, 1, None, 2, 0, -1, 1, 0, 0, 1, None, 1]),
 }
@@ -185,6 +186,15 @@ NUMBERS = (
     Aggregation("column_var", (0,), (1,)),
 )
 
+SO_FAR = (
+    Aggregation("mean", (3,)),
+    Aggregation("quantile", (2,), (0.0, 0.5, 1.0)),
+    Aggregation("freq_count", (1,)),
+    Aggregation("distinct", (3,)),
+    Aggregation("concat", (0, 2)),
+    Aggregation("count_runs", (2,)),
+)
+
 CLOCK = Chunk.of([pa.array([-4.0, 0.5, 2.0, 3.0])])
 
 COUNTDOWN = CycleFunction(PythonFunction(rows_after, INT, ("a", "b")), ("left",), single=True)
@@ -193,6 +203,7 @@ IN_ORDER = (
     example("runs of equal keys", StreamingGroupBy((0,), AGGREGATIONS), ["runs", "int"]),
     example("runs divided further", StreamingGroupBy((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
     example("sums and values so far by key", Running((0,), (Aggregation("sum", (1,)), Aggregation("concat", (1,)))), ["text", "int"]),
+    example("what values so far tell by key", Running((0,), SO_FAR), ["text", "int", "float", "vectors"]),
     example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
     example("ties of a column in order", SuffixSort(((0, True), (1, False)), 1), ["sorted", "float", "text"]),
     example("ties of a column in order, by text", SuffixSort(((0, True), (2, True), (1, True)), 1), ["sorted", "float", "text"]),
