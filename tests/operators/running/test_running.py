@@ -15,12 +15,15 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.optimized import optimize
+from sframe_spark.engine.planning.physical import SectionPlanner
+from sframe_spark.engine.planning.sections import Mode, in_order_of_running
 from sframe_spark.engine.runs.materialize import compute
 from sframe_spark.errors import TooLargeError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.running import exact_vectors, held
-from sframe_spark.operators.running.running import running
+from sframe_spark.operators.running.running import Running, running
 from sframe_spark.operators.running.scans import scan_of
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_text import plan_text
 from sframe_spark.planner.properties_of import properties_of
@@ -362,3 +365,29 @@ def test_many_rows_of_long_groups_and_of_short_ones() -> None:
     for row in [0, 1, 999, 40_000, 65_536, 69_000, *range(rows - 5, rows)]:
         so_far = np.flatnonzero(keys[: row + 1] == keys[row])
         assert repr(done[row]) == repr(done[row] | SFrame(table.take(pa.array(so_far))).groupby([], wanted)[0]), row
+
+
+def test_no_query_of_spark_makes_running_values() -> None:
+    """There a window would collect all rows so far for each row: that is for comparing alone (``naive``)."""
+    requests = {"m": aggregate.MEAN("v"), "q": aggregate.QUANTILE("f", 0.5), "c": aggregate.CONCAT("f")}
+    other = SFrame({"k": [1], "w": [2]})
+    with config.using(small_rows=0):
+        sf = SFrame({"k": [1, 2] * 30, "v": [[1.0, 2.0]] * 60, "f": [0.5] * 60})
+        groups = sf.groupby("k", {"f": aggregate.CONCAT("f")})
+        done = sf.running(requests, by="k")
+        programs = [
+            done.sort("f"),
+            done.join(other, on="k"),
+            done.append(done).groupby("k", {"c": aggregate.CONCAT("c")}),
+            done[done["f"] > 0].unique(),
+        ]
+        programs += [below.running(aggregate.CONCAT("k")) for below in (groups, sf.sort("f"), sf.join(other, on="k"), sf[sf["f"] > 0])]
+        found = []
+        for program in programs:
+            planner = SectionPlanner()
+            section = planner.plan(optimize(program._node))
+            for each in in_order_of_running(planner.waiting or [section]):
+                if any(isinstance(node.operator, Running) for node in postorder([each.root])):
+                    found.append(each.mode)
+    assert len(found) >= len(programs)
+    assert {*found} <= {Mode.TASKS, Mode.PARTS}
