@@ -28,6 +28,8 @@ def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, want
     --------
     >>> kth_of_ranges(np.array([2, 0, 3, 1]), np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0, 1, 1])).tolist()
     [2, 2, 3]
+    >>> kth_of_ranges(np.array([1, 0]), np.array([0]), np.array([2]), np.array([0])).tolist()
+    [0]
     """
     # Half of the bytes take less time.
     kind: Any = np.int32 if len(ranks) <= np.iinfo(np.int32).max else np.int64
