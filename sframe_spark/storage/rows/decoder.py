@@ -197,8 +197,8 @@ class Decoder:
             parts: list[DecodedPart] = []
             try:
                 parts.extend(self._of_segment(attrs.evolve(unit, entry=entry, low=low, high=high)))
-            except BaseException:
-                # The rows before what is damaged are told first.
+            except Exception:
+                # The rows before what is damaged are told first. Ctrl-C is told now: whoever has enough of these rows would not hear of it.
                 yield from parts
                 raise
             yield from parts

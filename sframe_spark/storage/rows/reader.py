@@ -234,9 +234,7 @@ def _file_batches(
     pages = {(group, name) for group in range(first, last) for name in distinct}
     opening = opened(location, footer, not pages <= footer.sound, wanted) if short is None else short.file
     with telling("read", location), opening as file:
-        # The last one for itself, since it may not be read to its end: pyarrow goes on with the next one where a column of one ends too early,
-        # and tells that at the end of all.
-        for start, stop in itertools.pairwise(sorted({first, last - 1, last})):
+        for start, stop in itertools.pairwise(_read_on(footer.starts, first, last, low, size)):
             position = footer.starts[start]
             for batch in _batches(file, list(range(start, stop)), distinct, step, threads):
                 begin, end = max(low - position, 0), min(high - position, batch.num_rows)
@@ -252,6 +250,24 @@ def _file_batches(
                     return
             if position != footer.starts[stop]:
                 raise other_rows(location, position - footer.starts[start], footer.starts[stop] - footer.starts[start])
+
+
+def _read_on(starts: Sequence[int], first: int, last: int, low: int, size: int | None) -> Sequence[int]:
+    """The row groups from which on pyarrow reads afresh, and the end: it goes on with the next one where a column of one ends too early, and tells
+    that at the end of all.
+
+    So the last one is read for itself, since it may not be read to its end, and so is each where parts end with row groups anyway: what somebody
+    was given of the next one would be beside rows of another number.
+
+    Examples
+    --------
+    >>> list(_read_on((0, 100, 200, 300), 0, 3, 0, 100)), _read_on((0, 100, 200, 300), 0, 3, 0, None)
+    ([0, 1, 2, 3], [0, 2, 3])
+    """
+    # A row group without rows ends with the one before it.
+    if all(stop - max(start, low) in (0, size) for start, stop in itertools.pairwise(starts[first:last])):
+        return range(first, last + 1)
+    return sorted({first, last - 1, last})
 
 
 def _rows_at_a_time(start: int, low: int, high: int, size: int | None, passing: int) -> int:

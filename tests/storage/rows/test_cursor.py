@@ -178,27 +178,6 @@ def test_no_more_is_decoded_ahead_than_allowed(manifests: list[Manifest], monkey
         read.close()
 
 
-@pytest.mark.parametrize("threads", [0, 2])
-def test_small_row_groups_are_decoded_together_in_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """Each time a file is opened has its price; parts end where row groups do, of which the last may be shorter."""
-    pq.write_table(pa.table({"a": range(4_050)}), tmp_path / "rows.parquet", row_group_size=100)
-    manifest = source_of(SFrame.read_parquet(str(tmp_path / "rows.parquet"))._node).manifest
-    opened, before = [], decoder.segment_batches
-
-    def counted(manifest: Manifest, entry: Any, columns: Any, low: int, high: int, *others: Any, **named: Any) -> Any:
-        opened.append(high - low)
-        return before(manifest, entry, columns, low, high, *others, **named)
-
-    monkeypatch.setattr(decoder, "segment_batches", counted)
-    for most, count in ((10**9, 10), (1_600.0, 23), (0.0, 41)):
-        opened.clear()
-        read = Cursor(manifest, (0,), 4_050, lambda start, stop: 8.0 * (stop - start), most, threads)
-        parts = [part[0] for start in range(30, 4_050, 100) for part in read.read(start, min(start + 100, 4_050))]
-        assert [value for part in parts for value in part.to_pylist()] == list(range(30, 4_050))
-        assert {len(part) for part in parts} <= {30, 50, 70, 20, 100} and sum(opened) == 4_020 and len(opened) <= count, (most, opened)
-        read.close()
-
-
 def test_an_error_comes_after_the_rows_before_it(tmp_path: Path) -> None:
     table = pa.table({"a": range(1_000)})
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=100, compression="none", use_dictionary=False, write_page_checksum=True)
