@@ -24,7 +24,7 @@ from sframe_spark.session.worker_processes import QUIET, READY
 
 MOST_OF_TRACEBACK = 20
 # Whether a work failed, and its pickled result or the error's text.
-Answer = tuple[bool, bytes]
+Answered = tuple[bool, bytes]
 
 
 @attrs.frozen(eq=False)
@@ -70,7 +70,7 @@ def serve(requests: int, life: int) -> None:
     # Ctrl-C is for the process that asks, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
-    common: Common | Answer = Common((), {}, "", {})
+    common: Common | Answered = Common((), {}, "", {})
     with Connection(requests) as pipe:
         pipe.send_bytes(READY)
         while True:
@@ -93,7 +93,7 @@ def _end_with(life: int) -> None:
     os._exit(1)
 
 
-def _entered(described: tuple[Sequence[str], bytes]) -> Common | Answer:
+def _entered(described: tuple[Sequence[str], bytes]) -> Common | Answered:
     """What works have in common, read where their modules are found; the error, where it cannot be read."""
     path, content = described
     sys.path[:] = path
@@ -107,7 +107,7 @@ def _entered(described: tuple[Sequence[str], bytes]) -> Common | Answer:
     return common
 
 
-def _answer(common: Common, parcel: Parcel) -> Answer:
+def _answer(common: Common, parcel: Parcel) -> Answered:
     """Whether a work failed, and its pickled result or the error's text."""
     try:
         with config.using(storage_options=common.storage_options):
@@ -116,7 +116,7 @@ def _answer(common: Common, parcel: Parcel) -> Answer:
         return _failed(error)
 
 
-def _failed(error: BaseException) -> Answer:
+def _failed(error: BaseException) -> Answered:
     """The text of an error, which whoever asked raises."""
     if isinstance(error, CarriedError):
         return True, f"{type(error).__name__}: {error}".encode("ascii", "backslashreplace")
