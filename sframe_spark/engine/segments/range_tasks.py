@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -10,12 +10,14 @@ from typing import Any
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.range_workers import InTurn, RangeWorkers
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
 from sframe_spark.engine.segments.runner import PlanRunner, threads_here
 from sframe_spark.engine.segments.summaries import may_settle
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
+from sframe_spark.operators.rowwise.columns import Project, Zip
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.graph import postorder
@@ -28,6 +30,8 @@ LEAST_TASK_ROWS = 65_536
 LEAST_TASK_BYTES = 32 << 20
 # Another thread has its own memory to find for a batch, and waits for Python: numbers that are no more than this are read by one in the same time.
 LEAST_THREAD_BYTES = 6 << 20
+# Of all that is made. Two threads of which the pass goes through less take three quarters of the time of one that spares it, or less.
+LEAST_PASSED = 0.5
 # Ranges may be longer or shorter by a share of them, so that they end with row groups.
 NEAR = 8
 # A segment is read by a task at a time.
@@ -52,14 +56,22 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
 def in_turn_where_sooner(node: PlannerNode, workers: RangeWorkers) -> RangeWorkers:
     """Who makes the rows of ranges: those given, or one thread in the order of the rows where threads would do no more than go through them again.
 
-    To know running values before each range takes a pass over all rows for all of these that wait for the same ones below them. So many threads
-    take as long for it all as one takes without, for which another one decodes.
+    To know running values before each range takes a pass over all rows for all of these that wait for the same ones below them. Where that goes
+    through most of what is made, so many threads take as long for it all as one takes without, for which another one decodes; not where much else
+    is made beside or of the running values, as threads halve the time of that.
     """
     if workers.are_elsewhere or not any(isinstance(each.operator, SequentialOperator) for each in postorder([node])):
         return workers
-    plan = FlatPlan.of(node)
-    passes = sum(any(not may_settle(plan.operators[place]) for place in places) for places in plan.sequential_levels())
-    return InTurn() if passes and workers.at_a_time() <= 1 + passes else workers
+    plan, others = FlatPlan.of(node), workers.at_a_time() - 1
+    levels = [places for places in plan.sequential_levels() if any(not may_settle(plan.operators[place]) for place in places)]
+    passed = sum(bytes_made(plan, {below for place in places for below in plan.places_below(place)}) for places in levels)
+    is_sooner = levels and others <= len(levels) and passed >= others * LEAST_PASSED * bytes_made(plan, range(len(plan.operators)))
+    return InTurn() if is_sooner else workers
+
+
+def bytes_made(plan: FlatPlan, places: Iterable[int]) -> float:
+    """Bytes of a row that some places of a plan read or make; columns that are put side by side are neither."""
+    return sum(row_bytes(plan.sizes[place], UNKNOWN_BYTES) for place in places if not isinstance(plan.operators[place], (Project, Zip)))
 
 
 def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:

@@ -88,6 +88,20 @@ def test_more_threads_than_passes_work_side_by_side(stored: tc.SFrame, threads: 
         assert type(in_turn_where_sooner(optimize(made._node), Threads())) is expected
 
 
+def made_beside(sf: tc.SFrame) -> tc.SFrame:
+    return tc.SFrame({"x": sf["f"].cumulative_sum(), "t": sf["k"] + "-" + sf["k"] + "-" + sf["i"].astype(str)})
+
+
+def test_much_that_is_made_beside_running_values_is_made_by_all_threads(stored: tc.SFrame) -> None:
+    """The pass reads one column of numbers; to spare it would have one thread make all texts."""
+    programs: list[tuple[Made, int, type]] = [(made_beside, 2, Threads), (made_beside, 1, InTurn)]
+    programs += [(PROGRAMS[name][0], 1 + passes, InTurn) for name, (_, passes) in PROGRAMS.items() if passes]
+    for program, threads, expected in programs:
+        with mock.patch.object(range_workers, "threads_here", partial(int, threads)):
+            assert type(in_turn_where_sooner(optimize(program(stored)._node), Threads())) is expected
+    assert run_by(2, made_beside(stored), segments=3)[1] == run_by(1, made_beside(stored), segments=3)[1]
+
+
 def test_a_task_is_not_run_before_the_one_it_goes_on_from(stored: tc.SFrame) -> None:
     node = optimize(stored["f"].cumulative_sum()._node)
     first, second, third = range_tasks(node, ROWS, 3, InTurn())
