@@ -143,7 +143,8 @@ class Decoder:
         """Row groups of a file, several as one: not at first, as who asks for one may ask for no more, then twice as many each time."""
         place = 0
         while place < len(groups):
-            count = as_one(groups[place : place + self._groups], min(MOST_TOGETHER, self._most_bytes))
+            # What is decoded ahead is no more with this than is allowed, though the one before it was shorter.
+            count = as_one(groups[place : place + self._groups], min(MOST_TOGETHER, self._most_bytes - sum(self._sizes_ahead())))
             first, last = groups[place], groups[place + count - 1]
             sizes = [unit.size for unit in groups[place : place + count] if unit.size is not None]
             yield first if count == 1 else attrs.evolve(first, high=last.high, size=sum(sizes), rows=first.high - first.low)
@@ -162,8 +163,12 @@ class Decoder:
 
     def _may_add(self) -> bool:
         """Say whether the threads should have one more unit, which is taken to be as long as the last one."""
-        sizes = [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
+        sizes = self._sizes_ahead()
         return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._most_bytes
+
+    def _sizes_ahead(self) -> list[float]:
+        """Bytes of each unit that threads decode, or have decoded, and that nobody has asked for."""
+        return [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
 
     def _submitted(self, unit: Unit) -> Found | None:
         if not self._threads or not self._is_short(unit):

@@ -32,7 +32,8 @@ def test_small_row_groups_are_decoded_together_in_parts_of_their_own(tmp_path: P
         return before(manifest, entry, columns, low, high, *others, **named)
 
     monkeypatch.setattr(decoder, "segment_batches", counted)
-    for most, count in ((10**9, 10), (1_600.0, 23), (0.0, 41)):
+    # What threads have decoded leaves room for one more only.
+    for most, count in ((10**9, 10), (1_600.0, 41 if threads else 23), (0.0, 41)):
         opened.clear()
         read = Cursor(manifest, (0,), 4_050, lambda start, stop: 8.0 * (stop - start), most, threads)
         parts = [part[0] for start in range(30, 4_050, 100) for part in read.read(start, min(start + 100, 4_050))]
@@ -85,3 +86,21 @@ def test_an_interrupt_amid_decoding_is_told_at_once(tmp_path: Path, monkeypatch:
     read.read(0, 100)
     with pytest.raises(KeyboardInterrupt):
         read.read(100, 200)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("most", [800, 1_600, 3_200, 8_000, 20_000])
+def test_no_more_is_decoded_ahead_where_units_get_longer(tmp_path: Path, threads: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(pa.table({"a": range(10_000)}), tmp_path / "rows.parquet", row_group_size=100)
+    manifest = source_of(SFrame.read_parquet(str(tmp_path / "rows.parquet"))._node).manifest
+    ahead, before = [0.0], decoder.Decoder._look_ahead
+
+    def looked(self: decoder.Decoder, units: Any) -> None:
+        before(self, units)
+        ahead.append(sum(self._sizes_ahead()))
+
+    monkeypatch.setattr(decoder.Decoder, "_look_ahead", looked)
+    read = Cursor(manifest, (0,), 10_000, lambda start, stop: 8.0 * (stop - start), most, threads)
+    parts = [part[0] for start in range(0, 10_000, 100) for part in read.read(start, start + 100)]
+    assert [value for part in parts for value in part.to_pylist()] == list(range(10_000)) and 800 <= max(ahead) <= most
+    read.close()
