@@ -60,10 +60,10 @@ def answered(function: Callable[P, R]) -> Callable[P, R]:
     >>> from sframe_spark import SFrame, aggregate
     >>> SFrame({"a": [1]}).head(2, 3)
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: head() too many positional arguments; it is called as sf.head(n=10)
+    sframe_spark.errors.SchemaError: head() is given too many positional arguments; it is called as sf.head(n=10)
     >>> aggregate.ARGMAX("a")
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: ARGMAX() missing a required argument: 'out_column'; it is called as aggregate.ARGMAX(agg_column, out_column)
+    sframe_spark.errors.SchemaError: ARGMAX() needs the argument 'out_column'; it is called as aggregate.ARGMAX(agg_column, out_column)
     """
     return _answering(function, lambda signature: f"it is called as {_shown_call(function, signature)}")
 
@@ -140,7 +140,8 @@ def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mappin
         signature.bind(*args, **options)
     except TypeError as error:
         unknown = [name for name in options if name not in signature.parameters]
-        return f"takes no argument {listed(unknown)}" if unknown else str(error)
+        said, _, needed = str(error).partition(": ")
+        return f"takes no argument {listed(unknown)}" if unknown else f"needs the argument {needed}" if needed else f"is given {said}"
     return None
 
 
@@ -267,7 +268,7 @@ def with_members_of_its_own(owner: type[R]) -> type[R]:
     'SFrame.explain'
     >>> SFrame({"a": [1]}).swap_columns(["a", "b"])
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: swap_columns() missing a required argument: 'column_name_2'; it is called as sf.swap_columns(column_name_1, ...
+    sframe_spark.errors.SchemaError: swap_columns() needs the argument 'column_name_2'; it is called as sf.swap_columns(column_name_1, ...
     """
     with_answers(owner)
     package = owner.__module__.rpartition(".")[0]

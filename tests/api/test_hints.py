@@ -180,10 +180,10 @@ def test_options_of_the_reference_are_imported_from_its_module() -> None:
 @pytest.mark.parametrize(
     ("call", "wrong"),
     [
-        (lambda: FRAME.groupby("stars"), "missing a required argument: 'operations'; write it as in sf.groupby('a', {'total'"),
+        (lambda: FRAME.groupby("stars"), "needs the argument 'operations'; write it as in sf.groupby('a', {'total'"),
         (lambda: FRAME.rename(columns={"stars": "s"}), "rename() takes no argument 'columns'; write it as in sf.rename({'old': 'new'})"),
         (lambda: FRAME.sort(by="stars"), "sort() takes no argument 'by'"),
-        (lambda: FRAME.fillna(0), "missing a required argument: 'value'; write it as in sf.fillna('a', 0)"),
+        (lambda: FRAME.fillna(0), "needs the argument 'value'; write it as in sf.fillna('a', 0)"),
         (lambda: FRAME.dropna(subset=["stars"]), "dropna() takes no argument 'subset'"),
         (lambda: FRAME.unique("stars"), "sf.drop_duplicates(['a'])"),
         (lambda: FRAME.drop_duplicates(), "of whole rows sf.unique()"),
@@ -320,7 +320,7 @@ def test_arguments_of_other_constructors(option: str) -> None:
     with pytest.raises(SchemaError, match=r"^SArray\(\) takes no argument 'name'; write it as in SArray\("):
         SArray([1], name=option)  # type: ignore[call-arg]
     # Too many of them, too.
-    with pytest.raises(SchemaError, match=r"^SFrame\(\) too many positional arguments; write it"):
+    with pytest.raises(SchemaError, match=r"^SFrame\(\) is given too many positional arguments; write it"):
         SFrame({}, "auto", None, None, option)  # type: ignore[call-arg]
 
 
@@ -410,17 +410,17 @@ def test_every_public_call_answers_arguments_that_it_has_not(place: str, name: s
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: aggregate.MEAN(), "MEAN() missing a required argument: 'src_column'; it is called as aggregate.MEAN(src_column)"),
-        (lambda: aggregate.COUNT("stars"), "COUNT() too many positional arguments; it is called as aggregate.COUNT()"),
-        (lambda: FRAME.head(2, 3), "head() too many positional arguments; it is called as sf.head(n=10)"),
-        (lambda: SFrame.head(), "missing a required argument: 'self'; it is called as sf.head(n=10)"),
+        (lambda: aggregate.MEAN(), "MEAN() needs the argument 'src_column'; it is called as aggregate.MEAN(src_column)"),
+        (lambda: aggregate.COUNT("stars"), "COUNT() is given too many positional arguments; it is called as aggregate.COUNT()"),
+        (lambda: FRAME.head(2, 3), "head() is given too many positional arguments; it is called as sf.head(n=10)"),
+        (lambda: SFrame.head(), "needs the argument 'self'; it is called as sf.head(n=10)"),
         (lambda: FRAME.swap_columns(["a", "b"]), "it is called as sf.swap_columns(column_name_1, column_name_2, inplace=False)"),
         (lambda: FRAME.save(index=False), "save() takes no argument 'index'; it is called as sf.save(filename, "),
-        (lambda: COLUMN.is_in(), "missing a required argument: 'other'; it is called as sf['a'].is_in(other)"),
+        (lambda: COLUMN.is_in(), "needs the argument 'other'; it is called as sf['a'].is_in(other)"),
         (lambda: SFrame.read_csv(), "it is called as SFrame.read_csv(url, delimiter=',', header=True, error_bad_lines=False, "),
         (lambda: SArray.from_const(1), "it is called as SArray.from_const(value, size, dtype=...)"),
-        (lambda: sframe_spark.load_sframe(), "missing a required argument: 'filename'; it is called as load_sframe(filename"),
-        (lambda: SFrameBuilder([int]).append(), "missing a required argument: 'data'; it is called as builder.append(data, segment=0)"),
+        (lambda: sframe_spark.load_sframe(), "needs the argument 'filename'; it is called as load_sframe(filename"),
+        (lambda: SFrameBuilder([int]).append(), "needs the argument 'data'; it is called as builder.append(data, segment=0)"),
     ],
 )
 def test_calls_are_shown_as_they_are_written(call: Callable[[], Any], told: str) -> None:
