@@ -1,4 +1,4 @@
-"""Running sums of floats in two ints, where these have room for all bits: most often they do, and take a third of the time."""
+"""Running sums of floats in two words, floats or ints, where these have room for all bits: most often they do, and take a third of the time."""
 
 from __future__ import annotations
 
