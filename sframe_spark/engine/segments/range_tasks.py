@@ -17,7 +17,6 @@ from sframe_spark.engine.segments.ranges import joined_ranges, states_between
 from sframe_spark.engine.segments.runner import PlanRunner, threads_here
 from sframe_spark.engine.segments.summaries import may_settle
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
-from sframe_spark.operators.rowwise.columns import Project, Zip
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.graph import postorder
@@ -71,7 +70,7 @@ def in_turn_where_sooner(node: PlannerNode, workers: RangeWorkers) -> RangeWorke
 
 def bytes_made(plan: FlatPlan, places: Iterable[int]) -> float:
     """Bytes of a row that some places of a plan read or make; columns that are put side by side are neither."""
-    return sum(row_bytes(plan.sizes[place], UNKNOWN_BYTES) for place in places if not isinstance(plan.operators[place], (Project, Zip)))
+    return sum(row_bytes(plan.sizes[place], UNKNOWN_BYTES) for place in places if not plan.operators[place].arranges_columns)
 
 
 def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:
