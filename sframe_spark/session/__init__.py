@@ -14,6 +14,7 @@ from sframe_spark.session.session import (
     is_started,
     require_frame_open,
     shuffle_partitions,
+    start_ahead,
     stop,
 )
 
@@ -32,5 +33,6 @@ __all__ = [
     "require_frame_open",
     "run_cancellable",
     "shuffle_partitions",
+    "start_ahead",
     "stop",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -211,6 +212,16 @@ class SessionHolder:
         self._start = None
         return session
 
+    def start_ahead(self) -> None:
+        """Let Spark start meanwhile, where neither we nor the user have one; what keeps it from that is told to who waits for it."""
+        with self._lock:
+            if self._refused or self._session is not None or self._start is not None:
+                return
+            with interrupts_deferred():
+                # It imports PySpark, all of it before two threads ask for its parts.
+                if active_session() is None:
+                    self._start = SparkStart()
+
     def _open(self, base: SparkSession, owned: bool) -> SparkSession:
         """Open ours beside a session that we started or that the user has."""
         self._disconnect()
@@ -241,7 +252,11 @@ class SessionHolder:
             self._disconnect()
             atexit.unregister(self.stop)
             base, owned = self._base, self._owned
-            self._base, self._session, self._settings, self._owned = None, None, None, False
+            if base is None and self._start is not None:
+                # Nobody has waited for it yet.
+                with contextlib.suppress(Exception):
+                    base, owned = self._start.wait(), True
+            self._base, self._session, self._settings, self._owned, self._start = None, None, None, False, None
             self._of_size, self._sources, self.reached, self.packages = {}, {}, set(), Packages()
             self._refused = False
             if base is not None and owned:
@@ -372,6 +387,11 @@ def shuffle_partitions() -> int:
 def is_started() -> bool:
     """Say whether a Spark session is open, without opening one."""
     return _HOLDER.is_started()
+
+
+def start_ahead() -> None:
+    """Let Spark start in the background, where there is none yet and somebody is going to need it."""
+    _HOLDER.start_ahead()
 
 
 def stop() -> None:

@@ -14,7 +14,7 @@ from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions, Work
 from sframe_spark.engine.planning.matches import with_all_counted
-from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor, as_one_query, over_ranges
+from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor, as_one_query, needs_spark, over_ranges
 from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.runs.journal import Journal, Outcome
@@ -27,7 +27,7 @@ from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import is_started
+from sframe_spark.session import is_started, start_ahead
 
 Result = TypeVar("Result")
 
@@ -113,6 +113,8 @@ class Executor:
 
     def ready(self, section: Section) -> Section:
         """A section over sources: those that it reads have run, and what depended on their rows is decided."""
+        if section.inputs and any(map(needs_spark, list(in_order_of_running([section]))[1:])):
+            start_ahead()
         return self._decided(section, self._results_of(section.inputs))
 
     def _results_of(self, sections: Sequence[Section]) -> dict[int, PlannerNode]:

@@ -1,0 +1,119 @@
+"""Spark starts while what is made before it is being made, where it is needed for sure and nobody has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sframe_spark as tc
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.optimized import optimize
+from sframe_spark.engine.runs import executor
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.section_runs import Runs
+from sframe_spark.session import session
+from sframe_spark.session.session import SessionHolder
+
+
+class Base:
+    """A session that says when it is stopped."""
+
+    def __init__(self) -> None:
+        self.stopped = 0
+
+    def stop(self) -> None:
+        """Count."""
+        self.stopped += 1
+
+
+class Start:
+    """A start of Spark without Spark."""
+
+    def __init__(self) -> None:
+        self.failed = False
+        self.base = Base()
+
+    def wait(self) -> Any:
+        """The session, or why there is none."""
+        if self.failed:
+            raise OSError("no Java")
+        return self.base
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[Start]:
+    """The starts that there were; nobody has a session."""
+    made: list[Start] = []
+
+    def start() -> Start:
+        made.append(Start())
+        return made[-1]
+
+    monkeypatch.setattr(session, "SparkStart", start)
+    monkeypatch.setattr(session, "active_session", lambda: None)
+    return made
+
+
+def test_it_starts_once(starts: list[Start]) -> None:
+    holder = SessionHolder()
+    holder.start_ahead()
+    holder.start_ahead()
+    assert len(starts) == 1 and not holder.is_started()
+    assert holder._started() is starts[0].base and len(starts) == 1
+
+
+def test_it_does_not_start_beside_the_users(starts: list[Start], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "active_session", Base)
+    SessionHolder().start_ahead()
+    assert not starts
+
+
+def test_why_it_did_not_start_is_told_to_who_waits_and_it_is_tried_again(starts: list[Start]) -> None:
+    holder = SessionHolder()
+    holder.start_ahead()
+    starts[0].failed = True
+    holder.start_ahead()
+    assert len(starts) == 1
+    assert holder._started() is starts[1].base
+
+
+def test_what_nobody_waited_for_is_stopped_too(starts: list[Start]) -> None:
+    holder = SessionHolder()
+    holder.start_ahead()
+    holder.stop()
+    assert starts[0].base.stopped == 1
+    holder.start_ahead()
+    starts[1].failed = True
+    holder.stop()
+    assert not starts[1].base.stopped and holder._start is None
+
+
+@pytest.mark.parametrize("naive", [True, False])
+def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others' rows are made rows with keys first, where all is to be one query; threads make them otherwise."""
+    pq.write_table(pa.table({"a": range(300_000)}), tmp_path / "a.parquet")
+    frame = tc.SFrame.read_parquet(str(tmp_path / "a.parquet"))
+    told: list[str] = []
+    run = Runs.run
+
+    def runs(self: Runs, section: Any) -> Any:
+        told.append(section.mode.value)
+        if section.mode.is_on_spark:
+            raise InterruptedError
+        return run(self, section)
+
+    monkeypatch.setattr(executor, "start_ahead", lambda: told.append("starts"))
+    monkeypatch.setattr(Runs, "run", runs)
+    node = optimize((frame["a"] + 1).cumulative_sum()._node)
+    made = Executor(MaterializeOptions(naive=naive))
+    if naive:
+        with pytest.raises(InterruptedError):
+            made.execute(node)
+        assert told == ["starts", "threads over ranges of rows", "Spark query"]
+    else:
+        made.execute(node)
+        assert told == ["threads over ranges of rows"]
