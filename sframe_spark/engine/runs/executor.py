@@ -109,12 +109,11 @@ class Executor:
 
     def run(self, section: Section) -> PlannerNode:
         """A source of the rows of a section, after those of all sections that it reads."""
+        start_for(section)
         return self._run_alone(self.ready(section))
 
     def ready(self, section: Section) -> Section:
         """A section over sources: those that it reads have run, and what depended on their rows is decided."""
-        if section.inputs and any(map(needs_spark, list(in_order_of_running([section]))[1:])):
-            start_ahead()
         return self._decided(section, self._results_of(section.inputs))
 
     def _results_of(self, sections: Sequence[Section]) -> dict[int, PlannerNode]:
@@ -172,6 +171,7 @@ class Executor:
         return Runs(self.options, self.log, self.owned)
 
     def _save(self, planned: Section) -> PlannerNode:
+        start_for(planned)
         section = self.ready(planned)
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
@@ -190,6 +190,12 @@ class Executor:
         if not waiting:
             return node, placement_of(node)
         return self._fit_for_query(with_results(node, self._results_of(waiting)))
+
+
+def start_for(section: Section) -> None:
+    """Let Spark start in the background where a section is sure to need it and others run before."""
+    if section.inputs and any(map(needs_spark, list(in_order_of_running([section]))[1:])):
+        start_ahead()
 
 
 def over_known(known: dict[int, tuple[StandsFor, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
