@@ -147,7 +147,7 @@ def units_of(block: np.ndarray, reach: tuple[float, float], room: Sequence[np.nd
     lowest = math.frexp(least)[1] - PRECISION if least > 0 else -LOWEST
     place = max(math.frexp(largest)[1] - PIECE, -LOWEST)
     while True:
-        constant = math.ldexp(1.5, 52 + place)
+        constant = constant_of(place)
         part = np.add(left, constant, out=next(parts))
         total += wrapped(int(part.view(np.int64).sum()) - len(block) * bits_of(place)) << (place + LOWEST)
         if place <= lowest:
@@ -171,16 +171,27 @@ def cut(values: np.ndarray, place: int, room: Sequence[np.ndarray]) -> tuple[np.
 
     Values may be what is left of others.
     """
-    constant = math.ldexp(1.5, 52 + place)
+    constant = constant_of(place)
     moved, part, left = (array[: len(values)] for array in room)
     np.add(values, constant, out=moved)
     np.subtract(moved, constant, out=part)
     return moved, np.subtract(values, part, out=left)
 
 
+def constant_of(place: int) -> float:
+    """The float to which others are added so that they are rounded to whole multiples of ``2**place``.
+
+    Examples
+    --------
+    >>> (5.3 + constant_of(-1)) - constant_of(-1)
+    5.5
+    """
+    return math.ldexp(1.5, 52 + place)
+
+
 def bits_of(place: int) -> int:
     """The constant for pieces of a place, as a whole number."""
-    return int(np.float64(math.ldexp(1.5, 52 + place)).view(np.int64))
+    return int(np.float64(constant_of(place)).view(np.int64))
 
 
 def whole_piece(values: np.ndarray, place: int, room: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +223,7 @@ def piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if LEAST_PLACE <= place <= MOST_PLACE:
         moved, left = cut(values, place, room_for(len(values)))
-        moved -= math.ldexp(1.5, 52 + place)
+        moved -= constant_of(place)
         return scaled(moved, -place), left
     # Of large numbers no piece is larger than its number; below the smallest float there is nothing left.
     whole = np.trunc(np.ldexp(values, -place))

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, bits_of, largest_of, room_for, whole_piece
+from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, bits_of, constant_of, largest_of, room_for, whole_piece
 from sframe_spark.operators.kernels.new_arrays import new_array
 
 # So many rows are looked at together.
@@ -108,14 +108,9 @@ def in_two_floats(
     """
     unit, bits = places
     part, left, sums = (array[: len(numbers)] for array in room)
-    high = near(numbers, unit + bits, part)
-    np.subtract(numbers, high, out=left)
-    sums.real = high
-    low = near(left, unit, part)
-    words = before.words(unit, bits) if np.array_equal(low, left) else None
+    words = before.words(unit, bits) if put_words(numbers, places, (part, left), sums) else None
     if words is None:
         return None
-    sums.imag = low
     earlier = np.empty(len(starts), dtype=np.complex128)
     earlier.real, earlier.imag = np.ldexp(words[0], unit + bits), np.ldexp(words[1], unit)
     accumulated(sums, starts, earlier)
@@ -141,22 +136,28 @@ def sums_of_windows(numbers: np.ndarray, width: int, room: RoomForWords) -> np.n
         return None
     part, left = (array[: len(numbers)] for array in room[:2])
     sums = room.sums[: len(numbers) + 1]
-    high = near(numbers, unit + bits, part)
-    np.subtract(numbers, high, out=left)
-    sums[0], sums.real[1:] = 0.0, high
-    low = near(left, unit, part)
-    if not np.array_equal(low, left):
+    sums[0] = 0.0
+    if not put_words(numbers, (unit, bits), (part, left), sums[1:]):
         return None
-    sums.imag[1:] = low
     np.cumsum(sums, out=sums)
     rows = len(numbers) - width + 1
     high = np.subtract(sums.real[width:], sums.real[:-width], out=part[:rows])
     return np.add(high, np.subtract(sums.imag[width:], sums.imag[:-width], out=left[:rows]), out=high)
 
 
+def put_words(numbers: np.ndarray, places: tuple[int, int], room: tuple[np.ndarray, np.ndarray], words: np.ndarray) -> bool:
+    """Put both words of each number there, and say whether these are all of it."""
+    unit, bits = places
+    part, left = room
+    words.real = near(numbers, unit + bits, part)
+    np.subtract(numbers, part, out=left)
+    words.imag = near(left, unit, part)
+    return np.array_equal(part, left)
+
+
 def near(numbers: np.ndarray, place: int, out: np.ndarray) -> np.ndarray:
     """Floats next to numbers that are whole multiples of ``2**place``, in an array of their own."""
-    constant = math.ldexp(1.5, 52 + place)
+    constant = constant_of(place)
     np.add(numbers, constant, out=out)
     return np.subtract(out, constant, out=out)
 
@@ -194,7 +195,7 @@ def as_floats(numbers: np.ndarray, place: int) -> np.ndarray:
     """Ints below ``2**51`` times ``2**place``, in their place."""
     numbers += bits_of(place)
     floats = numbers.view(np.float64)
-    floats -= math.ldexp(1.5, 52 + place)
+    floats -= constant_of(place)
     return floats
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_values, tokens_of
-from sframe_spark.operators.running.groups import RowGroups, accumulated
+from sframe_spark.operators.running.groups import RowGroups, totals_so_far
 from sframe_spark.types import ColumnType
 
 SeenValues = list[frozenset[Any]]
@@ -47,7 +47,7 @@ class DistinctAggregate:
                 new[place] = 1
                 added.setdefault(slot, []).append(token)
         before = np.array([len(seen) for seen in state], dtype=np.int64)[slot_of_rows]
-        counts = before + accumulated((new,), groups, (np.add,))[0]
+        counts = before + totals_so_far(new, groups)
         return pa.array(groups.to_row_order(counts)), with_values(state, added)
 
     def summarized(self, state: SeenValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> SeenValues:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sframe_spark.operators.aggregates.window_sums import deviations_of_windows, means_of_windows
+from sframe_spark.operators.kernels.exact_sums import largest_of
 from sframe_spark.operators.kernels.exact_words import RoomForWords, sums_of_windows
 from sframe_spark.operators.kernels.new_arrays import new_array
 
@@ -32,8 +33,8 @@ def over_windows(states: States, width: int, merge: Callable[[States, States], S
 
     Examples
     --------
-    >>> over_windows((np.array([1.0, 2.0, 4.0, 8.0]),), 3, added)
-    (array([ 7., 14.]),)
+    >>> over_windows((np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4)), 3, exactly_added)[0].tolist()
+    [7.0, 14.0]
     """
     rows = len(states[0]) - width + 1
     result: States | None = None
@@ -51,26 +52,25 @@ def over_windows(states: States, width: int, merge: Callable[[States, States], S
     return result
 
 
-def added(first: States, second: States) -> States:
-    """Sums of sums."""
-    return (first[0] + second[0],)
-
-
-def exactly_added(first: States, second: States) -> States:
-    """Sums of sums, each with what rounding it has lost.
+def in_pair(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums, and what rounding them has lost.
 
     Source: Knuth (1969), The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
     """
-    total = first[0] + second[0]
-    part = total - first[0]
-    return total, first[1] + second[1] + ((first[0] - (total - part)) + (second[0] - part))
+    total = first + second
+    part = total - first
+    return total, (first - (total - part)) + (second - part)
+
+
+def exactly_added(first: States, second: States) -> States:
+    """Sums of sums, each with what rounding it has lost."""
+    total, lost = in_pair(first[0], second[0])
+    return total, first[1] + second[1] + lost
 
 
 def added_with_rests(first: States, second: States) -> States:
     """The same, and the sum of the sizes of all that rounding has lost."""
-    total = first[0] + second[0]
-    part = total - first[0]
-    lost = (first[0] - (total - part)) + (second[0] - part)
+    total, lost = in_pair(first[0], second[0])
     return total, first[1] + second[1] + lost, first[2] + second[2] + np.abs(lost)
 
 
@@ -128,7 +128,7 @@ def steps_of(width: int) -> float:
 def all_believed(values: np.ndarray, totals: np.ndarray, width: int) -> bool:
     """Whether none of the windows can be among those that are left open: known from the largest number, so a pass for each window is spared."""
     sizes = np.abs(totals)
-    largest = float(max(values.max(), -values.min()))
+    largest = largest_of(values)
     # Each of these steps rounds off at most 2**-53 of all numbers; a sum that is NaN is less than nothing.
     if sizes.min() >= steps_of(width) * 2 * width.bit_length() * 2.0**-53 * width * largest and sizes.max() < np.inf:
         return True
