@@ -14,7 +14,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.kernels.exact_digits import BLOCK, Digits
 from sframe_spark.operators.kernels.exact_rows import digits_of_rows
-from sframe_spark.operators.kernels.runs import members
+from sframe_spark.operators.kernels.runs import members, ranges
 from sframe_spark.types import ColumnType
 
 Types = Sequence[ColumnType]
@@ -109,7 +109,7 @@ def added_vectors(kept: pa.ListArray, is_mean: bool) -> pa.ListArray:
     widths[is_ragged] = 0
     ends = np.cumsum(widths)
     # For each number the place of what it is added to, of all groups.
-    places = np.arange(len(numbers)) + np.repeat((ends - widths)[group] - (np.cumsum(lengths) - lengths), lengths)
+    places = ranges((ends - widths)[group], lengths)
     sizes = np.repeat(counts if is_mean else np.ones(len(kept)), widths)
     found, start = np.empty(len(sizes)), 0
     for (sums,) in digits_of_rows(numbers, places, len(sizes), False):

@@ -16,6 +16,7 @@ from sframe_spark.operators.kernels.exact_sums import LEAST_PLACE, MOST_PLACE, l
 from sframe_spark.operators.kernels.exact_words import BLOCK, LOWER, UPPER, TwoInts, as_floats, carry
 from sframe_spark.operators.kernels.new_arrays import new_array
 from sframe_spark.operators.kernels.products import squares
+from sframe_spark.operators.kernels.runs import ranges
 
 Numbers = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
@@ -75,10 +76,9 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
 def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> tuple[Digits, Digits]:
     """The exact sums of each window and those of its squares, of any numbers: of windows of few rows together window by window."""
     lengths = stops - starts
-    ends = np.cumsum(lengths)
-    if int(ends[-1]) <= MOST_READ * len(numbers):
+    if int(lengths.sum()) <= MOST_READ * len(numbers):
         codes = np.repeat(np.arange(len(starts)), lengths)
-        return sums_and_squares(numbers[np.arange(int(ends[-1])) + (starts + lengths - ends)[codes]], codes, len(starts))
+        return sums_and_squares(numbers[ranges(starts, lengths)], codes, len(starts))
     finite = np.where(np.isfinite(numbers), numbers, 0.0)
     return digits_of_windows(numbers, starts, stops), digits_of_parts(squares_of(finite), starts, stops)
 

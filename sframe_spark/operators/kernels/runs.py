@@ -59,6 +59,18 @@ def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
     return np.cumsum(begins)
 
 
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers from each start on, so many of each, one after the other.
+
+    Examples
+    --------
+    >>> ranges(np.array([5, 0, 9]), np.array([2, 3, 0])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+
+
 def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
     """All values of some lists, none of which is missing, one after the other, and the number of the list that each is in.
 

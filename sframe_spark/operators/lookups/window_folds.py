@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.aggregates.window_sums import deviations_of_windows, means_of_windows, pieces_of_windows
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.kernels.runs import plain_zeros
+from sframe_spark.operators.kernels.runs import plain_zeros, ranges
 from sframe_spark.operators.lookups.keys import Numbers, Positions
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema
@@ -125,7 +125,7 @@ def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, resu
     begins = np.concatenate([[0], ends])
     if max(begins[-1], bytes_of_windows(column, starts, stops)) > MOST_BYTES_OF_ARRAY:
         raise pa.ArrowCapacityError("windows hold more values than an array")
-    chosen = places[np.arange(begins[-1]) + np.repeat(firsts - begins[:-1], np.diff(begins))]
+    chosen = places[ranges(firsts, np.diff(begins))]
     return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), column.take(pa.array(chosen)), type=result.physical)
 
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from sframe_spark.operators.kernels.exact_running import Sums, joined, running
 from sframe_spark.operators.kernels.new_arrays import new_array
+from sframe_spark.operators.kernels.runs import ranges
 from sframe_spark.operators.running.groups import RowGroups
-from sframe_spark.operators.running.held import in_pieces, ranges, widened_with
+from sframe_spark.operators.running.held import in_pieces, widened_with
 from sframe_spark.operators.running.scans import valid
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 

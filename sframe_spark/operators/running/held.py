@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.operators.kernels.runs import ranges
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, in_one_array
 from sframe_spark.types import ColumnType
 from sframe_spark.values.flat.stored import STORED_DICT, STORED_LIST, in_brackets
@@ -79,18 +80,6 @@ class HeldValues:
         places[ranges(starts, self.counts)] = np.arange(before)
         places[ranges(starts[groups] + self.counts[groups], more.counts)] = np.arange(before, before + added)
         return HeldValues(counts, tuple(column.take(pa.array(places)) for column in columns))
-
-
-def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The numbers from each start on, so many of each, one after the other.
-
-    Examples
-    --------
-    >>> ranges(np.array([5, 0, 9]), np.array([2, 3, 0])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(lengths)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def widened_with(numbers: np.ndarray, count: int, filled: int) -> np.ndarray:

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.kernels.row_order import as_ordered_ints, order_of
+from sframe_spark.operators.kernels.runs import ranges
 from sframe_spark.operators.running.groups import RowGroups
-from sframe_spark.operators.running.held import ranges, widened_with
+from sframe_spark.operators.running.held import widened_with
 from sframe_spark.operators.running.prefix_ranks import kth_of_ranges
 from sframe_spark.operators.running.scans import valid
 from sframe_spark.types import ARRAY
