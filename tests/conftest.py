@@ -144,11 +144,13 @@ def spark() -> Iterator[Any]:
 def no_java_unless_marked(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test without the mark `spark` starts no JVM."""
     from sframe_spark.session import is_started
+    from sframe_spark.session.session import _HOLDER
 
-    before = is_started()
+    before = is_started(), _HOLDER._start
     yield
     if not any(map(request.node.get_closest_marker, ("spark", "cluster"))):
-        assert is_started() == before, "a test that starts Spark carries the mark `spark`"
+        # What starts in the background would be found by the tests after this one.
+        assert (is_started(), _HOLDER._start) == before, "a test that starts Spark carries the mark `spark`"
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from sframe_spark.engine.datasets import stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered, placement
 from sframe_spark.engine.planning.sections import Mode
-from sframe_spark.engine.runs import section_runs
+from sframe_spark.engine.runs import executor, section_runs
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments import exchange_of_tasks
 from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
@@ -67,6 +67,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     started = is_started()
     monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
     monkeypatch.setattr(section_runs, "SparkTasks", SentToThreads)
+    monkeypatch.setattr(executor, "start_ahead", lambda: None)
     monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(gathered, "BYTES_OF_TASKS_RANGE", 9_000)
     monkeypatch.setattr(exchange_of_tasks, "BYTES_OF_RUN", 20_000)
