@@ -66,7 +66,7 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
     found[counts <= 1] = 0.0
     left = np.flatnonzero(np.isnan(found))
     # Few are left most often: those of all pieces are looked at together.
-    for some, first, last in pieces_of_windows(len(numbers), starts[left], stops[left]) if len(left) else ():
+    for some, first, last in pieces_of_windows(len(numbers), starts[left], stops[left]):
         here = left[some]
         sums = sums_and_squares_of_windows(numbers[first:last], starts[here] - first, stops[here] - first)
         found[here] = nearest_deviations(counts[here], *sums)
@@ -146,16 +146,18 @@ def longest_of(starts: Positions, stops: Positions) -> int:
 def pieces_of_windows(rows: int, starts: Positions, stops: Positions) -> Iterator[tuple[slice, int, int]]:
     """A few windows after the other and from which row to which one they are, which stay in the cache of a core: that takes half of the time.
 
-    All windows at once where no few of them are of few rows.
+    All windows at once where no few of them are of few rows. Rows that are in none are not read.
 
     Examples
     --------
     >>> list(pieces_of_windows(9, np.array([2, 3]), np.array([5, 7])))
-    [(slice(None, None, None), 0, 9)]
+    [(slice(0, 16384, None), 2, 7)]
     """
     bounds = range(0, len(starts), WINDOWS_IN_CACHE)
-    firsts, lasts = (function.reduceat(ends, bounds) if bounds else ends for function, ends in ((np.minimum, starts), (np.maximum, stops)))
-    if len(bounds) < 2 or int((lasts - firsts).sum()) > MOST_READ * rows:
+    if not bounds:
+        return
+    firsts, lasts = np.minimum.reduceat(starts, bounds), np.maximum.reduceat(stops, bounds)
+    if int((lasts - firsts).sum()) > MOST_READ * rows:
         yield slice(None), 0, rows
         return
     for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):

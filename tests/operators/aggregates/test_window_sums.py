@@ -83,3 +83,11 @@ def test_usual_numbers_are_added_up_in_two_ints() -> None:
     for place in range(0, 40_000, 4_999):
         assert found[place] == math.fsum(numbers[place : place + 10_000])
         assert squares[place] == Moments.of(numbers[place : place + 10_000]).squares
+
+
+def test_rows_that_are_in_no_window_are_not_read() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    assert list(window_sums.pieces_of_windows(1_000_000, none, none)) == []
+    assert list(window_sums.pieces_of_windows(1_000_000, np.array([700, 5]), np.array([710, 9]))) == [(slice(0, 1 << 14), 5, 710)]
+    for function in (means_of_windows, deviations_of_windows):
+        assert function(np.ones(10), none, none, none).tolist() == []
