@@ -155,6 +155,7 @@ def pieces_of_windows(rows: int, starts: Positions, stops: Positions) -> Iterato
     """
     bounds = range(0, len(starts), WINDOWS_IN_CACHE)
     if not bounds:
+        yield slice(None), 0, 0
         return
     firsts, lasts = np.minimum.reduceat(starts, bounds), np.maximum.reduceat(stops, bounds)
     if int((lasts - firsts).sum()) > MOST_READ * rows:
