@@ -10,7 +10,7 @@ from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.laws.backwards import group_by_of_neighbours
 from sframe_spark.operators.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
-from sframe_spark.operators.laws.joins import join_of_few, right_join
+from sframe_spark.operators.laws.joins import join_of_few, join_of_nothing_read, right_join
 from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds, wanted_values
 from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
 from sframe_spark.operators.laws.slices import head_of_sort
@@ -42,6 +42,9 @@ def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
             if node.operator.reorders and id(node) not in observed:
                 what = f"sort by {names.order(node, node.operator.by)}" if isinstance(node.operator, (Sort, SuffixSort)) else node.operator_type
                 yield f"left out {what}: nobody observes the order of its rows"
+    elif firing.equation == join_of_nothing_read.equation:
+        keys = names.listed(before.inputs[1], range(before.inputs[1].facts.width))
+        yield f"left out a left join: its right side has each {keys} once at most, and nothing of it is read"
     elif isinstance(operator, (Sort, TopRows)):
         yield from reasons_of_sort(firing, names)
     elif isinstance(operator, (GroupBy, Join)):

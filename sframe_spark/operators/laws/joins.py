@@ -1,16 +1,18 @@
-"""Joins whose matches are searched the other way round, and joins of few rows whose matches are not searched at all."""
+"""Joins whose matches are searched the other way round, joins of few rows whose matches are not searched, and those of which nobody reads matches."""
 
 from __future__ import annotations
 
 from sframe_spark.config import config
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.laws.few_rows import are_few
-from sframe_spark.operators.laws.streaming import can_be_searched, is_in_search_order
+from sframe_spark.operators.laws.streaming import can_be_searched, is_in_search_order, one_value_per_group
 from sframe_spark.operators.relational.sort import MOST_TIES
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties_of import properties_of
 
 
 @law("join(x, y, k, right) = project(join(y, x, k, left)) where matches can be searched in x", stage="pushdown", on="join")
@@ -28,6 +30,19 @@ def right_join(node: PlannerNode) -> PlannerNode | None:
     places.update({position: right.facts.width + place for place, position in enumerate(turned.right_values(left.facts.width))})
     of_left = [places[position] for position in range(left.facts.width)]
     return project(turned.make_planner_node(right, left), [*of_left, *operator.right_values(right.facts.width)])
+
+
+@law("join(x, y, k, left) = x where y has only k, and no two rows are equal in k", stage="pushdown", on=("join", "sorted_join", "hash_join"))
+def join_of_nothing_read(node: PlannerNode) -> PlannerNode | None:
+    """Each left row is kept, once, and nobody reads what is beside it."""
+    operator = node.operator
+    if not isinstance(operator, Join | SortedJoin):
+        return None
+    join = operator.as_join() if isinstance(operator, SortedJoin) else operator
+    left, right = node.inputs
+    if join.how != "left" or join.right_values(right.facts.width) or not one_value_per_group(right, join.right_keys):
+        return None
+    return left if properties_of(right).order.has_key(join.right_keys) else None
 
 
 @law("join(x, y, k) = hash_join(x, y, k) where x and y have few rows and cannot be searched", stage="pushdown", on="join")
