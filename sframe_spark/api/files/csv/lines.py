@@ -221,7 +221,7 @@ class CsvText:
         likely = None
         for place in places:
             start = len(look[:place].decode())
-            line = read_line(text, start, self.options, is_last)
+            line = read_line(text, start, self.options, is_last, width=width)
             if (
                 line is not None
                 and len(line[0]) == width
@@ -322,7 +322,7 @@ class CsvText:
         # As characters: one that begins before the end of these bytes may go on behind it.
         limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
         while position < min(limit, self.block_bytes):
-            found = read_line(text, position, self.options, self.is_last)
+            found = read_line(text, position, self.options, self.is_last, width=width)
             if found is None:
                 break
             fields, end = found

@@ -118,6 +118,11 @@ class CsvOptions:
         return self.delimiter == IN_NO_TEXT
 
     @property
+    def is_blank_delimited(self) -> bool:
+        """True when fields are divided by blanks, so that those at the end of a line need not divide anything."""
+        return not self.delimiter.strip(" ")
+
+    @property
     def usual_lines(self) -> bool:
         """True when lines end as they do in text files."""
         return self.line_terminator in NEWLINES

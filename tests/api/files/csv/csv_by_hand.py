@@ -59,6 +59,12 @@ class Place:
             at += 1
         return at
 
+    def blank_end(self, at: int) -> int | None:
+        """What ends the line behind white space, if nothing else is before it."""
+        while self.text[at : at + 1] in (" ", "\t"):
+            at += 1
+        return None if self.stop(at) in (None, self.options.delimiter) else at
+
     def quoted(self, start: int) -> tuple[str, bool, int] | None:
         """A field that starts with a quote; None if nothing closes that."""
         text, quote = self.text, self.options.quote_char
@@ -115,8 +121,8 @@ class Place:
         return at + 1 if at < len(line) else start + 1
 
 
-def rows_by_hand(text: str, options: CsvOptions, longest: int) -> tuple[list[str], list[list[str]]]:
-    """The header, if there is one, and the lines that are not blank."""
+def rows_by_hand(text: str, options: CsvOptions, longest: int, width: int) -> tuple[list[str], list[list[str]]]:
+    """The header, if there is one, and the lines that are not blank, of a file of so many columns."""
     for _ in range(options.skiprows):
         starts = Place(text, options, longest).terminators()
         at = next((at for at in range(len(text)) if text.startswith(starts, at)), len(text))
@@ -132,6 +138,9 @@ def rows_by_hand(text: str, options: CsvOptions, longest: int) -> tuple[list[str
             blank = blank and not in_quotes and not value
             stop = place.stop(at) or ""
             at += len(stop)
+            has_all = len(fields) >= (0 if is_header else width)
+            if stop == options.delimiter and not stop.strip(" ") and has_all and (end := place.blank_end(at)) is not None:
+                stop, at = place.stop(end) or "", end + len(place.stop(end) or "")
             if stop != options.delimiter:
                 break
         if options.comment_char and stop == options.comment_char:

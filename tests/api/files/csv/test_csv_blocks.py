@@ -83,6 +83,7 @@ def rows_of(block: TextBlock) -> tuple[list[tuple[str, ...]], list[str]]:
 @example("a\n\t\n\t \n", CsvOptions(delimiter="\t"), 1, 1, csv_fields.LONGEST_RECORD_BYTES)
 @example("a\n\ufeffb\n", CsvOptions(skiprows=1), 1, 1, csv_fields.LONGEST_RECORD_BYTES)
 @example("\ufeffa\nb\n", CsvOptions(skiprows=1), 1, 1, csv_fields.LONGEST_RECORD_BYTES)
+@example('a b \n1 2  \n3 \n 4 5 6 \n"7" "" \n', CsvOptions(delimiter=" "), 1, 2, csv_fields.LONGEST_RECORD_BYTES)
 def test_where_blocks_end_makes_no_difference(text: str, options: CsvOptions, size: int, width: int, longest: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_fields, "LONGEST_RECORD_BYTES", longest)
@@ -91,7 +92,7 @@ def test_where_blocks_end_makes_no_difference(text: str, options: CsvOptions, si
         patch.setattr(csv_lines, "sure_end", lambda *_: 0)
         assert read(text, options, 1 << 20, width) == whole
         assert read(text, options, size, width) == whole
-    header, lines = rows_by_hand(text.removeprefix("\ufeff"), options, longest)
+    header, lines = rows_by_hand(text.removeprefix("\ufeff"), options, longest, width)
     rows = [tuple(line) for line in lines if len(line) == width]
     assert (*whole[:2], len(whole[2])) == (header, rows, len(lines) - len(rows))
 
@@ -131,7 +132,7 @@ def test_well_formed_text_comes_back(rows: list[tuple[str, str]], size: int, new
 def test_what_arrow_reads(text: str, by_arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     plain = csv_lines.read_line
-    monkeypatch.setattr(csv_lines, "read_line", lambda *arguments: (calls.append("line"), plain(*arguments))[1])
+    monkeypatch.setattr(csv_lines, "read_line", lambda *places, **named: (calls.append("line"), plain(*places, **named))[1])
     file = CsvText("file.csv", CsvOptions(), io.BytesIO(text.encode()), 1 << 20)
     assert sum(block.read(NO_NUMBERS).rows for block in file.blocks(2, [0, 1])) == 1
     assert bool(calls) is not by_arrow

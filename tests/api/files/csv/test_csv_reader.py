@@ -323,6 +323,14 @@ def test_space_before_a_field_that_is_not_skipped(text: str, options: dict[str, 
     assert found[2] == rows
 
 
+def test_blanks_at_the_end_of_a_header_divide_no_name(tmp_path: Path) -> None:
+    text = "a b \n1 2 \n3 4\n5  6   \n"
+    assert contents(SFrame.read_csv(write(tmp_path, text), delimiter=" ", verbose=False))[::2] == [["a", "b"], [(1, 2), (3, 4), (5, 6)]]
+    # Blanks that stand for a field that is missing do.
+    text = "a b\n1 2\n3 \n"
+    assert contents(SFrame.read_csv(write(tmp_path, text), delimiter=" ", verbose=False))[::2] == [["a", "b"], [(1, 2), (3, None)]]
+
+
 def test_space_before_a_name_is_skipped(tmp_path: Path) -> None:
     assert SFrame.read_csv(write(tmp_path, ' a, "b" ,\tc\n1,2,3\n'), verbose=False).column_names() == ["a", "b", "c"]
 
