@@ -99,6 +99,19 @@ def test_values_of_others_are_shown_as_text() -> None:
     assert "\x1b" not in str(Sketch(SArray(["\x1b[2J"]))) and "\x1b" not in str(Sketch(SArray([{"\x1b": "\x1b[31m"}])))
 
 
+def test_values_of_dicts_are_numbers_where_all_are() -> None:
+    made = [
+        SArray([{"a": 1.5}, {"b": 2}]),
+        SArray([{"a": 1.5, "b": None}, None, {}, {"c": 2}]),
+        # A function's dicts do not say what their values are.
+        SArray([[1.5], [2.0]]).apply(lambda items: {str(item): item for item in items}),
+        SArray(["a", "b b"]).apply(lambda text: {"words": len(text.split()) * 0.5 + 1}, dict),
+    ]
+    for values in made:
+        sketch = values.summary().dict_value_summary()
+        assert (sketch.sum(), sketch.mean(), sketch.max(), sketch.num_unique()) == (3.5, 1.75, 2.0, 2)
+
+
 @pytest.mark.parametrize("wrong", [None, [1, 2], "path", 5])
 def test_a_sketch_is_of_a_column(wrong: Any) -> None:
     with pytest.raises(SchemaError, match="made of an SArray"):

@@ -164,7 +164,7 @@ def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
 def _items(node: PlannerNode, wanted: ColumnType) -> PlannerNode:
     """All items of lists or arrays as one column."""
     natural = item_type(node.schema[0])
-    items = explode(node, 0, (natural or STR,), keeps_empty=False)
+    items = explode(node, 0, (natural or wanted,), keeps_empty=False)
     return items if natural in (None, wanted) else apply_function("cast", items, parameters=(wanted, False))
 
 
