@@ -103,6 +103,18 @@ def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
     return load_frame(path, verify)
 
 
+def text_frame(path: Any, verify: bool) -> Frame | None:
+    """The frame of a CSV file of this machine, for who loads a frame by a name that says so; None of all else.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If check sums are to be compared: such a file has none.
+    """
+    text = os.path.expanduser(path_text(path))
+    return frame_from_path(text, "auto", verify) if text.endswith(tuple(_ENDINGS)) and os.path.isfile(text) else None
+
+
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     """Columns by name; a text is a column of its characters, as in the reference."""
     nodes: list[PlannerNode] = []

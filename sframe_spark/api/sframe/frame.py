@@ -327,6 +327,7 @@ def load_sframe(
     ----------
     filename
         The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's; or the URI of a frame elsewhere.
+        A file that ends in ``.csv``, ``.csv.gz``, ``.txt`` or ``.tsv`` is read as ``SFrame(path)`` reads it.
     verify
         Whether to read every byte first and compare all check sums; of an archive of Turi Create, which has none, to decode every row.
         Without it, what is read is checked as it is read.
@@ -355,5 +356,6 @@ def load_sframe(
     ...     len(load_sframe(os.path.join(directory, "frame"), verify=True))
     2
     """
-    node, names = persistence.load_frame(filename, verify, references, encoding_errors, version=version)
+    found = construction.text_frame(filename, verify) if version is None else None
+    node, names = found or persistence.load_frame(filename, verify, references, encoding_errors, version=version)
     return SFrame(_node=node, _names=names)

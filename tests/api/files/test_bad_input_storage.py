@@ -293,6 +293,19 @@ def test_paths_may_be_path_objects(tmp_path: Path) -> None:
     assert list(load_sframe(tmp_path / "frame")["a"]) == list(SFrame(tmp_path / "frame.csv")["a"]) == list(range(10))
 
 
+@pytest.mark.parametrize("name", ["frame.csv", "frame.csv.gz", "frame.txt"])
+def test_what_save_has_written_as_text_is_loaded(tmp_path: Path, name: str) -> None:
+    frame().export_csv(tmp_path / name)
+    assert list(load_sframe(tmp_path / name)["a"]) == list(load_sframe(str(tmp_path / name))["a"]) == list(range(10))
+    with pytest.raises(ValueError, match="verify"):
+        load_sframe(tmp_path / name, verify=True)
+    # A directory of that name is a saved frame.
+    frame().save(tmp_path / "below" / name, format="binary")
+    assert list(load_sframe(tmp_path / "below" / name, verify=True)["a"]) == list(range(10))
+    with pytest.raises(OSError, match=r"nothing\.csv"):
+        load_sframe(tmp_path / "nothing.csv")
+
+
 @pytest.mark.parametrize("wanted", ["frame", "frame.csv"])
 def test_names_that_no_file_can_hold_are_refused_and_lose_nothing(tmp_path: Path, wanted: str) -> None:
     SFrame({"a": [1, 2]}).save(str(tmp_path / wanted))
