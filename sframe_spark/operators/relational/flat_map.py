@@ -30,7 +30,7 @@ from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
-from sframe_spark.values.taken import taken_each
+from sframe_spark.values.taken import UNCHANGING, taken_each
 from sframe_spark.visible import brief
 
 
@@ -187,7 +187,23 @@ class FlatMap(Operator):
         if not isinstance(result, (list, tuple)):
             message = f"{self.function.describe()} returned {type(result).__name__}: it must return a list of rows"
             raise error_like(TypeError, message, row=row)
-        return taken_rows([self._row_of(item, row) for item in result])
+        return self._rows_of(result, row)
+
+    def _rows_of(self, result: Sequence[Any], row: dict[str, Any]) -> list[Sequence[Any]]:
+        """The rows that the function returned, as they are now, as :func:`taken_rows`.
+
+        One by one, as calls would take as long as the function; tuples of what nobody can change are nothing for Python's search for garbage.
+        """
+        made, width = list[Sequence[Any]](), len(self.types)
+        for item in result:
+            values = item if type(item) is list and len(item) == width else self._row_of(item, row)
+            for value in values:
+                if type(value) not in UNCHANGING:
+                    made.append(taken_each(values))
+                    break
+            else:
+                made.append(tuple(values))
+        return made
 
     def _row_of(self, item: Any, row: dict[str, Any]) -> Any:
         """What is a row of what the function returned: a list, or the value of the only column."""

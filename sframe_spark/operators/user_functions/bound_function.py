@@ -68,7 +68,10 @@ class FunctionAsNow:
 
     def was(self, function: Function) -> bool:
         """Say whether a function was right to call until now."""
-        if self._family is not None and not self._is_copied and not self._family.is_as_it_was():
+        if self._family is not None and not self._is_copied:
+            # Asked after each call of some functions, so names are compared once.
+            if self._family.is_as_it_was():
+                return self._called is function
             self._family.take_for_its_own(all_of_them=not others_run())
         return self.now() is function
 

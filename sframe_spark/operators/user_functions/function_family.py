@@ -107,9 +107,11 @@ class Family:
 
     def is_as_it_was(self) -> bool:
         """Say whether all names mean what they meant."""
-        if any(module.get(name, _ABSENT) is not value for module, name, value in self.names):
-            return False
-        return all(is_full(cell) and cell.cell_contents is value for cell, value in self.cells.values())
+        # A plain loop: functions that are called row by row ask before and after each call, and a generator takes as long as three names.
+        for module, name, value in self.names:
+            if module.get(name, _ABSENT) is not value:
+                return False
+        return not self.cells or all(is_full(cell) and cell.cell_contents is value for cell, value in self.cells.values())
 
     def take_for_its_own(self, all_of_them: bool) -> None:
         """Of names that were assigned while a function of the family was called, take those for its own that it may have assigned.

@@ -161,6 +161,17 @@ def test_flat_map(types: Any) -> None:
     assert list(frame["d"]) == [{"v": number} for number in wanted]
 
 
+@pytest.mark.parametrize("row", [[0.0, 0.0], array.array("d", [0.0, 0.0])])
+def test_flat_map_with_rows_of_numbers(row: Any) -> None:
+    def fill(given: dict[str, Any]) -> list[Any]:
+        row[0], row[1] = given["a"], given["a"] * 2.0
+        return [row, row]
+
+    frame = SFrame({"a": range(1, 31)}).flat_map(["n", "m"], fill, [float, float])
+    assert list(frame["n"]) == [float(number) for number in range(1, 31) for _ in range(2)]
+    assert list(frame["m"]) == [2.0 * number for number in range(1, 31) for _ in range(2)]
+
+
 @pytest.mark.parametrize("dtypes", [None, dict])
 def test_cycles(dtypes: Any) -> None:
     out, values = {"v": 0}, [{}]
