@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from sframe_spark.api.files.csv import fields as csv_fields
-from sframe_spark.api.files.csv.fields import ESCAPES, SPACE
+from sframe_spark.api.files.csv.fields import SPACE, meanings_of
 from sframe_spark.api.files.csv.options import CsvOptions
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -203,11 +203,11 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
     escape, quote = options.escape_char.encode(), options.quote_char.encode()
     if not escape or not quote or escape not in text or quote not in text:
         return text
-    letters = {ord(letter): character.encode() for letter, character in ESCAPES.items()}
+    letters = {letter.encode(): character.encode() for letter, character in meanings_of(options).items()}
     escaped = re.compile(re.escape(escape) + b"(.)", re.DOTALL)
 
     def character(match: re.Match[bytes]) -> bytes:
-        return quote * 2 if match.group(1) == quote else letters.get(match.group(1)[0], match.group(1))
+        return quote * 2 if match.group(1) == quote else letters.get(match.group(1), match.group())
 
     pieces, end = [], 0
     for match in _parts(quote, escape).finditer(text):

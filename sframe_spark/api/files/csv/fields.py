@@ -20,7 +20,9 @@ from sframe_spark.api.files.csv.options import CsvOptions
 SPACE = " \t"
 # A quote that is never closed would make the rest of a file one field: a field of more bytes is not in quotes.
 LONGEST_RECORD_BYTES = 64 * 1024 * 1024
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}
+# What an escape character is left out before, besides itself and the quote; before all else it is a character as others, as in C:\\data.
+ESCAPED = "\"'/\\"
 _BRACKETS = r"[\[\]{}\r\n]"
 _TEXTS = {"'": r"""'(?:\\.|[^'\\\r\n])*'|'""", '"': r'''"(?:\\.|[^"\\\r\n])*"|"'''}
 # By the quotes that may still be closed on the line, what matters there: texts in quotes, quotes that nothing closes, brackets, ends of lines.
@@ -216,5 +218,12 @@ def _unescaped(quoted: str, options: CsvOptions) -> str:
     if options.double_quote and options.quote_char in quoted:
         quoted = quoted.replace(options.quote_char * 2, options.quote_char)
     if options.escape_char and options.escape_char in quoted:
-        quoted = re.sub(re.escape(options.escape_char) + "(.)", lambda found: ESCAPES.get(found.group(1), found.group(1)), quoted, flags=re.DOTALL)
+        meanings = meanings_of(options)
+        quoted = re.sub(re.escape(options.escape_char) + "(.)", lambda found: meanings.get(found.group(1), found.group()), quoted, flags=re.DOTALL)
     return str(quoted)
+
+
+@functools.lru_cache(maxsize=16)
+def meanings_of(options: CsvOptions) -> dict[str, str]:
+    """What the characters mean to which an escape character gives another meaning, or none."""
+    return {character: character for character in (*ESCAPED, options.escape_char, options.quote_char) if character} | ESCAPES

@@ -6,7 +6,7 @@ import attrs
 
 from sframe_spark.api.files.csv.options import CsvOptions
 
-LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
+LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", **dict.fromkeys("\"'/\\")}
 
 
 @attrs.frozen
@@ -93,8 +93,10 @@ class Place:
         found, at = "", 0
         while at < len(text):
             is_escaped = bool(escape) and text[at] == escape and at + 1 < len(text)
+            if is_escaped and text[at + 1] not in (*LETTERS, quote, escape):
+                found += text[at]
             at += is_escaped
-            found += LETTERS.get(text[at], text[at]) if is_escaped else text[at]
+            found += (LETTERS.get(text[at]) or text[at]) if is_escaped else text[at]
             at += 1
         return found
 
