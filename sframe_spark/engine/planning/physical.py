@@ -43,6 +43,7 @@ from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.planner.traits import RowsTaken
 
 Placed = tuple[PlannerNode, Placement]
+MADE_APART = "it is made without a Spark, which what reads it may not need then"
 WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 
 
@@ -157,7 +158,11 @@ class SectionPlanner:
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
         """Place a node; inputs that stand in its way become sections of their own."""
         node = query_again(node)
-        alone = self._as_section(node, children[0]) if len(children) == 1 else None
+        alone = self._as_section(node, children)
+        if alone is None and self.gathers and not node.operator.has_kernel and any(is_made_apart(*placed) for placed in children):
+            self._has_gathered = True
+            children = [self._first(*placed, MADE_APART) if is_made_apart(*placed) else placed for placed in children]
+            alone = self._as_section(node, children)
         if alone is not None:
             return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
         children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
@@ -223,9 +228,11 @@ class SectionPlanner:
         node = counted_join(node, placement)
         return node, placed_over(node, inputs)
 
-    def _as_section(self, node: PlannerNode, child: Placed) -> Section | None:
-        """The section that a node is with all that lies below it, where it takes its input otherwise than range by range."""
-        below, placement = child
+    def _as_section(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
+        """The section that a node is with all that lies below it, where it takes its only input otherwise than range by range."""
+        if len(children) != 1:
+            return None
+        below, placement = children[0]
         if not placement.segment:
             return None
         mode = self._mode_alone(node, below, placement)
@@ -313,6 +320,13 @@ def over_ranges(root: PlannerNode) -> Mode:
     if suits_threads(root) or is_sooner_here(root) or calls_quickly(root):
         return Mode.THREADS
     return Mode.PROCESSES if suits_processes() else Mode.TASKS
+
+
+def is_made_apart(root: PlannerNode, placement: Placement) -> bool:
+    """True for many rows that Python processes make, or quick functions of users: threads that make others of these need no Spark either."""
+    if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_sooner_here(root):
+        return False
+    return over_ranges(root) is not Mode.TASKS
 
 
 def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:

@@ -18,7 +18,7 @@ from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor, as_
 from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.runs.journal import Journal, Outcome
-from sframe_spark.engine.runs.looks import require_owned
+from sframe_spark.engine.runs.looks import not_owned, require_owned
 from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs, workers_of
 from sframe_spark.engine.spark.probe import asking_again
 from sframe_spark.engine.spark.query import counting_queries
@@ -109,8 +109,15 @@ class Executor:
 
     def run(self, section: Section) -> PlannerNode:
         """A source of the rows of a section, after those of all sections that it reads."""
-        start_for(section)
+        self._start_for(section)
         return self._run_alone(self.ready(section))
+
+    def _start_for(self, section: Section) -> None:
+        """Let Spark start in the background where a section is sure to need it and others run before."""
+        sections = list(in_order_of_running([section]))
+        # A plan that would call functions elsewhere which it does not own is given up for one that calls them first.
+        if any(map(needs_spark, sections[1:])) and not any(not_owned(each.root, self.owned) for each in sections if each.mode.is_elsewhere):
+            start_ahead()
 
     def ready(self, section: Section) -> Section:
         """A section over sources: those that it reads have run, and what depended on their rows is decided."""
@@ -171,7 +178,7 @@ class Executor:
         return Runs(self.options, self.log, self.owned)
 
     def _save(self, planned: Section) -> PlannerNode:
-        start_for(planned)
+        self._start_for(planned)
         section = self.ready(planned)
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
@@ -190,12 +197,6 @@ class Executor:
         if not waiting:
             return node, placement_of(node)
         return self._fit_for_query(with_results(node, self._results_of(waiting)))
-
-
-def start_for(section: Section) -> None:
-    """Let Spark start in the background where a section is sure to need it and others run before."""
-    if section.inputs and any(map(needs_spark, list(in_order_of_running([section]))[1:])):
-        start_ahead()
 
 
 def over_known(known: dict[int, tuple[StandsFor, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:

@@ -86,9 +86,14 @@ def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
     CallsElsewhereError
         If others would call them for the same rows.
     """
-    others = [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
+    others = not_owned(plan, owned)
     if others:
         raise CallsElsewhereError(others)
+
+
+def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
+    """``id`` of the memos in a plan of functions that others would call for the same rows."""
+    return [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
 
 
 @attrs.define(eq=False)
