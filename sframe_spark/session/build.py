@@ -74,6 +74,20 @@ GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
 
+class UsersSparkError(Exception):
+    """The user has made a session by the time that one of ours was to be made.
+
+    Parameters
+    ----------
+    session
+        The user's.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        super().__init__("the user has made a session")
+        self.session = session
+
+
 def open_session(base: SparkSession) -> SparkSession:
     """Return a session beside ``base`` whose results do not depend on how ``base`` is configured.
 
@@ -112,7 +126,13 @@ def is_attached() -> bool:
 
 
 def start_spark() -> SparkSession:
-    """Start Spark, or attach to it when this process was started by ``spark-submit`` or told of a remote server."""
+    """Start Spark, or attach to it when this process was started by ``spark-submit`` or told of a remote server.
+
+    Raises
+    ------
+    UsersSparkError
+        If the user has made a session meanwhile.
+    """
     from pyspark.sql import SparkSession
 
     if is_attached():
@@ -128,6 +148,7 @@ def start_spark() -> SparkSession:
 
 def _start_local(archive: ClassArchive | None) -> SparkSession:
     """Start Spark in a JVM of this process, from an archive of its classes if there is one; where that ends the JVM, without and for good."""
+    from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -135,7 +156,11 @@ def _start_local(archive: ClassArchive | None) -> SparkSession:
     for key, value in {**local_settings(archive), **socket_settings()}.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        # Users' builders wait. Of one that came before, ours would change the settings, and take it for one to be stopped.
+        with SparkSession.Builder._lock:
+            if SparkContext._active_spark_context is not None:
+                raise UsersSparkError(SparkSession.builder.getOrCreate())
+            return builder.getOrCreate()
     except PySparkRuntimeError as error:
         if archive is None or error.getCondition() != GATEWAY_EXITED:
             raise

@@ -167,9 +167,9 @@ class SessionHolder:
                 return self._session
             starting = self._start is not None and not self._start.failed
             active = None if starting else active_session()
-        base = active if active is not None else self._started()
+        base, owned = (active, False) if active is not None else self._started()
         with interrupts_deferred():
-            return self._open(base, owned=active is None)
+            return self._open(base, owned)
 
     def shuffle_partitions(self) -> int:
         """Return into how many partitions an exchange goes in the session that :meth:`get` returns."""
@@ -196,8 +196,8 @@ class SessionHolder:
         with self._lock:
             return self._sources.setdefault(size, SourceCache())
 
-    def _started(self) -> SparkSession:
-        """A session that nobody but us has started, perhaps when an earlier query was interrupted."""
+    def _started(self) -> tuple[SparkSession, bool]:
+        """A session that is started where nobody has one, perhaps since an earlier query that was interrupted; and whether that was us."""
         if self._refused:
             raise SessionClosedError(FORKED)
         if self._session is not None and not self._owned:
@@ -208,9 +208,9 @@ class SessionHolder:
         with interrupts_deferred():
             if self._start is None or self._start.failed:
                 self._start = SparkStart()
-        session = self._start.wait()
+        session, is_ours = self._start.wait(), self._start.is_ours
         self._start = None
-        return session
+        return session, is_ours
 
     def start_ahead(self) -> None:
         """Let Spark start meanwhile, where neither we nor the user have one; what keeps it from that is told to who waits for it."""
@@ -255,7 +255,7 @@ class SessionHolder:
             if base is None and self._start is not None:
                 # Nobody has waited for it yet.
                 with contextlib.suppress(Exception):
-                    base, owned = self._start.wait(), True
+                    base, owned = self._start.wait(), self._start.is_ours
             self._base, self._session, self._settings, self._owned, self._start = None, None, None, False, None
             self._of_size, self._sources, self.reached, self.packages = {}, {}, set(), Packages()
             self._refused = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from sframe_spark.session.build import start_spark
+from sframe_spark.session.build import UsersSparkError, start_spark
 from sframe_spark.session.progress import WaitingLine
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ class SparkStart:
     """A start of Spark in a thread of its own; whoever is interrupted while waiting may wait again."""
 
     def __init__(self) -> None:
+        # Not a session that the user has made since the start was asked for.
+        self.is_ours = True
         self._done = threading.Event()
         self._session: SparkSession | None = None
         self._error: BaseException | None = None
@@ -27,6 +29,8 @@ class SparkStart:
     def _run(self) -> None:
         try:
             self._session = start_spark()
+        except UsersSparkError as found:
+            self._session, self.is_ours = found.session, False
         except BaseException as error:
             self._error = error
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs import executor
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.section_runs import Runs
-from sframe_spark.session import session
+from sframe_spark.session import session, starting
+from sframe_spark.session.build import UsersSparkError
 from sframe_spark.session.session import SessionHolder
 
 
@@ -34,7 +37,7 @@ class Start:
     """A start of Spark without Spark."""
 
     def __init__(self) -> None:
-        self.failed = False
+        self.failed, self.is_ours = False, True
         self.base = Base()
 
     def wait(self) -> Any:
@@ -63,7 +66,7 @@ def test_it_starts_once(starts: list[Start]) -> None:
     holder.start_ahead()
     holder.start_ahead()
     assert len(starts) == 1 and not holder.is_started()
-    assert holder._started() is starts[0].base and len(starts) == 1
+    assert holder._started() == (starts[0].base, True) and len(starts) == 1
 
 
 def test_it_does_not_start_beside_the_users(starts: list[Start], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +81,7 @@ def test_why_it_did_not_start_is_told_to_who_waits_and_it_is_tried_again(starts:
     starts[0].failed = True
     holder.start_ahead()
     assert len(starts) == 1
-    assert holder._started() is starts[1].base
+    assert holder._started() == (starts[1].base, True)
 
 
 def test_what_nobody_waited_for_is_stopped_too(starts: list[Start]) -> None:
@@ -117,3 +120,45 @@ def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, m
     else:
         made.execute(node)
         assert told == ["threads over ranges of rows"]
+
+
+def test_a_session_that_the_user_made_meanwhile_stays_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be stopped as ours, and ours would have set its options."""
+    users: Any = Base()
+
+    def found() -> Any:
+        raise UsersSparkError(users)
+
+    monkeypatch.setattr(starting, "start_spark", found)
+    monkeypatch.setattr(session, "active_session", lambda: None)
+    holder = SessionHolder()
+    holder.start_ahead()
+    assert holder._started() == (users, False)
+    holder.start_ahead()
+    holder.stop()
+    assert not users.stopped
+
+
+MEANWHILE = """
+import threading
+
+from sframe_spark.session import build, get_session, start_ahead, stop
+
+find, found, made = build.find_archive, threading.Event(), threading.Event()
+build.find_archive = lambda start: (found.set(), made.wait(60), find(start))[-1]
+start_ahead()
+assert found.wait(60)
+from pyspark.sql import SparkSession
+
+users = SparkSession.builder.master("local[1]").appName("mine").config("spark.sql.shuffle.partitions", "7").getOrCreate()
+made.set()
+assert get_session().sparkContext is users.sparkContext
+stop()
+print(users.sparkContext.appName, users.conf.get("spark.sql.shuffle.partitions"), users.range(3).count())
+"""
+
+
+@pytest.mark.spark
+def test_a_builder_that_comes_while_ours_starts_has_its_own_settings() -> None:
+    run = subprocess.run([sys.executable, "-c", MEANWHILE], capture_output=True, text=True, check=True, timeout=300)
+    assert run.stdout.strip() == "mine 7 3"
