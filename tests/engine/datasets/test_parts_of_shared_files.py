@@ -12,6 +12,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import attrs
 import pytest
@@ -220,21 +221,23 @@ def test_a_line_that_goes_on_behind_its_part_takes_few_readings(tmp_path: Path, 
     assert tasks.number >= 8 and len(readings) < 100
 
 
-def test_few_bytes_are_read_by_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_bytes_are_read_by_the_driver(tmp_path: Path) -> None:
     write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
-    with on_a_cluster() as tasks:
-        monkeypatch.setattr(parts_of_files, "FEW_BYTES_SHARED", 1 << 20)
+    # Not by `monkeypatch`, which is undone after the block, and to what the block had set.
+    with on_a_cluster() as tasks, mock.patch.object(parts_of_files, "FEW_BYTES_SHARED", 1 << 20):
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
     assert tasks.number == 0
 
 
-def test_what_tasks_do_not_see_is_read_by_the_driver_and_that_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_tasks_do_not_see_is_read_by_the_driver_and_that_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path, {f"t/k={key}/{name}.csv": "a,b,c\n" + NUMBERS for key in "xy" for name in "ab"})
     asked: list[dict[str, str]] = []
-    with on_a_cluster() as tasks:
-        monkeypatch.setattr(parts_of_files, "why_not_in_tasks", lambda files: asked.append(dict(files)) or "node-1 does not see them")
+
+    def why(files: dict[str, str]) -> str:
+        asked.append(dict(files))
+        return "node-1 does not see them"
+
+    with on_a_cluster() as tasks, mock.patch.object(parts_of_files, "why_not_in_tasks", why):
         assert len(SFrame.read_csv(str(tmp_path / "t"), verbose=False)) == 240
     assert tasks.number == 0
     # Directories of one table are one.
@@ -286,14 +289,13 @@ def test_rows_of_other_types_are_let_go_before_all_is_read_anew(tmp_path: Path, 
     assert isinstance(node_of(frame).operator, MemorySource) and frame["a"].tail(1)[0] == "late"
 
 
-def test_files_are_read_by_threads_where_several_work_and_no_row_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_read_by_threads_where_several_work_and_no_row_is_counted(tmp_path: Path) -> None:
     write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
     with by_threads() as threads:
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False, nrows=9)) == 9
-        monkeypatch.setattr(Threads, "at_a_time", lambda _: 1)
-        assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
+        with mock.patch.object(Threads, "at_a_time", lambda _: 1):
+            assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
         assert threads.number == 0
-        monkeypatch.setattr(Threads, "at_a_time", lambda _: 2)
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
         assert threads.number > 10
 
