@@ -74,20 +74,6 @@ GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
 
-class UsersSparkError(Exception):
-    """The user has made a session by the time that one of ours was to be made.
-
-    Parameters
-    ----------
-    session
-        The user's.
-    """
-
-    def __init__(self, session: SparkSession) -> None:
-        super().__init__("the user has made a session")
-        self.session = session
-
-
 def open_session(base: SparkSession) -> SparkSession:
     """Return a session beside ``base`` whose results do not depend on how ``base`` is configured.
 
@@ -125,19 +111,16 @@ def is_attached() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
 
 
-def start_spark() -> SparkSession:
+def start_spark() -> tuple[SparkSession, bool]:
     """Start Spark, or attach to it when this process was started by ``spark-submit`` or told of a remote server.
 
-    Raises
-    ------
-    UsersSparkError
-        If the user has made a session meanwhile.
+    The session, and whether it is ours: the user may have made one meanwhile.
     """
     from pyspark.sql import SparkSession
 
     if is_attached():
         # Nothing to tune.
-        return SparkSession.builder.getOrCreate()
+        return SparkSession.builder.getOrCreate(), True
     java = find_java()
     # Both variables are read while Spark starts and never again, so they are given back afterwards.
     variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
@@ -146,7 +129,7 @@ def start_spark() -> SparkSession:
         return _start_local(find_archive(JvmStart.here(java)))
 
 
-def _start_local(archive: ClassArchive | None) -> SparkSession:
+def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
     """Start Spark in a JVM of this process, from an archive of its classes if there is one; where that ends the JVM, without and for good."""
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -159,8 +142,8 @@ def _start_local(archive: ClassArchive | None) -> SparkSession:
         # Users' builders wait. Of one that came before, ours would change the settings, and take it for one to be stopped.
         with SparkSession.Builder._lock:
             if SparkContext._active_spark_context is not None:
-                raise UsersSparkError(SparkSession.builder.getOrCreate())
-            return builder.getOrCreate()
+                return SparkSession.builder.getOrCreate(), False
+            return builder.getOrCreate(), True
     except PySparkRuntimeError as error:
         if archive is None or error.getCondition() != GATEWAY_EXITED:
             raise

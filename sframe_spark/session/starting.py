@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from sframe_spark.session.build import UsersSparkError, start_spark
+from sframe_spark.session.build import start_spark
 from sframe_spark.session.progress import WaitingLine
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ class SparkStart:
 
     def _run(self) -> None:
         try:
-            self._session = start_spark()
-        except UsersSparkError as found:
-            self._session, self.is_ours = found.session, False
+            self._session, self.is_ours = start_spark()
         except BaseException as error:
             self._error = error
         finally:

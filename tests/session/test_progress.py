@@ -258,7 +258,7 @@ def test_a_start_of_spark_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
     monkeypatch.setattr(starting, "WaitingLine", Line)
-    monkeypatch.setattr(starting, "start_spark", lambda: ready.wait(60) and "the session")
+    monkeypatch.setattr(starting, "start_spark", lambda: ready.wait(60) and ("the session", True))
     with config.using(progress="auto"):
         assert starting.SparkStart().wait() == "the session"
     assert "\rSpark is starting, " in stream.getvalue() and stream.getvalue().endswith(" \r")

@@ -205,7 +205,7 @@ def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -
         holder.get()
     assert not holder.is_started()
     holder.stop()
-    monkeypatch.setattr(starting, "start_spark", lambda: "local")
+    monkeypatch.setattr(starting, "start_spark", lambda: ("local", True))
     assert holder.get() == ("ours", "local")
 
 

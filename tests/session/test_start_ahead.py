@@ -18,7 +18,6 @@ from sframe_spark.engine.runs import executor
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.section_runs import Runs
 from sframe_spark.session import session, starting
-from sframe_spark.session.build import UsersSparkError
 from sframe_spark.session.session import SessionHolder
 
 
@@ -125,11 +124,7 @@ def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, m
 def test_a_session_that_the_user_made_meanwhile_stays_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be stopped as ours, and ours would have set its options."""
     users: Any = Base()
-
-    def found() -> Any:
-        raise UsersSparkError(users)
-
-    monkeypatch.setattr(starting, "start_spark", found)
+    monkeypatch.setattr(starting, "start_spark", lambda: (users, False))
     monkeypatch.setattr(session, "active_session", lambda: None)
     holder = SessionHolder()
     holder.start_ahead()

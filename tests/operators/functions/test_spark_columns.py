@@ -144,7 +144,7 @@ def results() -> tuple[pa.Table, list[Call], pa.Table]:
     """The table, the calls with a Spark expression, and what Spark makes of them, all in one select."""
     from sframe_spark.session.build import open_session, start_spark
 
-    session = open_session(start_spark())
+    session = open_session(start_spark()[0])
     session.conf.set("spark.sql.codegen.wholeStage", "false")  # hundreds of expressions: compiling them takes longer
     source = table()
     frame = session.createDataFrame(source)
