@@ -22,7 +22,10 @@ _HEX_FLOAT = re.compile(r"[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?[0-9]+)?\Z", re.I
 _ARRAY = re.compile(r"\s*\[([^\]]*)\]")
 _ARRAY_SEPARATOR = re.compile(r"\s*[,;\s]\s*")
 _UNICODE = re.compile(r"u(?:(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|(?!d[89a-f])([0-9a-f]{4}))", re.IGNORECASE)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
+# What a backslash gives another meaning.
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}
+# What it is left out before; before all else it is a character as others, as in a path of Windows.
+ESCAPED = "\"'/\\"
 
 
 def parse_int(text: str) -> int | None:
@@ -199,7 +202,7 @@ class _Reader:
         return value
 
     def read_quoted(self, quote: str) -> str:
-        """Read to the closing quote; a backslash takes the next character as it is, or names a control character, or any by its number."""
+        """Read to the closing quote; a backslash gives another meaning, or none, to the next character, or names one by its number, or stays."""
         self.position += 1
         characters: list[str] = []
         while self.position < len(self.text):
@@ -221,7 +224,7 @@ class _Reader:
             return chr(int(single, 16)) if single else chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
         escaped = self.text[self.position]
         self.position += 1
-        return _ESCAPES.get(escaped, escaped)
+        return ESCAPES.get(escaped, escaped if escaped in ESCAPED else "\\" + escaped)
 
 
 def _bare_value(token: str) -> Any:

@@ -123,7 +123,8 @@ class ColumnWriter:
             found = self._date_times(values)
         elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
             texts = written(values, self.type, IN_CSV)
-            found = None if texts is None else quoted_texts(texts, self.form)
+            # A form feed as JSON escapes it is none to the reader.
+            found = None if texts is None or pc.any(pc.match_substring(texts, r"\f")).as_py() else quoted_texts(texts, self.form)
         return found if found is None or not found.null_count else found.fill_null(self.form.missing_field(self.is_alone))
 
     def _numbers(self, values: pa.Array) -> pa.Array | None:

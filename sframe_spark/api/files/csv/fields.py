@@ -16,13 +16,11 @@ import re
 import attrs
 
 from sframe_spark.api.files.csv.options import CsvOptions
+from sframe_spark.values.parse import ESCAPED, ESCAPES
 
 SPACE = " \t"
 # A quote that is never closed would make the rest of a file one field: a field of more bytes is not in quotes.
 LONGEST_RECORD_BYTES = 64 * 1024 * 1024
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}
-# What an escape character is left out before, besides itself and the quote; before all else it is a character as others, as in C:\\data.
-ESCAPED = "\"'/\\"
 _BRACKETS = r"[\[\]{}\r\n]"
 _TEXTS = {"'": r"""'(?:\\.|[^'\\\r\n])*'|'""", '"': r'''"(?:\\.|[^"\\\r\n])*"|"'''}
 # By the quotes that may still be closed on the line, what matters there: texts in quotes, quotes that nothing closes, brackets, ends of lines.
@@ -223,7 +221,6 @@ def _unescaped(quoted: str, options: CsvOptions) -> str:
     return str(quoted)
 
 
-@functools.lru_cache(maxsize=16)
 def meanings_of(options: CsvOptions) -> dict[str, str]:
     """What the characters mean to which an escape character gives another meaning, or none."""
     return {character: character for character in (*ESCAPED, options.escape_char, options.quote_char) if character} | ESCAPES

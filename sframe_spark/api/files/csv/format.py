@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.files.csv.fields import ESCAPES as READ_ESCAPES
 from sframe_spark.api.files.csv.fields import SPACE, closing_bracket
 from sframe_spark.api.files.csv.options import NEWLINES, CsvOptions, escape_by_doubling, line_ends, require_unicode_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.values.parse import ESCAPES as READ_ESCAPES
 from sframe_spark.values.plain import is_number, plain_number
 from sframe_spark.values.temporal import datetime_text
 from sframe_spark.values.text import display_text, exact_float_text
@@ -240,7 +240,8 @@ def nested_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        # Of a form feed JSON's own escape is a backslash and an f to the reader, as to the reference.
+        return '"' + r"\u000c".join(json.dumps(part, ensure_ascii=False)[1:-1] for part in value.split("\f")) + '"'
     if isinstance(value, array.array):
         return "[" + ",".join(map(_nested_number, value)) + "]"
     if isinstance(value, (list, tuple)):

@@ -140,7 +140,7 @@ def test_only_what_would_not_come_back_is_in_quotes(tmp_path: Path) -> None:
 
 
 def test_characters_by_number_are_read_as_in_json() -> None:
-    r"""What the reference reads; half of a surrogate pair is no character."""
+    r"""What the reference reads; half of a surrogate pair is no character, where the reference has bytes that are no text for the second one."""
     texts = [
         r'{"a":"\u00e9"}',
         r'{"a":"\u001b"}',
@@ -150,7 +150,7 @@ def test_characters_by_number_are_read_as_in_json() -> None:
         r'{"a":"\ud83dx"}',
         r'{"a":"\ude00"}',
     ]
-    assert [row["a"] for row in SArray(texts).astype(dict)] == ["é", "\x1b", "\0b", "😀", "u12", "ud83dx", "ude00"]
+    assert [row["a"] for row in SArray(texts).astype(dict)] == ["é", "\x1b", "\0b", "😀", r"\u12", r"\ud83dx", r"\ude00"]
 
 
 def test_a_file_keeps_its_rights_when_it_is_replaced(tmp_path: Path) -> None:
