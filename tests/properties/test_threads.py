@@ -72,7 +72,7 @@ def test_programs_of_joins(spark: Any, block: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Runs, "run", lambda self, section: ran.append(section.mode.name) or run(self, section))
     for seed in range(FIRST + 500 + 3 * PROGRAMS * block, FIRST + 500 + 3 * PROGRAMS * (block + 1)):
         check(seed, most_steps=5, kinds=OF_JOINS)
-    assert ran.count("JOINED") > PROGRAMS
+    assert ran.count("JOINED") > PROGRAMS // 2
 
 
 @pytest.mark.campaign
