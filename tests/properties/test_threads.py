@@ -70,9 +70,9 @@ def test_programs(spark: Any, block: int) -> None:
 def test_programs_of_joins(spark: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ran, run = list[str](), Runs.run
     monkeypatch.setattr(Runs, "run", lambda self, section: ran.append(section.mode.name) or run(self, section))
-    for seed in range(FIRST + 500 + 3 * PROGRAMS * block, FIRST + 500 + 3 * PROGRAMS * (block + 1)):
+    for seed in range(FIRST + 500 + 4 * PROGRAMS * block, FIRST + 500 + 4 * PROGRAMS * (block + 1)):
         check(seed, most_steps=5, kinds=OF_JOINS)
-    assert ran.count("JOINED") > PROGRAMS // 2
+    assert ran.count("JOINED") > PROGRAMS
 
 
 @pytest.mark.campaign

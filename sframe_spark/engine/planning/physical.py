@@ -159,10 +159,12 @@ class SectionPlanner:
         """Place a node; inputs that stand in its way become sections of their own."""
         node = query_again(node)
         alone = self._as_section(node, children)
-        if alone is None and self.gathers and not node.operator.has_kernel and any(is_made_apart(*placed) for placed in children):
-            self._has_gathered = True
-            children = [self._first(*placed, MADE_APART) if is_made_apart(*placed) else placed for placed in children]
-            alone = self._as_section(node, children)
+        if alone is None and self.gathers and not node.operator.has_kernel:
+            apart = [is_made_apart(*placed) for placed in children]
+            if any(apart):
+                self._has_gathered = True
+                children = [self._first(*placed, MADE_APART) if is_apart else placed for placed, is_apart in zip(children, apart, strict=True)]
+                alone = self._as_section(node, children)
         if alone is not None:
             return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
         children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
@@ -326,7 +328,7 @@ def is_made_apart(root: PlannerNode, placement: Placement) -> bool:
     """True for many rows that Python processes make, or quick functions of users: threads that make others of these need no Spark either."""
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_sooner_here(root):
         return False
-    return over_ranges(root) is not Mode.TASKS
+    return suits_processes() or calls_quickly(root)
 
 
 def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:

@@ -36,8 +36,7 @@ def right_join(node: PlannerNode) -> PlannerNode | None:
 def join_of_nothing_read(node: PlannerNode) -> PlannerNode | None:
     """Each left row is kept, once, and nobody reads what is beside it."""
     operator = node.operator
-    if not isinstance(operator, Join | SortedJoin):
-        return None
+    assert isinstance(operator, Join | SortedJoin)
     join = operator.as_join() if isinstance(operator, SortedJoin) else operator
     left, right = node.inputs
     if join.how != "left" or join.right_values(right.facts.width) or not one_value_per_group(right, join.right_keys):

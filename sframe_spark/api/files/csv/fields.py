@@ -4,8 +4,8 @@ A field in quotes starts with one, white space aside, and ends at the first that
 may stand: two quotes for one, and the escape character, which gives ``n``, ``t`` ... their meaning. Quotes amid such a field that are neither
 open and close parts of it; where the field ends outside of such parts, it is not in quotes but holds them, and they still keep delimiters and
 line breaks together. A quote that nothing closes, and any quote in a field that starts otherwise, is a character like all others. White space
-around a field, quoted or not, does not belong to it. A list or dict is one field up to its closing bracket, if that is on its line. Where the
-delimiter is white space, that at the end of a line which has all its fields starts no other.
+around a field, quoted or not, does not belong to it. A list or dict is one field up to its closing bracket, if that is on its line. Where blanks are
+the delimiter, those at the end of a line which has all its fields start no other.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
         blank = blank and quoted is None and not fields[-1]
         if end != delimiter:
             break
-        if options.is_blank_delimited and len(fields) >= width and (rest := _blank_rest(text, position, patterns, delimiter)):
+        if options.is_blank_delimited and len(fields) >= width and (rest := _blank_rest(text, position, patterns, delimiter)) is not None:
             position = rest
             break
         match = patterns.usual.match(text, position)
@@ -132,10 +132,10 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
     return ([] if blank and len(fields) == 1 and not options.is_undivided else fields), position
 
 
-def _blank_rest(text: str, position: int, patterns: Patterns, delimiter: str) -> int:
-    """Where the next line starts if nothing but white space is left of this one; 0 otherwise."""
+def _blank_rest(text: str, position: int, patterns: Patterns, delimiter: str) -> int | None:
+    """Where the next line starts if nothing but white space is left of this one; None otherwise."""
     rest = patterns.end.match(text, position)
-    return 0 if rest is None or rest.group(1) == delimiter else rest.end()
+    return None if rest is None or rest.group(1) == delimiter else rest.end()
 
 
 def _is_too_long(text: str) -> bool:
