@@ -310,17 +310,21 @@ def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[Plan
 
 
 def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
-    """Those of some nodes whose functions a plan gives nothing of the others' to; in the graph a column may be above all columns of its frame."""
+    """Those of some nodes whose functions a plan calls where nothing above calls one of theirs, and never none of them.
+
+    The plan decides, as in the graph a column may be above all columns of its frame. It may call one function at several depths, for instance beside
+    and below a running value, so a node counts as topmost by the highest of the places where it is called.
+    """
     wanted = {id(node) for node in nodes}
     below: set[int] = set()
-    lower: set[int] = set()
+    top: set[int] = set()
     for node in reversed(list(postorder([plan]))):
         called = {id(owners[id(memo)]) for memo in memos_at(node)} & wanted
-        if id(node) in below:
-            lower |= called
+        if id(node) not in below:
+            top |= called
         if id(node) in below or called:
             below.update(id(child) for child in node.inputs)
-    return [node for node in nodes if id(node) not in lower]
+    return [node for node in nodes if id(node) in top]
 
 
 def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
