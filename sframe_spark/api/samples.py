@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from typing import Any
 
+import numpy as np
+
 from sframe_spark.api.nodes import row_count
-from sframe_spark.errors import InvalidArgumentError, SchemaError, SeedError
+from sframe_spark.errors import BeyondRangeError, InvalidArgumentError, SchemaError, SeedError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
@@ -26,13 +29,32 @@ def chosen_seed(seed: Any) -> int:
     ------
     SeedError
         If it is no number.
+    BeyondRangeError
+        If it has more than 32 bits.
     """
-    if seed is None:
-        return random.getrandbits(63)
-    seed = one_value(seed)
-    if not is_number(seed) or seed != seed or abs(seed) == float("inf"):
-        raise SeedError(f"seed is a whole number or None, not {seed!r:.60}")
-    return int(seed)
+    return random.getrandbits(31) if seed is None else require_seed(seed)
+
+
+def require_seed(seed: Any) -> int:
+    """A seed as an int.
+
+    Raises
+    ------
+    SeedError
+        If it is no number.
+    BeyondRangeError
+        If it has more than 32 bits.
+    """
+    number = one_value(seed)
+    if isinstance(number, str):
+        # Arguments of a command line; the reference takes them too.
+        with contextlib.suppress(ValueError):
+            number = int(number)
+    if not (is_number(number) or isinstance(number, np.bool_)) or number != number:
+        raise SeedError(f"seed is a whole number or None, not {brief(seed)}")
+    if not -(2**31) - 1 < number < 2**31:
+        raise BeyondRangeError(f"seed is an int of 32 bits, from {-(2**31)} to {2**31 - 1}, and {brief(seed)} is not")
+    return int(number)
 
 
 def require_fraction(fraction: Any) -> float:
@@ -63,20 +85,41 @@ def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, P
     if fraction in (0.0, 1.0):
         every, none = slice_rows(node, 0, None), slice_rows(node, 0, 0)
         return (every, none) if fraction else (none, every)
-    # The ints are spread evenly from the least to the largest.
-    bound = Literal(round(fraction * 2.0**64) - 2**63, INT)
-    is_drawn = apply_function("less", random_ints(node, seed), bound)
+    is_drawn = apply_function("drawn", row_number(node), parameters=(seed, largest_drawn(fraction)))
     is_left = apply_function("equal", is_drawn, Literal(0, INT))
     return filter_by_mask(node, is_drawn), filter_by_mask(node, is_left)
 
 
+def largest_drawn(fraction: float) -> int:
+    """The largest of the words of 64 bits of which this share of rows is drawn. As in the reference the share is rounded to a float of 32 bits.
+
+    Examples
+    --------
+    >>> largest_drawn(0.5) == 2**63 and largest_drawn(1.0) == 2**64 - 1
+    True
+    """
+    part = int(float(np.float32(fraction)) * 2.0**63)
+    return min(2**63, part) + min(2**63 - 1, part)
+
+
 def drawn_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
     """That share of the rows, cut down to a whole number, in order, and the rows that are left."""
-    count, width = int(row_count(node) * fraction), node.facts.width
+    count, width = exact_count(row_count(node), fraction), node.facts.width
     shuffled = sort_rows(zip_columns(node, row_number(node), random_ints(node, seed)), [(width + 1, True)])
     parts = slice_rows(shuffled, 0, count), slice_rows(shuffled, count, None)
     first, second = (project(sort_rows(part, [(width, True)]), list(range(width))) for part in parts)
     return first, second
+
+
+def exact_count(rows: int, fraction: float) -> int:
+    """How many rows this share is. As in the reference it is multiplied in floats of 32 bits.
+
+    Examples
+    --------
+    >>> exact_count(10, 0.25), exact_count(100, 0.29), int(100 * 0.29)
+    (2, 29, 28)
+    """
+    return min(rows, int(np.float32(fraction) * np.float32(rows)))
 
 
 def split(node: PlannerNode, fraction: Any, seed: int, exact: bool) -> tuple[PlannerNode, PlannerNode]:

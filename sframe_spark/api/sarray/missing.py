@@ -11,10 +11,11 @@ from sframe_spark.api.clocks import require_clock_of_values
 from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.faces import Faces, made_array
 from sframe_spark.api.hints import as_in
+from sframe_spark.api.samples import require_seed
 from sframe_spark.api.sarray.chosen_rows import ALIKE_AS_KEYS, are_among, are_many
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.errors import FillValueError, NotValuesError, SchemaError
+from sframe_spark.errors import FillValueError, NotValuesError
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
@@ -221,12 +222,14 @@ class Missing:
         return self._function("contains", item)
 
     def hash(self, seed: int = 0) -> SArray:
-        """An int hash of every row, the same for equal values.
+        """An int hash of every row, the same for equal values; of ints, floats, texts and arrays that of Turi Create.
 
         Raises
         ------
         TypeError
             If ``seed`` is not a number.
+        OverflowError
+            If ``seed`` has more than 32 bits.
 
         Examples
         --------
@@ -235,9 +238,7 @@ class Missing:
         >>> hashes.dtype, hashes[0] == hashes[2], hashes[0] == hashes[1]
         (<class 'int'>, True, False)
         """
-        if not isinstance(seed, (int, float, np.number, np.bool_)):
-            raise SchemaError(f"seed is a whole number, got {seed!r}")
-        return self._function("hash", int(seed))
+        return self._function("hash", require_seed(seed))
 
     def item_length(self) -> SArray:
         """Number of items in every row's list, dict or array.

@@ -30,7 +30,7 @@ class RandomValues:
         fraction
             Share of the rows, between 0 and 1: each is drawn with this probability.
         seed
-            Decides which rows are drawn.
+            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
         exact
             Whether just this share is drawn, cut down to a whole number of rows; that takes a sort.
 
@@ -40,6 +40,8 @@ class RandomValues:
             If an argument is no number.
         ValueError
             If ``fraction`` is not between 0 and 1.
+        OverflowError
+            If ``seed`` has more than 32 bits.
 
         Examples
         --------
@@ -57,7 +59,7 @@ class RandomValues:
         fraction
             Share of the rows, between 0 and 1: each is in the first part with this probability.
         seed
-            Decides which rows are drawn.
+            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
 
         Raises
         ------
@@ -65,6 +67,8 @@ class RandomValues:
             If an argument is no number.
         ValueError
             If ``fraction`` is not between 0 and 1.
+        OverflowError
+            If ``seed`` has more than 32 bits.
 
         Examples
         --------
@@ -95,12 +99,14 @@ class RandomValues:
 
     @classmethod
     def random_integers(cls, size: int, seed: int | None = None) -> SArray:
-        """A column of ``size`` random ints of 64 bits.
+        """A column of ``size`` random ints of 64 bits; for a seed those that Turi Create draws.
 
         Raises
         ------
         TypeError
             If the size is no whole number, or the seed no number.
+        OverflowError
+            If the seed has more than 32 bits.
         RuntimeError
             If the size is negative.
 

@@ -25,7 +25,7 @@ class RandomRows(Columns):
         fraction
             Share of the rows, between 0 and 1: each is drawn with this probability.
         seed
-            Decides which rows are drawn.
+            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
         exact
             Whether just this share is drawn, cut down to a whole number of rows; that takes a sort.
 
@@ -35,6 +35,8 @@ class RandomRows(Columns):
             If an argument is no number.
         ValueError
             If ``fraction`` is not between 0 and 1.
+        OverflowError
+            If ``seed`` has more than 32 bits.
 
         Examples
         --------
@@ -56,7 +58,7 @@ class RandomRows(Columns):
         fraction
             Share of the rows, between 0 and 1: each is in the first part with this probability.
         seed
-            Decides which rows are drawn.
+            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
         exact
             Whether the first part has just this share, cut down to a whole number of rows; that takes a sort.
 
@@ -66,6 +68,8 @@ class RandomRows(Columns):
             If ``fraction`` is no number.
         ValueError
             If ``fraction`` is not between 0 and 1, or ``seed`` is no number.
+        OverflowError
+            If ``seed`` has more than 32 bits.
 
         Examples
         --------

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.kernels.equal_keys import comparable_values
+from sframe_spark.operators.kernels.hashes.text_hashes import text_hashes
 from sframe_spark.operators.kernels.number_sets import SPREAD
-from sframe_spark.operators.kernels.text_hashes import text_hashes
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 

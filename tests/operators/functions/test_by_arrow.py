@@ -61,6 +61,7 @@ CALLS: dict[str, list[tuple[dict[ColumnType, list[Any]], tuple[Any, ...]]]] = {
         ({list_of(STR): [['["a",1]'], [None]]}, (0, ENCODED_LIST, True, None)),
     ],
     "literal": [],
+    "drawn": [],
 }
 OF_TWO = ("equal", "not_equal", "and_", "or_", "coalesce", "if_else", "pack_list", "pack_dict")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
@@ -16,6 +18,7 @@ _START = tuple(np.frombuffer(b"somepseudorandomlygeneratedbytes", ">u8").astype(
 # Where the bytes of no text are read, nothing is of use; they are taken away.
 _MASKS = np.array([(1 << (8 * count)) - 1 for count in range(WORD)], dtype=np.uint64)
 Lanes = list[np.ndarray]
+HashesOfBytes = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def text_hashes(texts: pa.Array) -> np.ndarray:
@@ -28,11 +31,16 @@ def text_hashes(texts: pa.Array) -> np.ndarray:
     >>> text_hashes(pa.array(["a", "b", "a"])).tolist()[0] == text_hashes(pa.array(["a"])).tolist()[0]
     True
     """
+    return hashes_of_texts(texts, hashes_of_bytes)
+
+
+def hashes_of_texts(texts: pa.Array, hashed: HashesOfBytes) -> np.ndarray:
+    """A word for each of some texts, none of which is missing, by a hash of bytes; texts that come again and again are hashed once."""
     encoded = None if mostly_differ(texts) else texts.dictionary_encode()
     if encoded is None or 2 * len(encoded.dictionary) > len(texts):
         parts = [texts.slice(start, CACHED_ROWS) for start in range(0, len(texts), CACHED_ROWS)]
-        return np.concatenate([hashes_of_bytes(*bytes_of(part)) for part in parts] or [np.empty(0, np.uint64)])
-    return hashes_of_bytes(*bytes_of(encoded.dictionary))[encoded.indices.to_numpy()]
+        return np.concatenate([hashed(*bytes_of(part)) for part in parts] or [np.empty(0, np.uint64)])
+    return hashed(*bytes_of(encoded.dictionary))[encoded.indices.to_numpy()]
 
 
 def hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
