@@ -107,6 +107,7 @@ from sframe_spark.errors.signals import (
     NotOneTypeError,
     NotPortable,
     NumbersLeftOutError,
+    ProcessNotStartedError,
     ResultsTooLongError,
     RowsNotFixedError,
 )
@@ -182,6 +183,7 @@ __all__ = [
     "NumbersLeftOutError",
     "PictureFormatError",
     "PlanInvariantError",
+    "ProcessNotStartedError",
     "ResultsTooLongError",
     "RowKeyError",
     "RowNotFoundError",

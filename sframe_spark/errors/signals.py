@@ -47,6 +47,10 @@ class NumbersLeftOutError(SFrameError):
     """Raised by a query whose sums left out floats of a group: it is made anew with all of them, and nobody sees this."""
 
 
+class ProcessNotStartedError(Exception):
+    """A Python process of ours could not be started, or ended before it was ready; what it was to do is done in this one."""
+
+
 class NoRoomError(Exception):
     """Rows that are brought together take more bytes than they may; what reads them is planned otherwise."""
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from sframe_spark.session.class_archives.archive import ClassArchive, find_archi
 from sframe_spark.session.class_archives.fingerprints import JVM_OPTIONS, JvmStart
 from sframe_spark.session.java import find_java
 from sframe_spark.session.owner import require_directory
+from sframe_spark.session.python_processes.interpreter import environment_of_tasks, interpreter
 from sframe_spark.session.sockets import socket_settings
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 # What PySpark calls a JVM that ended while it started.
 GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
 
+# Where users name the Python of Spark's workers.
+USERS_PYTHON = "PYSPARK_PYTHON"
+# The name of no program: what Spark says that it cannot start.
+NO_PYTHON = "no-python-interpreter"
+
 # Which Python Spark starts for the functions of one session.
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
@@ -90,7 +96,7 @@ def open_session(base: SparkSession) -> SparkSession:
     session.conf.set(ROWS_PER_BATCH, str(config.batch_rows))
     if is_on_this_machine(base) and not base.conf.get(WORKER_PYTHON, ""):
         # Spark would start the `python3` of the PATH, which need not have our packages; a cluster's Python is its owner's.
-        session.conf.set(WORKER_PYTHON, sys.executable)
+        session.conf.set(WORKER_PYTHON, python_of_tasks())
     return session
 
 
@@ -122,11 +128,23 @@ def start_spark() -> tuple[SparkSession, bool]:
         # Nothing to tune.
         return SparkSession.builder.getOrCreate(), True
     java = find_java()
-    # Both variables are read while Spark starts and never again, so they are given back afterwards.
-    variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
+    # All of them are read while Spark starts and never again, so they are given back afterwards. The JVM would hand its own search path on.
+    variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": python_of_tasks(), "SPARK_HOME": spark_home(), "PYTHONPATH": None}
     silence_spark()
     with _environment(variables):
         return _start_local(find_archive(JvmStart.here(java)))
+
+
+def python_of_tasks() -> str:
+    """The Python that Spark on this machine starts: the interpreter of this program; where that is built in, the one that the user names, or none."""
+    return interpreter() or os.environ.get(USERS_PYTHON) or NO_PYTHON
+
+
+def spark_home() -> str:
+    """Where Spark is installed, which its scripts would otherwise start a Python to find out."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    return str(_find_spark_home())
 
 
 def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
@@ -180,9 +198,7 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
         # Recording the caller's line costs three calls to the JVM for every column expression, and the lines would be ours.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
-    # Spark gives every worker as many threads as a task has cores, one, unless it is told otherwise.
-    if os.environ.get("OMP_NUM_THREADS"):
-        settings["spark.executorEnv.OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
+    settings.update({f"spark.executorEnv.{name}": value for name, value in environment_of_tasks(sys.path).items()})
     directory = config.temporary_directory
     if directory is not None:
         # Spark would start, and then end without saying why.
@@ -224,15 +240,19 @@ def silence_spark() -> None:
 
 
 @contextlib.contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for the block and give back the previous values after it."""
+def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables for the block, or unset them (None), and give back the previous values after it."""
     previous = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
+    _set_variables(variables)
     try:
         yield
     finally:
-        for name, value in previous.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set_variables(previous)
+
+
+def _set_variables(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import attrs
 
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import directory_of_system, own_directory
+from sframe_spark.session.python_processes.interpreter import environment_of_tasks
 
 # A path of a Unix socket has at most 103 bytes on any system; Spark's own names and ours take the rest.
 LONGEST_PARENT = 14
+SEARCH_PATH = "spark.executorEnv.PYTHONPATH"
 
 
 def socket_settings() -> dict[str, str]:
@@ -31,7 +34,8 @@ def socket_settings() -> dict[str, str]:
                 "spark.python.unix.domain.socket.enabled": "true",
                 "spark.python.unix.domain.socket.dir": socket_directory(parent),
                 "spark.python.daemon.module": "sframe_spark_daemon",
-                "spark.executorEnv.PYTHONPATH": str(Path(__file__).with_name("worker_daemon")),
+                # Before what the program imports from.
+                SEARCH_PATH: os.pathsep.join([str(Path(__file__).with_name("worker_daemon")), environment_of_tasks(sys.path)["PYTHONPATH"]]),
             }
     return {}
 

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Pipe
 
-from sframe_spark.errors import ExecutionError
+from sframe_spark.errors import ExecutionError, ProcessNotStartedError
+from sframe_spark.session.python_processes.channel import POLL_SECONDS, open_life, open_pair
+from sframe_spark.session.python_processes.interpreter import environment_at_start, interpreter, start_command
 
-# A request is looked after so often: Ctrl-C ends the process that works on it.
-POLL_SECONDS = 0.05
 SECONDS_TO_END = 2.0
+# Modules may come over a network. Whatever says nothing for longer is not waited for.
+SECONDS_TO_START = 120.0
 # Several threads of the user may ask at once; so many processes stay for the next.
 MOST_IDLE = 8
 # A process starts in the time of some hundred thousand calls: short works that come seldom are worth no second one.
 SECONDS_WORTH_ANOTHER = 0.25
-# It shows no progress of its own.
-QUIET = {"SFRAME_SPARK_PROGRESS": "off"}
-# There is one for each core, as for Spark's, which are told the same: Numpy starts no threads of its own, which take longer than all the rest of it.
-ONE_CORE = {"OMP_NUM_THREADS": "1"}
-# What a process runs: the directories that this package is in, then the module that answers, and two pipes.
-START = "import sys, importlib; sys.path[:0] = sys.argv[3:]; importlib.import_module(sys.argv[1]).serve(*map(int, sys.argv[2].split('-')))"
 # What it sends first.
 READY = b"ready"
 
@@ -38,26 +33,38 @@ class WorkerProcess:
     Parameters
     ----------
     module
-        Name of the module whose ``serve`` answers: it gets the numbers of a pipe for requests, on which it says that it is ready, and of one that
-        ends when this process does.
+        Name of the module whose ``serve`` answers: it gets the numbers of a channel for requests, on which it says that it is ready, and of a pipe
+        that ends when this process does.
+
+    Raises
+    ------
+    ProcessNotStartedError
+        If the system starts no process, or there is no Python interpreter to start.
     """
 
     def __init__(self, module: str) -> None:
-        self._requests, theirs = Pipe()
-        life, self._life = Pipe(duplex=False)
-        numbers = theirs.fileno(), life.fileno()
-        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        command = [sys.executable, "-c", START, module, "-".join(map(str, numbers)), package]
-        try:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=numbers, env={**ONE_CORE, **os.environ, **QUIET})
-        except BaseException:
-            self._requests.close()
-            self._life.close()
-            raise
-        finally:
-            theirs.close()
-            life.close()
+        program = interpreter()
+        if program is None:
+            raise ProcessNotStartedError("there is no Python interpreter that this program could start")
+        with contextlib.ExitStack() as if_it_fails, contextlib.ExitStack() as theirs:
+            try:
+                self._requests, requests = open_pair()
+                if_it_fails.callback(self._requests.close)
+                theirs.callback(os.close, requests)
+                life, self._life = open_life()
+                if_it_fails.callback(os.close, self._life)
+                theirs.callback(os.close, life)
+                self._process = subprocess.Popen(
+                    start_command(program, module, (requests, life)),
+                    stdin=subprocess.DEVNULL, stdout=_stream(1), stderr=_stream(2),
+                    pass_fds=(requests, life), env=environment_at_start(os.environ),
+                )  # fmt: skip
+            except (OSError, MemoryError) as error:
+                raise ProcessNotStartedError(f"{type(error).__name__}: {error}") from error
+            if_it_fails.pop_all()
         self._is_ready = False
+        self._is_left = False
+        self._start_before = time.monotonic() + SECONDS_TO_START
         # When it began what it is at; None of one that is starting, or waits.
         self.began: float | None = None
         # What is the same for many requests is sent once.
@@ -77,20 +84,34 @@ class WorkerProcess:
         ------
         ExecutionError
             If the process has ended.
+        ProcessNotStartedError
+            If it has ended, or hangs, before it was ready: no function of the user's was called.
         """
+
+        def has_ended() -> bool:
+            is_wanted()
+            # Not the end of the channel: processes that functions have started may have it open.
+            return self._process.poll() is not None
+
+        if not self._is_ready:
+            self._wait_until_ready(has_ended)
         try:
-            if not self._is_ready:
-                self._is_ready = self._received(is_wanted) == READY
             self.began = time.monotonic()
-            self._requests.send_bytes(request)
-            return self._received(is_wanted)
+            self._requests.send(request, has_ended)
+            return self._requests.receive(has_ended)
         except (EOFError, ConnectionError):
             raise ExecutionError(f"a Python process that called your functions {self._how_it_ended()}") from None
 
-    def _received(self, is_wanted: Callable[[], None]) -> bytes:
-        while not self._requests.poll(POLL_SECONDS):
-            is_wanted()
-        return self._requests.recv_bytes()
+    def _wait_until_ready(self, has_ended: Callable[[], bool]) -> None:
+        def is_over() -> bool:
+            return has_ended() or time.monotonic() > self._start_before
+
+        # A length that was never meant as one is more than there is memory for.
+        with contextlib.suppress(EOFError, ConnectionError, MemoryError):
+            self._is_ready = self._requests.receive(is_over) == READY
+        if not self._is_ready:
+            hangs = self._process.poll() is None and time.monotonic() > self._start_before
+            raise ProcessNotStartedError("it did not answer" if hangs else f"it {self._how_it_ended()}")
 
     def seconds_at_work(self) -> float:
         """How long it has been at the request that it is at."""
@@ -104,22 +125,47 @@ class WorkerProcess:
         if code == -signal.SIGKILL:
             return "was killed: it may have taken more memory than there is; set config.batch_rows to fewer rows"
         if code < 0:
-            return f"ended by {signal.Signals(-code).name}: a library that they use may have failed"
-        return f"ended with exit code {code}: functions must not end their process"
+            return f"ended by {_name_of_signal(-code)}: a library that they use may have failed"
+        # Where this program ignores how its processes end, the system does not say it.
+        ended = f"ended with exit code {code}" if code else "ended"
+        return f"{ended}: functions must not end their process" if self._is_ready else f"{ended} before it was ready"
 
     def end(self) -> None:
         """Let the process end, whatever it is at."""
-        self._requests.close()
-        self._life.close()
+        self._let_go()
         self._process.kill()
-        self._process.wait()
+        # One that waits for a disk ends when that answers.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(SECONDS_TO_END)
 
     def leave(self) -> None:
         """In a forked process: let go of what is the parent's."""
-        self._requests.close()
-        self._life.close()
+        self._let_go()
         # It is no child of this process, which would otherwise be told that it did not wait for it.
         self._process.returncode = 0
+
+    def _let_go(self) -> None:
+        self._requests.close()
+        if not self._is_left:
+            self._is_left = True
+            with contextlib.suppress(OSError):
+                os.close(self._life)
+
+
+def _stream(number: int) -> int | None:
+    """What a process writes to: what this one does, or nothing where that is closed; files that it opens would have that number."""
+    try:
+        os.fstat(number)
+    except OSError:
+        return subprocess.DEVNULL
+    return None
+
+
+def _name_of_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 class WorkerProcesses:
@@ -163,24 +209,40 @@ class WorkerProcesses:
 
     def _taken(self, module: str, is_wanted: Callable[[], None], is_short: bool) -> WorkerProcess:
         """A process that waits, or a new one, which counts as busy."""
+        while True:
+            with self._changed:
+                while not self._idle and is_short and self._are_enough():
+                    self._changed.wait(POLL_SECONDS)
+                    is_wanted()
+                if self._idle:
+                    self._busy.append(self._idle.pop())
+                    return self._busy[-1]
+                self._starting += 1
+            worker: WorkerProcess | None = None
+            try:
+                worker = WorkerProcess(module)
+            except ProcessNotStartedError:
+                # The system has no room for one more: who has one lets others have it.
+                if not self._waited_for_one(is_wanted):
+                    raise
+            finally:
+                with self._changed:
+                    self._starting -= 1
+                    if worker is not None:
+                        self._busy.append(worker)
+                    self._changed.notify_all()
+            if worker is not None:
+                return worker
+
+    def _waited_for_one(self, is_wanted: Callable[[], None]) -> bool:
+        """Wait until a process that is at work has done it; False where there is none."""
         with self._changed:
-            while not self._idle and is_short and self._are_enough():
+            if not self._busy:
+                return False
+            while self._busy and not self._idle:
                 self._changed.wait(POLL_SECONDS)
                 is_wanted()
-            if self._idle:
-                self._busy.append(self._idle.pop())
-                return self._busy[-1]
-            self._starting += 1
-        worker: WorkerProcess | None = None
-        try:
-            worker = WorkerProcess(module)
-        finally:
-            with self._changed:
-                self._starting -= 1
-                if worker is not None:
-                    self._busy.append(worker)
-                self._changed.notify_all()
-        return worker
+            return True
 
     def _are_enough(self) -> bool:
         """Whether those that there are have not had work yet that is worth the start of another one."""
@@ -210,6 +272,5 @@ class WorkerProcesses:
 
 
 def can_start() -> bool:
-    """Whether this process knows a Python to start, on a system where a process can be given pipes."""
-    # Where Python is part of another program, that is what is named.
-    return os.name == "posix" and os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))
+    """Whether this process knows a Python interpreter to start, on a system where a process can be given files."""
+    return os.name == "posix" and interpreter() is not None

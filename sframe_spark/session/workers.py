@@ -8,13 +8,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.session.build import WORKER_PYTHON, is_attached, is_on_this_machine, is_remote
+from sframe_spark.errors import NotSharedError
+from sframe_spark.session.build import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_attached, is_on_this_machine, is_remote, python_of_tasks
 from sframe_spark.session.forks import keep_whole_at_fork
+from sframe_spark.session.python_processes.interpreter import environment_of_workers
 from sframe_spark.session.session import active_session, get_session, is_started
 
 if TYPE_CHECKING:
@@ -23,11 +25,23 @@ if TYPE_CHECKING:
 
 @attrs.define
 class NamedPython:
-    """Which Python a context named before functions of ours were made, and in how many blocks, of whatever threads, they are."""
+    """What a context named before functions of ours were made, and in how many blocks, of whatever threads, they are.
+
+    Parameters
+    ----------
+    lock
+        Taken where any of it is read or changed.
+    blocks, safe_blocks
+        In how many blocks our Python is named, and in how many its environment.
+    before, environment
+        Which Python, and which environment, functions were to have before these.
+    """
 
     lock: threading.Lock = attrs.field(factory=threading.Lock)
     blocks: int = 0
     before: str = ""
+    safe_blocks: int = 0
+    environment: dict[str, Any] = attrs.field(factory=dict)
 
 
 _NAMED = NamedPython()
@@ -44,19 +58,67 @@ def naming_our_python(session: SparkSession) -> Iterator[None]:
     if is_remote(session) or not is_on_this_machine(session):
         yield
         return
+    python = python_of_tasks()
+    if python == NO_PYTHON:
+        # The user's session has one, maybe.
+        with importing_safely(session):
+            yield
+        return
     context = session.sparkContext
     with _NAMED.lock:
         if not _NAMED.blocks:
             _NAMED.before = context.pythonExec
         # A function notes the name when it is made; no public call gives it another.
-        _NAMED.blocks, context.pythonExec = _NAMED.blocks + 1, sys.executable
+        _NAMED.blocks, context.pythonExec = _NAMED.blocks + 1, python
     try:
-        yield
+        with importing_safely(session):
+            yield
     finally:
         with _NAMED.lock:
             _NAMED.blocks -= 1
             if not _NAMED.blocks:
                 context.pythonExec = _NAMED.before
+
+
+@contextmanager
+def importing_safely(session: SparkSession) -> Iterator[None]:
+    """Let functions that are made in the block, for a Spark on this machine, be called by a Python that imports nothing from where that was started.
+
+    A function notes this when it is made, so those that the user makes have what they had.
+    """
+    if is_remote(session) or not is_on_this_machine(session):
+        yield
+        return
+    environment = session.sparkContext.environment
+    with _NAMED.lock:
+        if not _NAMED.safe_blocks:
+            _NAMED.environment = dict(environment)
+        _NAMED.safe_blocks += 1
+        environment.update({name: value for name, value in environment_of_workers(os.environ).items() if name not in environment})
+    try:
+        yield
+    finally:
+        with _NAMED.lock:
+            _NAMED.safe_blocks -= 1
+            if not _NAMED.safe_blocks:
+                environment.clear()
+                environment.update(_NAMED.environment)
+
+
+def require_python_of_tasks() -> None:
+    """Make sure that a Spark on this machine has a Python to start for its tasks.
+
+    Raises
+    ------
+    NotSharedError
+        If this program has its interpreter built in, and the user names none.
+    """
+    session = get_session()
+    if is_on_this_machine(session) and session.conf.get(WORKER_PYTHON, None) == NO_PYTHON:
+        raise NotSharedError(
+            f"Spark's tasks need a Python interpreter, and this program has its own built in (sys.executable is {sys.executable!r}): "
+            f"name one that has the same versions of Python, pyarrow and sframe_spark in the environment variable {USERS_PYTHON}"
+        )
 
 
 def start_as_queries_do(session: SparkSession) -> bool:

@@ -19,6 +19,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.planner.ours import is_ours
 from sframe_spark.session import is_started
+from sframe_spark.session.python_processes.interpreter import interpreter
 from sframe_spark.session.worker_processes import can_start
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 
@@ -235,6 +236,11 @@ def are_for_threads(root: PlannerNode) -> bool:
 def suits_processes() -> bool:
     """True where Python processes of ours do what Spark's tasks would do in such ones: as long as no Spark runs, which would have to start first."""
     return bool(config.small_rows) and can_start() and not is_spark_wanted() and is_work_done_here()
+
+
+def needs_this_process() -> bool:
+    """True where no other process can call users' functions: this program has no Python interpreter that it, or Spark here, could start."""
+    return bool(config.small_rows) and interpreter() is None and is_work_done_here()
 
 
 def is_for_threads(node: PlannerNode) -> bool:

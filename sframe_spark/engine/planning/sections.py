@@ -25,6 +25,7 @@ class Mode(enum.Enum):
     input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
     row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
     result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
+    ``IN_TURN`` and ``PARTS_IN_TURN``: the same in the user's process, where there is no Python interpreter that could be started.
     ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
     column's values, by threads between which these rows were exchanged; ``EXCHANGED_BY_TASKS``: by Spark's tasks, between which they were.
     ``JOINED``: one kernel for each piece of both inputs, by threads between which their rows were exchanged.
@@ -42,6 +43,8 @@ class Mode(enum.Enum):
     PARTS_HERE = "threads that each make a part"
     PROCESSES = "Python processes over ranges of rows"
     PARTS_OF_PROCESSES = "Python processes that each send a part"
+    IN_TURN = "this process over ranges of rows, as it has no Python to start"
+    PARTS_IN_TURN = "this process that makes each part, as it has no Python to start"
     TASKS = "Spark tasks over ranges of rows"
     PARTS = "Spark tasks that each send a part"
     EXCHANGED_BY_TASKS = "Spark tasks, then each range of a column at once"
@@ -54,13 +57,13 @@ class Mode(enum.Enum):
 
     @property
     def is_elsewhere(self) -> bool:
-        """True where other processes than the user's run it, which call no function whose results somebody here is to remember."""
-        return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES)
+        """True where other processes than the user's run it, or would: these call no function whose results somebody here is to remember."""
+        return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES, Mode.IN_TURN, Mode.PARTS_IN_TURN)
 
     @property
     def makes_parts(self) -> bool:
         """True where each range of rows makes a part, and these are put together in the user's process."""
-        return self in (Mode.PARTS, Mode.PARTS_HERE, Mode.PARTS_OF_PROCESSES)
+        return self in (Mode.PARTS, Mode.PARTS_HERE, Mode.PARTS_OF_PROCESSES, Mode.PARTS_IN_TURN)
 
     @property
     def gathers_here(self) -> bool:
@@ -70,7 +73,7 @@ class Mode(enum.Enum):
     @property
     def is_over_ranges(self) -> bool:
         """True where each range of the base rows makes rows of its own."""
-        return self in (Mode.THREADS, Mode.PROCESSES, Mode.TASKS)
+        return self in (Mode.THREADS, Mode.PROCESSES, Mode.IN_TURN, Mode.TASKS)
 
 
 class Alternative(enum.Enum):

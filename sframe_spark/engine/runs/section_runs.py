@@ -29,7 +29,7 @@ from sframe_spark.engine.segments.exchange_of_tasks import GivenRows, give_rows,
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import in_turn_where_sooner, range_tasks
-from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads, name_of
+from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, ThisProcess, Threads, name_of
 from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, Tries, collect_rows, combined_parts, part_of_range, write_range
@@ -392,6 +392,8 @@ def workers_of(mode: Mode) -> RangeWorkers:
     """Those who work on the ranges of a section."""
     if mode in (Mode.THREADS, Mode.PARTS_HERE):
         return Threads()
+    if mode in (Mode.IN_TURN, Mode.PARTS_IN_TURN):
+        return ThisProcess()
     return Processes() if mode in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES) else SparkTasks()
 
 

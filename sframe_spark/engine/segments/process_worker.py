@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pickle
-import signal
 import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection
 from typing import Any
 
 import attrs
@@ -20,7 +19,9 @@ from sframe_spark.engine.spark.parcels import Parcel
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
 from sframe_spark.operators.user_functions.error_transport import error_text
 from sframe_spark.operators.user_functions.user_errors import process_ended
-from sframe_spark.session.worker_processes import QUIET, READY
+from sframe_spark.session.python_processes.channel import Channel
+from sframe_spark.session.python_processes.interpreter import STARTING, environment_of_functions
+from sframe_spark.session.worker_processes import READY
 
 MOST_OF_TRACEBACK = 20
 # Whether a work failed, and its pickled result or the error's text.
@@ -38,18 +39,25 @@ class Common:
     storage_options
         Those of file systems elsewhere.
     directory, environment
-        Where the process that asks is, and its environment: functions find what they would find there.
+        Where the process that asks is (None: nowhere, as its directory was deleted), and its environment: functions find what they would find there.
     """
 
     shared: Sequence[Any]
     storage_options: Mapping[str, Mapping[str, Any]]
-    directory: str
+    directory: str | None
     environment: Mapping[str, str]
 
     @classmethod
     def of_this_process(cls, shared: Sequence[Any]) -> Common:
         """What works that this process sends have in common."""
-        return cls(shared, config.storage_options, os.getcwd(), {**os.environ, **QUIET})
+        return cls(shared, config.storage_options, _directory(), environment_of_functions(os.environ))
+
+
+def _directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def serve(requests: int, life: int) -> None:
@@ -67,23 +75,26 @@ def serve(requests: int, life: int) -> None:
 
     # Modules stay: looking through them once more takes as long as 20,000 nested values, and many of these make Python look again and again.
     gc.freeze()
-    # Ctrl-C is for the process that asks, which ends this one.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.pop(STARTING, None)
+    channel = Channel(requests)
+    # What functions fork is not to answer in place of this process, nor to keep the one that asks waiting.
+    os.register_at_fork(after_in_child=channel.close)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
-    common: Common | Answered = Common((), {}, "", {})
-    with Connection(requests) as pipe:
-        pipe.send_bytes(READY)
-        while True:
-            try:
-                described, parcel = pickle.loads(pipe.recv_bytes())
-                if described is not None:
-                    common = _entered(described)
-                # Works that have in common what cannot be read here, such as a function, are all answered so.
-                answer = _answer(common, parcel) if isinstance(common, Common) else common
+    common: Common | Answered = Common((), {}, None, {})
+    channel.send(READY)
+    while True:
+        try:
+            described, parcel = pickle.loads(channel.receive())
+            if described is not None:
+                common = _entered(described)
+            # Works that have in common what cannot be read here, such as a function, are all answered so.
+            answer = _answer(common, parcel) if isinstance(common, Common) else common
+            # Functions may have closed it, or put anything in its place.
+            with contextlib.suppress(Exception):
                 sys.stdout.flush()
-                pipe.send_bytes(pickle.dumps(answer))
-            except (EOFError, ConnectionError):
-                return
+            channel.send(pickle.dumps(answer))
+        except (EOFError, ConnectionError):
+            return
 
 
 def _end_with(life: int) -> None:
@@ -101,7 +112,8 @@ def _entered(described: tuple[Sequence[str], bytes]) -> Common | Answered:
         common: Common = pickle.loads(content)
         os.environ.clear()
         os.environ.update(common.environment)
-        os.chdir(common.directory)
+        if common.directory is not None:
+            os.chdir(common.directory)
     except (Exception, SystemExit) as error:
         return _failed(error)
     return common

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -16,7 +18,7 @@ from sframe_spark.engine.spark.dispatch import run_tasks
 from sframe_spark.engine.spark.parcels import Parcel, dumped, packed, pickling_told
 from sframe_spark.engine.spark.probe import require_readable, require_writable
 from sframe_spark.engine.spark.spark_actions import translated_errors
-from sframe_spark.errors import ExecutionError
+from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.operators.user_functions.error_transport import error_of_text, error_transport
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, get_session
@@ -25,6 +27,8 @@ from sframe_spark.session.memory import memory_for_batches
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
 from sframe_spark.session.threads import in_threads
+
+LOG = logging.getLogger("sframe_spark")
 
 Piece = Callable[[], Any]
 # What processes of ours run.
@@ -145,8 +149,18 @@ class Processes(WorkersOfThisMachine):
             parcels, shared = packed(works)
             common = list(sys.path), dumped(Common.of_this_process(shared))
         are_short = 0 < sum(task.stop - task.start for task in tasks) < MOST_ROWS_OF_SHORT
+        here = _Here(works, description)
+
+        def answer(number: int) -> Any:
+            if not here.is_told:
+                try:
+                    return self._answer(common, parcels[number], are_short)
+                except ProcessNotStartedError as error:
+                    here.tell(error)
+            return here.result(number)
+
         with open_counted(len(works), description) as done:
-            return in_threads(lambda parcel: done(self._answer(common, parcel, are_short)), parcels, self.at_a_time())
+            return in_threads(lambda number: done(answer(number)), range(len(works)), self.at_a_time())
 
     def _answer(self, common: tuple[list[str], bytes], parcel: Parcel, is_short: bool) -> Any:
         with get_processes().one(MODULE, raise_if_cancelled, is_short) as worker:
@@ -160,8 +174,57 @@ class Processes(WorkersOfThisMachine):
         return pickle.loads(payload)
 
 
+@attrs.define(eq=False)
+class _Here:
+    """Works that this process does itself, where no other one could be started for them.
+
+    Parameters
+    ----------
+    works, description
+        As in :meth:`RangeWorkers.run`.
+    is_told
+        Whether the user was told of it.
+    """
+
+    works: Sequence[Piece]
+    description: str
+    is_told: bool = False
+    _turn: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+
+    def tell(self, reason: ProcessNotStartedError) -> None:
+        """Say why, once."""
+        with self._turn:
+            if not self.is_told:
+                LOG.warning("%s: no Python process could be started (%s), so this one calls functions", self.description, reason)
+            self.is_told = True
+
+    def result(self, number: int) -> Any:
+        """The result of a work; users' functions were not written to be called by several threads at a time."""
+        with self._turn:
+            return self.works[number]()
+
+
+@attrs.frozen
+class ThisProcess(WorkersOfThisMachine):
+    """The user's process in place of others, where there is no Python that could be started: an application that has its interpreter built in."""
+
+    are_elsewhere: ClassVar[bool] = True
+
+    def at_a_time(self) -> int:
+        """One: functions were not written to be called by several threads at a time."""
+        return 1
+
+    @memory_for_batches()
+    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+        """Results of the thread that asks."""
+        with open_counted(len(works), description) as done:
+            return [done(work()) for work in works]
+
+
 def name_of(workers: RangeWorkers) -> str:
     """What those who work on ranges are called in the log."""
+    if isinstance(workers, ThisProcess):
+        return "range(s) by this process"
     if workers.are_elsewhere:
         return "range(s) by processes" if workers.are_here else "task(s)"
     return "range(s), one after the other" if workers.are_in_turn else "range(s) by threads"

@@ -21,7 +21,7 @@ from sframe_spark.operators.user_functions.user_errors import process_ended
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.sockets import acknowledge_at_once
-from sframe_spark.session.workers import is_one_process, start_as_queries_do
+from sframe_spark.session.workers import importing_safely, is_one_process, start_as_queries_do
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,7 +108,8 @@ def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[An
         return outcomes_of(itertools.chain.from_iterable(of_task), shared, transport, options)
 
     numbered = [[(number, parcels[number]) for number in numbers] for numbers in shares_of(len(parcels), tasks)]
-    return spark.sparkContext.parallelize(numbered, tasks).mapPartitions(run).collect()
+    with importing_safely(spark):
+        return spark.sparkContext.parallelize(numbered, tasks).mapPartitions(run).collect()
 
 
 def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
@@ -123,7 +124,9 @@ def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
     frame = spark.range(0, tasks, 1, tasks)
-    table = frame.mapInArrow(run, "number bigint, failed boolean, payload binary").toArrow()
+    with importing_safely(spark):
+        frame = frame.mapInArrow(run, "number bigint, failed boolean, payload binary")
+    table = frame.toArrow()
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 

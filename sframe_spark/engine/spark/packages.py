@@ -15,7 +15,7 @@ from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.session import get_packages, ship
-from sframe_spark.session.workers import is_one_process
+from sframe_spark.session.workers import importing_safely, is_one_process, require_python_of_tasks
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.temporary import temporary_store
 
@@ -34,6 +34,7 @@ def require_python() -> None:
     NotSharedError
         If they cannot, naming a machine and what differs.
     """
+    require_python_of_tasks()
     look_at_python()
     if get_packages().trouble:
         raise NotSharedError(get_packages().trouble)
@@ -106,7 +107,7 @@ def _asked(read: Callable[[], str] | None, directory: str | None) -> list[Answer
     follow_user()
     session = get_session()
     tasks = default_parallelism(session)
-    with interrupts_deferred():
+    with interrupts_deferred(), importing_safely(session):
         frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(read, directory), "answer string")
     try:
         table = run_spark(frame.toArrow, "asking Spark's executors what they see")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,7 +34,7 @@ from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.trees import remove_others
 from sframe_spark.session.user import in_session
-from sframe_spark.session.workers import naming_our_python
+from sframe_spark.session.workers import importing_safely, naming_our_python
 from sframe_spark.storage.files.paths import spark_path
 from sframe_spark.storage.manifests.physical import require_computed_as
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
@@ -111,7 +111,7 @@ def _sessions_of_users(root: PlannerNode) -> list[SparkSession]:
 def _python_for(root: PlannerNode) -> AbstractContextManager[None]:
     """A block in which functions are made that start our Python, also in the session of a user's DataFrame that is read."""
     sessions = _sessions_of_users(root)
-    return naming_our_python(sessions[0]) if sessions else nullcontext()
+    return naming_our_python(sessions[0]) if sessions else importing_safely(get_session())
 
 
 def in_one_task(relation: Relation) -> Relation:

@@ -219,11 +219,27 @@ def test_who_waits_for_a_process_that_ends_starts_another(untried: WorkerProcess
     assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
 
 
-def test_a_process_that_cannot_start_holds_nobody_up(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_start_holds_nobody_up(
+    untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(sys, "executable", "/there/is/no/python")
-    with pytest.raises(OSError, match="no/python"):
-        SArray(range(ROWS)).apply(Adder(1)).sum()
+    assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
     assert not untried._busy and not untried._starting
+    assert len(caplog.records) == 1 and "no Python process could be started (FileNotFoundError" in caplog.text and "no/python" in caplog.text
+
+
+def test_who_finds_no_room_for_a_process_waits_for_those_of_others(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 0.0)
+    start, started = subprocess.Popen, []
+
+    def one_only(*arguments: Any, **options: Any) -> Any:
+        if started:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        started.append(start(*arguments, **options))
+        return started[0]
+
+    monkeypatch.setattr(worker_processes.subprocess, "Popen", one_only)
+    assert set(SArray(range(ROWS)).apply(lambda value: os.getpid())[200:]) == {started[0].pid}
 
 
 def test_processes_have_one_core_each_unless_told_otherwise(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +249,8 @@ def test_processes_have_one_core_each_unless_told_otherwise(untried: WorkerProce
         given = Path("/proc/self/environ").read_bytes().split(b"\0")
         return f"{[each for each in given if each.startswith(b'OMP')]} {os.environ.get('OMP_NUM_THREADS')}"
 
-    # A process of its own has it; the environment that functions see is this process's.
-    assert set(SArray(range(ROWS)).apply(found, str)) == {"[b'OMP_NUM_THREADS=1'] None"}
+    # Libraries that functions import look at the environment, too.
+    assert set(SArray(range(ROWS)).apply(found, str)) == {"[b'OMP_NUM_THREADS=1'] 1"}
     untried.end()
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert set(SArray(range(ROWS)).apply(found, str)) == {"[b'OMP_NUM_THREADS=2'] 2"}
@@ -244,6 +260,44 @@ def test_processes_have_one_core_each_unless_told_otherwise(untried: WorkerProce
 def test_only_pythons_are_started(monkeypatch: pytest.MonkeyPatch, program: str | None, is_python: bool) -> None:
     monkeypatch.setattr(sys, "executable", program)
     assert worker_processes.can_start() == is_python
+
+
+STARTS_ANOTHER = {
+    "Popen": lambda: subprocess.Popen(["sleep", "60"]),
+    "Popen that inherits": lambda: subprocess.Popen(["sleep", "60"], close_fds=False),
+    "shell": lambda: os.system("sleep 60 &"),
+    "fork": lambda: os.fork() or (time.sleep(60), os._exit(0)),
+    "fork of a fork": lambda: os.fork() or (os.fork(), time.sleep(60), os._exit(0)),
+}
+
+
+@pytest.mark.parametrize("kind", STARTS_ANOTHER)
+def test_a_process_that_dies_while_one_that_it_started_lives_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(range_workers, "threads_here", lambda: 1)
+    start = STARTS_ANOTHER[kind]
+
+    def died(value: int) -> int:
+        if value == AT:
+            start()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+    assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
+    began = time.monotonic()
+    with pytest.raises(ExecutionError, match="was killed"):
+        SArray(range(ROWS)).apply(died, int).sum()
+    assert time.monotonic() - began < 20
+    assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
+
+
+def test_what_functions_fork_answers_nothing_in_place_of_its_parent() -> None:
+    def forked(value: int) -> int:
+        if value == AT and not os.fork():
+            # It returns, as if it were the process that was asked.
+            return -1
+        return value
+
+    assert SArray(range(ROWS)).apply(forked, int).sum() == sum(range(ROWS))
 
 
 def test_what_cannot_be_sent_is_told() -> None:
