@@ -10,6 +10,7 @@ import pyarrow as pa
 from sframe_spark.errors import MixedTypesError, SchemaError, UnknownResultError
 from sframe_spark.operators.rowwise.python_function import describe_function, kept
 from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -25,15 +26,15 @@ SAMPLE_ROWS = 10
 
 def infer_result_type(
     fn: Callable[[Any], Any], first: Callable[[], tuple[Sequence[Any], bool]], dtype: Any, skip_missing: bool
-) -> tuple[ColumnType, list[Any]]:
-    """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows; and the results for these.
+) -> tuple[ColumnType, list[Any], Guess | None]:
+    """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows; the results for these; and what they tell.
 
     Lists and dicts are always encoded, because later rows may hold other element types than the first. Only the results tell whether date-times
     have an offset from UTC. ``first`` gives rows and says whether they are the first ones for good: only then the results are of any use.
     """
     declared = None if dtype is None else column_type_for(dtype)
     if declared is not None and declared.kind != DATETIME_KIND:
-        return declared, []
+        return declared, [], None
     results = []
     rows, fixed = first()
     for value in rows:
@@ -46,11 +47,13 @@ def infer_result_type(
     if declared is not None:
         suits = all(_family(result) == DATETIME_KIND for result in present)
         # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.
-        return (infer_type(present) if present and suits else declared if present else ZONED_DATETIME), kept_results if suits else []
+        found = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
+        return found, kept_results if suits else [], None
     try:
-        return general(type_of_results(present, "apply() a dtype")), kept_results
+        found = general(type_of_results(present, "apply() a dtype"))
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
+    return found, kept_results, Guess.of([(found, present)])
 
 
 def _family(result: Any) -> str | None:

@@ -68,16 +68,23 @@ def becomes(kind: str, other: str) -> bool:
 
 
 def float_to_int(value: float) -> int | None:
-    """Cut the fraction off; NaN is missing, and what has no 64 bits is the smallest int.
+    """Cut the fraction off; NaN is missing.
+
+    Raises
+    ------
+    SchemaError
+        If what is left has no 64 bits. Only casts of whole columns of floats make the smallest int of it, as the reference does everywhere.
 
     Examples
     --------
-    >>> float_to_int(-2.9), float_to_int(1e20) == -2**63
-    (-2, True)
+    >>> float_to_int(-2.9), float_to_int(float("nan"))
+    (-2, None)
     """
     if math.isnan(value):
         return None
-    return int(value) if SMALLEST_INT <= value < float(LARGEST_INT) else SMALLEST_INT
+    if not SMALLEST_INT <= value < float(LARGEST_INT):
+        raise SchemaError(f"{brief(value)} (float) is no int of 64 bits: ask for floats")
+    return int(value)
 
 
 def seconds_to_datetime(seconds: float) -> datetime.datetime:
@@ -115,7 +122,12 @@ def list_to_array(values: list[Any]) -> array.array:
 
 def _integer(value: Any) -> int | None:
     number = plain_number(value)
-    return float_to_int(number) if isinstance(number, float) else number
+    if not isinstance(number, float):
+        return number
+    if family_of(type(value)) == INT_KIND:
+        # A float already, of fewer digits.
+        raise SchemaError(f"{brief(value)} (int) is no int of 64 bits: ask for floats")
+    return float_to_int(number)
 
 
 def _sequence_text(value: Any) -> str:

@@ -345,8 +345,8 @@ class SArray(
         ['***', '']
         """
         fn = function_as_now(fn, "apply")
-        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
-        applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), is_guess=dtype is None)
+        result, first, guess = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
+        applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), guess=guess)
         return SArray(_node=with_first_results(applied, first))
 
     def __str__(self) -> str:

@@ -25,6 +25,7 @@ from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
 from sframe_spark.types import INT, ColumnType, of_any_offset
@@ -172,12 +173,15 @@ class Cycles(Relational):
         taken = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
         if taken:
             raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
-        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names), is_guess=dtypes is None), tuple(names), single)
+        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names)), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         sample = self._cycle_sample(function, time, keys) if given is None else None
         types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in given or ()]
         if len(types) != len(names):
             raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")
+        if sample is not None:
+            guess = Guess.of(list(zip(types, sample.values, strict=True)))
+            function = attrs.evolve(function, function=attrs.evolve(function.function, guess=guess))
         node = map_cycles(self._node, time, keys, function, types)
         if sample is not None:
             sample.remember(node, function)

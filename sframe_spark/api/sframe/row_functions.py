@@ -18,6 +18,7 @@ from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, 
 from sframe_spark.operators.rowwise.elementwise import apply_lambda
 from sframe_spark.operators.rowwise.python_function import describe_function
 from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.values.flat.named_rows import named_rows
@@ -59,8 +60,8 @@ class RowFunctions(Columns):
         ['ann*****', 'bob***']
         """
         fn = function_as_now(fn, "apply")
-        result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
-        return made_array(with_first_results(apply_lambda(self._node, fn, result, self._names, is_guess=dtype is None), first))
+        result, first, guess = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
+        return made_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
 
     def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
         rows, fixed = first_tuples(self._node, count, self._names)
@@ -113,17 +114,17 @@ class RowFunctions(Columns):
         if len(set(names)) < len(names):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
         given = None if infers else [of_any_offset(column_type_for(item)) for item in column_types]
-        types, first = (given, []) if given is not None else self._flat_map_types(fn, len(names))
+        types, first, guess = (given, [], None) if given is not None else self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
-        node = flat_map(self._node, fn, self._names, types, infers)
+        node = flat_map(self._node, fn, self._names, types, guess)
         if first:
             rows = [row for rows in first for row in rows]
             remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])
         return made_frame(node, names)
 
-    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]]]:
-        """Types of the columns, and the rows that the function gives for the first rows; none where these may be others later."""
+    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]], Guess]:
+        """Types of the columns, the rows that the function gives for the first rows, none where these may be others later, and what they tell."""
         first: list[list[Any]] = []
         given, fixed = self._first_dicts(SAMPLE_ROWS)
         for row in given:
@@ -141,7 +142,9 @@ class RowFunctions(Columns):
             raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
         if any(value is None for value in samples[0]):
             raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
-        return [_type_of([item[place] for item in samples]) for place in range(width)], first if fixed else []
+        columns = [[item[place] for item in samples] for place in range(width)]
+        types = [_type_of(values) for values in columns]
+        return types, first if fixed else [], Guess.of(list(zip(types, columns, strict=True)))
 
 
 def _type_of(values: Sequence[Any]) -> ColumnType:

@@ -57,7 +57,8 @@ def _build_is_not_missing(columns: Sequence[Column], types: Sequence[ColumnType]
 def _fill_value(column_type: ColumnType, value: Any) -> Any:
     """The value as the column's kind: numbers and date-times convert, anything becomes text."""
     try:
-        value = plain(value)
+        # An int of more than 64 bits would be a float already.
+        value = value if column_type == INT and isinstance(value, int) else plain(value)
         if value is None and column_type.kind != STR_KIND:
             raise SchemaError("None fills nothing: pass a value")
         if isinstance(value, list) and column_type.kind == ARRAY_KIND:

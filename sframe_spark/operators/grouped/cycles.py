@@ -197,7 +197,7 @@ class MapCycles(RunOperator):
     def _encoded(self, index: int, values: list[Any]) -> pa.Array:
         column_type, name = self.types[index], self.function.columns[index]
         try:
-            return stored_results(values, column_type, self.function.function.is_guess)
+            return stored_results(values, column_type, self.function.function.guess, index)
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
             message = f"{self.function.describe()} returned a value for {name!r} that does not fit the column type {column_type.kind}: {error}."
             raise error_like(TypeError, f"{message} Give another dtype, or convert the value in the function.") from None

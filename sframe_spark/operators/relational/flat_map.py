@@ -17,7 +17,7 @@ from sframe_spark.errors import ResultsTooLongError, UserFunctionError
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.user_functions.call_memo import CallMemo, Part
 from sframe_spark.operators.user_functions.made_results import ROWS_PER_LOOK, weight
-from sframe_spark.operators.user_functions.stored_results import stored_results
+from sframe_spark.operators.user_functions.stored_results import Guess, advice_on, stored_results
 from sframe_spark.operators.user_functions.user_errors import error_like, user_error
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -159,7 +159,7 @@ class FlatMap(Operator):
 
     def _encoded(self, rows: Sequence[Sequence[Any]]) -> Chunk:
         try:
-            return rows_as_chunk(rows, self.types, self.function.is_guess)
+            return rows_as_chunk(rows, self.types, self.function.guess)
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
             raise self._misfit(rows, error) from None
 
@@ -169,11 +169,12 @@ class FlatMap(Operator):
             for place, value in enumerate(row):
                 column_type = self.types[place]
                 try:
-                    stored_results([value], column_type, self.function.is_guess)
+                    stored_results([value], column_type, self.function.guess, place)
                 except (TypeError, ValueError, OverflowError, pa.ArrowException):
                     returned = f"{self.function.describe()} returned {brief(value, 80)} ({type(value).__name__})"
                     message = f"{returned} for column {place} of its rows, which does not fit a column of {column_type.kind}"
-                    return error_like(TypeError, f"{message}: give flat_map() other column_types, or convert the value in the function")
+                    advice = advice_on(value, column_type, self.function.guess, "flat_map()", *_asked_for(place, self.types))
+                    return error_like(TypeError, f"{message}: {advice}")
         return error_like(TypeError, f"{self.function.describe()} returned values that do not fit their columns together: {error}")
 
     def _call(self, row: dict[str, Any]) -> list[Sequence[Any]]:
@@ -231,6 +232,12 @@ class FlatMap(Operator):
         return self.function.describe()
 
 
+def _asked_for(place: int, types: Sequence[ColumnType]) -> tuple[str, str]:
+    """What makes one of some columns one of floats, and one of ints."""
+    names = [[name if i == place else column_type.kind for i, column_type in enumerate(types)] for name in ("float", "int")]
+    return f"column_types=[{', '.join(names[0])}]", f"column_types=[{', '.join(names[1])}]"
+
+
 def taken_rows(rows: Sequence[Any]) -> list[Any]:
     """What a function returned as rows, as it is now: the function may change it in its next call.
 
@@ -245,9 +252,9 @@ def taken_rows(rows: Sequence[Any]) -> list[Any]:
     return [taken_each(row) if isinstance(row, (list, tuple)) else row for row in rows]
 
 
-def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], is_guess: bool = False) -> Chunk:
+def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], guess: Guess | None = None) -> Chunk:
     """Rows of values as columns of some types."""
-    columns = [stored_results([row[i] for row in rows], column_type, is_guess) for i, column_type in enumerate(types)]
+    columns = [stored_results([row[i] for row in rows], column_type, guess, i) for i, column_type in enumerate(types)]
     return Chunk(tuple(columns), len(rows))
 
 
@@ -275,7 +282,7 @@ def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable
     return expand
 
 
-def flat_map(node: PlannerNode, function: Any, names: Sequence[str], types: Sequence[ColumnType], is_guess: bool = False) -> PlannerNode:
+def flat_map(node: PlannerNode, function: Any, names: Sequence[str], types: Sequence[ColumnType], guess: Guess | None = None) -> PlannerNode:
     """Rows of the lists a function returns for each row of a node."""
-    python = PythonFunction(function, types[0], tuple(names), is_guess=is_guess)
+    python = PythonFunction(function, types[0], tuple(names), guess=guess)
     return FlatMap(python, tuple(types)).make_planner_node(node)

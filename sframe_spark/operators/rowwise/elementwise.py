@@ -24,6 +24,7 @@ from sframe_spark.planner.sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
 from sframe_spark.planner.traits import Origin
 
 if TYPE_CHECKING:
+    from sframe_spark.operators.user_functions.stored_results import Guess
     from sframe_spark.types import ColumnType
 
 
@@ -311,10 +312,10 @@ def apply_program(node: PlannerNode, program: Program) -> PlannerNode:
 
 
 def apply_lambda(
-    node: PlannerNode, function: Any, result: ColumnType, names: Sequence[str] | None = None, skip_missing: bool = False, is_guess: bool = False
+    node: PlannerNode, function: Any, result: ColumnType, names: Sequence[str] | None = None, skip_missing: bool = False, guess: Guess | None = None
 ) -> PlannerNode:
     """A user's function over the values of a one-column node, or over rows as dicts when ``names`` are given."""
-    python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing, is_guess=is_guess)
+    python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing, guess=guess)
     return LambdaTransform(python).make_planner_node(node)
 
 

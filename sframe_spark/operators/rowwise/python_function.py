@@ -18,12 +18,12 @@ from sframe_spark.operators.user_functions.bound_function import now, original, 
 from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.operators.user_functions.made_results import LONG_TEXT, ROWS_PER_LOOK, MadeResults, Steps, keeping, weight
 from sframe_spark.operators.user_functions.plain_code import steps_of_call
-from sframe_spark.operators.user_functions.stored_results import stored_results
+from sframe_spark.operators.user_functions.stored_results import Guess, advice_on, stored_results
 from sframe_spark.operators.user_functions.user_errors import error_like, shown, user_error
 from sframe_spark.operators.user_functions.worker import load_function, pack_function
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import fixed_size
-from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
@@ -48,8 +48,8 @@ class PythonFunction:
         What this application of the function gave so far; None: nobody keeps it. Compared by identity: a function applied twice makes two columns.
     numbered
         The last argument is the number of the row: rows whose results the memo has are not given to the function.
-    is_guess
-        The first rows told the type of the results: nothing is changed to fit it.
+    guess
+        The first rows told the type of the results: nothing is changed to fit it. None: it was asked for.
     made
         Results are measured while they are made, and a batch of too many bytes is cut; None: a batch is what it is.
     """
@@ -60,7 +60,7 @@ class PythonFunction:
     skip_missing: bool = False
     memo: CallMemo | None = attrs.field(default=None, eq=id, repr=False)
     numbered: bool = False
-    is_guess: bool = False
+    guess: Guess | None = None
     made: MadeResults | None = attrs.field(default=None, eq=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ class PythonFunction:
             # Only errors of this class pass through PySpark as they are.
             raise error_like(pickle.PicklingError, f"{reason}. {advice}.") from None
         memo = self.memo.sent() if self.memo is not None and self.numbered else None
-        return _unpacked, (packed, self.result, self.names, self.skip_missing, memo, self.numbered, self.is_guess)
+        return _unpacked, (packed, self.result, self.names, self.skip_missing, memo, self.numbered, self.guess)
 
     def infer(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         """The declared result type."""
@@ -132,7 +132,7 @@ class PythonFunction:
             if failed is not None:
                 raise user_error(self.describe(), self._value(lists, rows, done + len(results)), failed) from None
             try:
-                found = stored_results(results, self.result, self.is_guess)
+                found = stored_results(results, self.result, self.guess)
             except (TypeError, ValueError, OverflowError, pa.ArrowException):
                 raise self._misfit(results, islice(self._values(lists, rows), done, done + len(results))) from None
             yield found
@@ -157,22 +157,13 @@ class PythonFunction:
         """The error about the first result that the column cannot hold."""
         for result, value in zip(results, values, strict=True):
             try:
-                stored_results([result], self.result, self.is_guess)
+                stored_results([result], self.result, self.guess)
             except (TypeError, ValueError, OverflowError, pa.ArrowException):
                 what = f"{self.describe()} returned {brief(result, 80)} ({type(result).__name__})"
-                message = f"{what}, which does not fit a column of {self.result.kind}: {self._advice(result)}"
-                return error_like(TypeError, message, row=shown(value))
+                message = f"{what}, which does not fit a column of {self.result.kind}"
+                advice = advice_on(result, self.result, self.guess, "apply()", "dtype=float", "dtype=int")
+                return error_like(TypeError, f"{message}: {advice}", row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
-
-    def _advice(self, result: Any) -> str:
-        """What to do about a result that the column cannot hold."""
-        if self.result == DATETIME and getattr(result, "tzinfo", None) is not None:
-            return "it has an offset from UTC, and those of the first rows have none: give all of them one, or none"
-        if self.is_guess and self.result == INT and isinstance(result, (int, float)):
-            return "the first rows gave ints; give apply() dtype=float"
-        if self.is_guess and self.result == FLOAT and isinstance(result, (int, np.integer)):
-            return "the first rows gave floats or None, and this int is none; give apply() dtype=int if all are ints, or dtype=float to lose digits"
-        return "give apply() another dtype, or convert the value in the function"
 
     def _call(self, function: Callable[[Any], Any], values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
         """Add the results for some values, or for the first of them that give as many bytes as there should be."""
