@@ -27,7 +27,6 @@ DEVIATIONS = {
     "columns-f21cb78547": "'name in frame' asks for a column; the reference compares rows with the name",
     "csv-ce289fd65b": "column_type_hints=datetime reads dates in ISO form; the reference reads none and leaves every line out",
     "datetime-933deb1691": "a part that there is not is refused; the reference gives the year for it",
-    "datetime-d761f168c9": "a part that there is not is refused; the reference gives the year for it",
     "datetime-ec9843a01f": "a part that there is not is refused; the reference gives the year for it",
     "groupby-f6e5ffd8e8": "COUNT without keys counts all rows as one group, as the other aggregates do",
     "json-0cdb06e2eb": "date-times are texts in JSON; the reference writes words that are no JSON",

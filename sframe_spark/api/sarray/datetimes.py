@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 USUAL_PARTS = ("year", "month", "day", "hour", "minute", "second")
+# The reference takes this name, which it has not, for the year, and programs use the column.
+_OTHER_NAMES = {"tzone": "year"}
 USUAL_FORMAT = "%Y-%m-%dT%H:%M:%S%ZP"
 
 
@@ -87,7 +89,8 @@ class DateTimes:
             What names of columns begin with, and a dot; None: the names of the parts alone.
         limit
             Parts, in the order of their columns: ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second``, ``us`` (microseconds), ``weekday``
-            (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). The first six when not given.
+            (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). The first six when not given. ``tzone`` is the year, as in the
+            reference; ``timezone=True`` gives the offset.
         timezone
             Whether to add hours east of UTC, missing where a date-time has no offset.
 
@@ -109,13 +112,13 @@ class DateTimes:
             raise SchemaError(f"split_datetime() takes date-times, and these are values of {self._node.schema[0].kind}")
         require_prefix(column_name_prefix)
         chosen = list(USUAL_PARTS) if limit is None else distinct_keys(limit, str)
-        if unknown := [name for name in chosen if name not in PARTS or name == TIMEZONE]:
+        if unknown := [name for name in chosen if name not in (*PARTS, *_OTHER_NAMES) or name == TIMEZONE]:
             raise InvalidArgumentError(
                 f"limit: {unknown[0]!r} is no part of a date-time: {', '.join(part for part in PARTS if part != TIMEZONE)} are"
             )
         if timezone:
             chosen.append(TIMEZONE)
-        columns = [apply_function("moment_part", self._node, parameters=(part,)) for part in chosen]
+        columns = [apply_function("moment_part", self._node, parameters=(_OTHER_NAMES.get(part, part),)) for part in chosen]
         return made_frame(zip_columns(*columns), [prefixed(column_name_prefix, part) for part in chosen])
 
     @classmethod

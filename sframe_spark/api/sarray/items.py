@@ -74,12 +74,12 @@ class Items:
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key.
+            A list or other collection of keys, or one key. One of another class than those of a dict, as a text beside numbers, is not in it.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts, or a key is None, or a text where those of a dict are numbers, or the other way round.
+            If the values are no dicts.
 
         Examples
         --------
@@ -95,12 +95,12 @@ class Items:
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key.
+            A list or other collection of keys, or one key. One of another class than those of a dict, as a text beside numbers, is not in it.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts, or a key is None, or a text where those of a dict are numbers, or the other way round.
+            If the values are no dicts.
 
         Examples
         --------
@@ -116,14 +116,14 @@ class Items:
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key.
+            A list or other collection of keys, or one key. One of another class than those of a dict, as a text beside numbers, is not in it.
         exclude
             Whether the keys are left out, or kept.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts, or a key is None, or a text where those of a dict are numbers, or the other way round.
+            If the values are no dicts.
 
         Examples
         --------
@@ -282,8 +282,6 @@ def _keys(keys: Any) -> tuple[Any, ...]:
     """The keys of a collection, or the one given, as they are in dicts."""
     several = isinstance(keys, Iterable) and not isinstance(keys, (str, bytes))
     found = tuple(plain(key) for key in keys) if several else (plain(keys),)
-    if any(key is None for key in found):
-        raise UnsupportedOperationError("None is no key to look for: give texts or numbers")
     for key in found:
         literal_of(key)
     return found

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
 from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.names import FrameNames, unique_names
-from sframe_spark.api.nodes import recoded_column
+from sframe_spark.api.nodes import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.other_frames import other_frame
 from sframe_spark.errors import (
@@ -21,7 +23,9 @@ from sframe_spark.errors import (
 )
 from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.types import common_encoding
+from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import ColumnType, common_encoding
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -64,7 +68,7 @@ class Joins(Columns):
         KeyError
             If a column of ``on`` or ``alter_name`` is not there.
         RuntimeError
-            If there is no column to join by, the two are of other types, or a new name is taken.
+            If there is no column to join by, the two are of other types and both frames have rows, or a new name is taken.
         TypeError
             If the other is no frame, or names are given in another form.
         ValueError
@@ -85,7 +89,7 @@ class Joins(Columns):
             told = HOW_ELSEWHERE.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{told}")
         pairs = self._join_keys(right, on)
-        left_node, right_node = self._node, right._node
+        left_node, right_node, left_types = *_of_like_keys(self, right, pairs), self._node.schema
         for left_name, right_name in pairs:
             a, b = self._position(left_name), right._position(right_name)
             if left_node.schema[a].kind != right_node.schema[b].kind:
@@ -98,6 +102,9 @@ class Joins(Columns):
         left_keys = [self._position(name) for name, _ in pairs]
         right_keys = [right._position(name) for _, name in pairs]
         node = join(left_node, right_node, left_keys, right_keys, how)
+        if left_node is not self._node and how in ("inner", "left") and row_count(self._node) == 0:
+            # No row is left, and columns have the types of the left frame, as always.
+            node = _no_rows([*left_types, *node.schema[len(left_types) :]])
         gone = {name for _, name in pairs}
         # As in the reference a key of another name may be given one more, though it is not there any more.
         unused = {name for left_name, name in pairs if name != left_name}
@@ -121,6 +128,27 @@ class Joins(Columns):
         if not all(isinstance(name, str) for pair in pairs for name in pair):
             raise SchemaError("join keys are given by column names")
         return pairs
+
+
+def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]]) -> tuple[PlannerNode, PlannerNode]:
+    """Both frames; a frame without rows has the types of the other's keys, as its own mean nothing: those of an empty list are floats."""
+    places = [(left._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
+    left_types, right_types = list(left._node.schema), list(right._node.schema)
+    others = [(a, b) for a, b in places if left_types[a].kind != right_types[b].kind]
+    if others and row_count(right._node) == 0:
+        for a, b in others:
+            right_types[b] = left_types[a]
+        return left._node, _no_rows(right_types)
+    if others and row_count(left._node) == 0:
+        for a, b in others:
+            left_types[a] = right_types[b]
+        return _no_rows(left_types), right._node
+    return left._node, right._node
+
+
+def _no_rows(types: Sequence[ColumnType]) -> PlannerNode:
+    """Columns without rows."""
+    return memory_source([pa.nulls(0, kind.physical) for kind in types], list(types), 0)
 
 
 def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:

@@ -46,7 +46,8 @@ def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], p
 
 
 def _of_wanted(keys: pa.Array, items: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, pa.Array]:
-    """Entries whose keys are among those that are wanted."""
+    """Entries whose keys are among those that are wanted; these are of the class of the keys, or refused."""
+    native_keys(column_type, wanted)
     chosen = pc.is_in(keys, key_set(column_type, wanted)[0])
     return keys.filter(chosen), items.filter(chosen)
 

@@ -79,7 +79,7 @@ def _build_list(side: str) -> Any:
 
 def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Parameters: the keys, and whether all of them must be there."""
-    _infer_trim_keys(types, parameters)
+    _require_dicts(types)
     return INT
 
 
@@ -104,10 +104,8 @@ def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, Column
 
 
 def _cells_and_texts(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[list[Any], set[str]]:
-    """Dicts as Python has them, each of which may have the wanted keys, and the texts that these keys are compared by."""
-    texts, cells = {canonical_value(key) for key in wanted}, decode(values, column_type)
-    require_like_keys(cells, wanted)
-    return cells, texts
+    """Dicts as Python has them, and the texts that the wanted keys are compared by: those of keys of different classes differ."""
+    return decode(values, column_type), {canonical_value(key) for key in wanted}
 
 
 def require_like_keys(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any]) -> None:
@@ -153,16 +151,25 @@ def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
     """
     has_ints = column_type.physical.key_type == pa.int64()
     for key in wanted:
-        if not isinstance(key, (int, float) if has_ints else str):
+        if not _is_like_keys(has_ints, key):
             raise _unlike(1 if has_ints else "a", key)
-    if not has_ints:
-        return list(wanted)
-    return list(map(int_equal_to, wanted))
+    return _possible_keys(column_type, wanted)
+
+
+def _is_like_keys(has_ints: bool, key: Any) -> bool:
+    """Whether a key is of the class of those of a column of dicts of one type."""
+    return isinstance(key, (int, float) if has_ints else str)
+
+
+def _possible_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+    """Keys as a column of dicts of one type holds them; None for those that cannot be among its own, as keys of another class."""
+    has_ints = column_type.physical.key_type == pa.int64()
+    return [None if not _is_like_keys(has_ints, key) else int_equal_to(key) if has_ints else key for key in wanted]
 
 
 def key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:
     """The distinct keys that a column may hold, and whether it cannot hold all of those wanted."""
-    keys = native_keys(column_type, wanted)
+    keys = _possible_keys(column_type, wanted)
     return pa.array(dict.fromkeys(key for key in keys if key is not None), column_type.physical.key_type), None in keys
 
 
@@ -190,8 +197,6 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
 def _infer_trim_keys(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Parameters: the keys, and whether they are left out."""
     _require_dicts(types)
-    if not types[0].is_encoded:
-        native_keys(types[0], parameters[0])
     return types[0]
 
 
@@ -333,7 +338,6 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
 
 define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
 define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
-# Keys of another class than those of a row are refused.
-define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
-define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
+define_function("dict_has_keys", _infer_has, _compute_has, _build_has, by_arrow=always_by_arrow)
+define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, by_arrow=always_by_arrow)
 define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)
