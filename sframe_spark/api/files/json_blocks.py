@@ -50,16 +50,6 @@ class JsonValues:
     members: JsonMembers | PlainMembers | None = None
 
 
-def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object, in their order; of those with one name the first, as in the reference."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        found = {}
-        for name, value in pairs:
-            found.setdefault(name, value)
-    return found
-
-
 # Python's reader refuses whole numbers that would take it long, and nothing else without a place.
 TOO_MANY_DIGITS = "a whole number has thousands of digits: write it as a text"
 
@@ -71,12 +61,60 @@ def _float(text: str) -> float:
     return value
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_float=_float)
+class JsonDecoder:
+    """Python's reader of JSON. Of several members of one name the last counts, as in Python and the reference.
+
+    Of an object that is a row of a frame the first counts, as in the reference, whose columns are filled by the first member of their name.
+
+    Parameters
+    ----------
+    are_rows
+        Whether the objects that are read are rows.
+    refuses_infinity
+        Whether a number that no float holds is an error, and not infinite.
+
+    Examples
+    --------
+    >>> JsonDecoder(are_rows=True).decode('{"a":1,"a":2,"b":{"c":3,"c":4}}'), JsonDecoder(are_rows=False).decode('{"a":1,"a":2}')
+    ({'a': 1, 'b': {'c': 4}}, {'a': 2})
+    """
+
+    def __init__(self, are_rows: bool, refuses_infinity: bool = True) -> None:
+        self._are_rows = are_rows
+        # Objects with several members of one name, by identity, and what they are as rows.
+        self._as_rows: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_float=_float if refuses_infinity else None)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if self._are_rows and len(found) < len(pairs):
+            self._as_rows[id(found)] = found, {**found, **dict(reversed(pairs))}
+        return found
+
+    def decode(self, text: str) -> Any:
+        """Return the one value in a text."""
+        self._as_rows.clear()
+        return self._rows([self._decoder.decode(text)])[0]
+
+    def decode_elements(self, text: str) -> list[Any]:
+        """Return the values in a text with commas between them."""
+        self._as_rows.clear()
+        found: list[Any] = self._rows(self._decoder.decode(f"[{text}]"))
+        return found
+
+    def raw_decode(self, text: str, start: int) -> tuple[Any, int]:
+        """Return the value that begins at a place of a text, and where it ends."""
+        self._as_rows.clear()
+        value, end = self._decoder.raw_decode(text, start)
+        return self._rows([value])[0], end
+
+    def _rows(self, values: list[Any]) -> list[Any]:
+        rows = self._as_rows
+        return [rows[id(value)][1] if id(value) in rows else value for value in values] if rows else values
 
 
 # What may be a number that needs a look: of many digits before a point, or with an exponent that may make it larger than any float.
 UNUSUAL_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?:^|[^.0-9])[0-9]{19}")
-BLOCK_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)
 
 
 def are_plain(text: str) -> bool:
@@ -142,9 +180,14 @@ class LinesOfJson:
         if members is None:
             return None
         count = len(members.counts)
-        values = Later(count, lambda: [DECODER.decode(line) for _, line in self._not_blank()])
+        values = Later(count, self._values)
         lines = Later(count, lambda: [number for number, _ in self._not_blank()])
         return JsonValues(self.path, values, lines, len(self.text), members=members)
+
+    def _values(self) -> list[Any]:
+        """Values that are known to be right."""
+        decoder = JsonDecoder(are_rows=True)
+        return [decoder.decode(line) for _, line in self._not_blank()]
 
     def _not_blank(self) -> Iterator[tuple[int, str]]:
         """Lines that are not blank, and their numbers."""
@@ -153,14 +196,14 @@ class LinesOfJson:
                 yield number, line
 
     def _line_by_line(self) -> JsonValues:
-        numbered = list(self._not_blank())
-        values = [self._parsed(line, number) for number, line in numbered]
+        numbered, decoder = list(self._not_blank()), JsonDecoder(are_rows=True)
+        values = [self._parsed(decoder, line, number) for number, line in numbered]
         is_plain = are_plain(self.text) and not UNUSUAL_NUMBER.search(self.text)
         return JsonValues(self.path, values, [number for number, _ in numbered], len(self.text), is_plain)
 
-    def _parsed(self, line: str, number: int) -> Any:
+    def _parsed(self, decoder: JsonDecoder, line: str, number: int) -> Any:
         try:
-            return DECODER.decode(line)
+            return decoder.decode(line)
         except InfiniteNumberError as error:
             raise JsonError(f"{visible(self.path)}, line {number}: {error}") from None
         except json.JSONDecodeError as error:

@@ -22,6 +22,8 @@ from sframe_spark.values.flat.stored import FlatItems, flat_items
 
 # Of 64 bits, but none that a float holds.
 LARGE_INT = "large int"
+# A column that is made at once takes as long as so many values that Python reads one by one; what matters are many columns.
+ROWS_OF_COLUMN, MANY_COLUMNS = 32, 64
 # Stands for kinds of several items, of which none is in a column of lists of one type.
 SEVERAL = "several"
 OPENING, CLOSING, COLON, COMMA, LIST_OPENING, LIST_CLOSING, MINUS, NULL = b"{}:,[]-n"
@@ -95,6 +97,21 @@ class JsonMembers:
     stops: np.ndarray
     _columns: dict[str, JsonColumn | None] = attrs.field(factory=dict, init=False)
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each name."""
+        return {name: place for place, name in enumerate(self.names)}
+
+    @cached_property
+    def _by_name(self) -> tuple[np.ndarray, np.ndarray]:
+        """The members in the order of their names, and where those of each name begin: a search for each name would be the square of the names."""
+        return np.argsort(self.codes, kind="stable"), np.searchsorted(np.sort(self.codes), np.arange(len(self.names) + 1))
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """The row of each member."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
     def column(self, name: str) -> JsonColumn | None:
         """The values of a name in each row; None where they are of several kinds, or need a closer look."""
         if name not in self._columns:
@@ -102,14 +119,16 @@ class JsonMembers:
         return self._columns[name]
 
     def _column(self, name: str) -> JsonColumn | None:
-        chosen = np.flatnonzero(self.codes == self.names.index(name))
+        members, bounds = self._by_name
+        place = self.places[name]
+        chosen = members[bounds[place] : bounds[place + 1]]
         chosen = chosen[self.data[self.starts[chosen]] != NULL]
         found = _typed(self.data, self.starts[chosen], self.stops[chosen])
         rows = len(self.counts)
         if found is None or len(chosen) == rows:
             return found
         places = np.full(rows, -1)
-        places[np.repeat(np.arange(rows), self.counts)[chosen]] = np.arange(len(chosen))
+        places[self._rows[chosen]] = np.arange(len(chosen))
         taken = pa.array(places, mask=places < 0)
         return attrs.evolve(found, by_type={kind: values.take(taken) for kind, values in found.by_type.items()})
 
@@ -158,9 +177,20 @@ def members_of(text: str, on_lines: bool) -> JsonMembers | None:
     counts = counts_within(before, bounds)
     names = texts_between(data, *_without_space(data, before + 1, colons)).dictionary_encode()
     codes = names.indices.to_numpy()
-    if have_twice(counts, codes):
+    if have_twice(counts, codes) or are_few_rows(len(counts), len(names.dictionary)):
         return None
     return JsonMembers(data, counts, [name[1:-1] for name in names.dictionary.to_pylist()], codes, *_without_space(data, colons + 1, after))
+
+
+def are_few_rows(rows: int, columns: int) -> bool:
+    """Whether Python reads the values of some rows, of many columns, sooner than each column is made at once.
+
+    Examples
+    --------
+    >>> are_few_rows(1, 44_000), are_few_rows(1, 3), are_few_rows(1000, 500)
+    (True, False, False)
+    """
+    return rows < ROWS_OF_COLUMN and columns > MANY_COLUMNS
 
 
 def _are_objects(data: np.ndarray, bounds: np.ndarray, pattern: str, last: str) -> bool:

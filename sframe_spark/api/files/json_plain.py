@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pjson
 
-from sframe_spark.api.files.json_members import CLOSING, OPENING, JsonColumn
+from sframe_spark.api.files.json_members import CLOSING, OPENING, JsonColumn, are_few_rows
 from sframe_spark.types import FLOAT, INT, STR
 
 # Up to it floats hold all ints: of larger numbers it matters how they are written.
@@ -52,6 +52,11 @@ class PlainMembers:
     columns: Mapping[str, JsonColumn]
     objects: None = None
 
+    @property
+    def places(self) -> Mapping[str, JsonColumn]:
+        """The names, to look one up."""
+        return self.columns
+
     def column(self, name: str) -> JsonColumn:
         """The values of a name in each row."""
         return self.columns[name]
@@ -70,7 +75,7 @@ def plain_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
     data = text.rstrip(" \t\r\n").encode()
     between = _between(data, on_lines) if known else None
     rows = None if between is None else _rows_apart(np.frombuffer(data, np.uint8), np.frombuffer(between, np.uint8))
-    if rows is None or between is None:
+    if rows is None or between is None or are_few_rows(rows, len(known)):
         return None
     try:
         table = pjson.read_json(

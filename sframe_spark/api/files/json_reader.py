@@ -155,7 +155,8 @@ class _Reader:
             self.watched.require_unchanged(file.path)
             # A store takes as long to send little as to send much.
             blocks = None if is_elsewhere(file.path) else (FIRST_BYTES, LATER_BYTES)
-            with opened_values(FileRange(file.path, file.state, 0), self.encoding, known=self.columns.plain_types, blocks=blocks) as text:
+            columns, place = self.columns, FileRange(file.path, file.state, 0)
+            with opened_values(place, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
                 yield from text.elements() if self.columns.is_array else self._on_lines(text)
             self.watched.require_unchanged(file.path)
 

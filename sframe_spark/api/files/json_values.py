@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.api.files.json_blocks import (
-    BLOCK_DECODER,
-    DECODER,
     LONGEST_WORD,
     TOO_MANY_DIGITS,
     UNUSUAL_NUMBER,
+    JsonDecoder,
     JsonValues,
     Later,
     LinesOfJson,
@@ -55,12 +54,18 @@ def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileSta
 
 @contextlib.contextmanager
 def opened_values(
-    place: FileRange, encoding: str, first_line: int = 1, tells_place: bool = True, known: Known = dict, blocks: Blocks | None = None
+    place: FileRange,
+    encoding: str,
+    first_line: int = 1,
+    tells_place: bool = True,
+    known: Known = dict,
+    blocks: Blocks | None = None,
+    are_rows: bool = True,
 ) -> Iterator[JsonText]:
     """The values in a file, or on the lines that start in a part of one in UTF-8, of which the first has a number."""
     if not place.is_part:
         with opened_file(place.path, encoding, place.state) as stream:
-            yield JsonText(place, stream, encoding, known=known, blocks=blocks)
+            yield JsonText(place, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
         return
     with telling("read", place.path):
         stream = open_bytes(place.path, place.state, max(0, place.start - 1))
@@ -74,23 +79,23 @@ _BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n
 
 def _lines_of_elements(text: str, line: int) -> list[int]:
     """On which line each element of a part of an array begins; it is on one itself."""
+    decoder = json.JSONDecoder()
     lines, counted, position = [], 0, 0
     while position < len(text):
         match = _BEFORE_ELEMENT.match(text, position)
         assert match is not None
         line, counted = line + text.count("\n", counted, match.end()), match.end()
         lines.append(line)
-        position = BLOCK_DECODER.raw_decode(text, counted)[1]
+        position = decoder.raw_decode(text, counted)[1]
     return lines
 
 
-def _array_of(text: str) -> list[Any] | None:
+def _array_of(text: str, decoder: JsonDecoder) -> list[Any] | None:
     """The elements of a part of an array; None where it is not one: quotes and brackets are closed, or it was cut elsewhere than between two."""
     try:
-        found: list[Any] = BLOCK_DECODER.decode(f"[{text}]")
+        return decoder.decode_elements(text)
     except (ValueError, RecursionError):
         return None
-    return found
 
 
 class JsonText:
@@ -112,6 +117,8 @@ class JsonText:
         Tells, while more is read, the types of the members of objects, as far as all so far are numbers and texts.
     blocks
         How many bytes are read for the first block, and for later ones; None: as many as a store is asked for.
+    are_rows
+        Whether the elements of an array are rows of a frame, or values of a column.
     """
 
     def __init__(
@@ -123,6 +130,7 @@ class JsonText:
         tells_place: bool = True,
         known: Known = dict,
         blocks: Blocks | None = None,
+        are_rows: bool = True,
     ) -> None:
         self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, tells_place
         # A mark of the order of bytes stands at the start of a file; elsewhere it is a character.
@@ -131,6 +139,7 @@ class JsonText:
         # The line of a position, from which lines are counted on.
         self._line, self._counted = first_line, 0
         self._known = known
+        self._are_rows, self._reader, self._block_reader = are_rows, JsonDecoder(are_rows), JsonDecoder(are_rows, refuses_infinity=False)
         self._block_bytes, self._later_bytes = (min(size, BLOCK_BYTES) for size in blocks or (BLOCK_BYTES, BLOCK_BYTES))
 
     @property
@@ -228,9 +237,11 @@ class JsonText:
             return None
         text = self._text[begin:end].rstrip(" \t\r\n")
         members = plain_members(text, self._known(), on_lines=False) or members_of(text, on_lines=False)
-        values: Sequence[Any] | None = None if members is None else Later(len(members.counts), lambda: BLOCK_DECODER.decode(f"[{text}]"))
+        values: Sequence[Any] | None = (
+            None if members is None else Later(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
+        )
         if values is None and not UNUSUAL_NUMBER.search(text):
-            values = _array_of(text)
+            values = _array_of(text, self._block_reader)
         if values is None:
             return None
         line = self._line_at(begin)
@@ -285,7 +296,7 @@ class JsonText:
         while True:
             reason = ""
             try:
-                value, end = DECODER.raw_decode(self._text, begin)
+                value, end = self._reader.raw_decode(self._text, begin)
                 if end < len(self._text) or self._is_last:
                     return value, end
             except RecursionError:

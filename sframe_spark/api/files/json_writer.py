@@ -47,7 +47,7 @@ def require_orient(orient: Any) -> None:
 
 
 def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) -> None:
-    """Write all rows as JSON into a file that appears when it is complete; compressed if its name ends in ``.gz``.
+    """Write all rows as JSON into a file that appears when it is complete; compressed as its name says.
 
     Raises
     ------

@@ -109,14 +109,14 @@ def signed_floats(values: pa.Array) -> pa.Array:
 
 
 def json_floats(values: pa.Array) -> pa.Array:
-    """The same as :func:`brief_floats`, but for the words that stand in JSON for what it has no number for.
+    """The same as :func:`signed_floats`, but for the words that stand in JSON for what it has no number for.
 
     Examples
     --------
-    >>> json_floats(pa.array([2.0, float("-inf"), None])).to_pylist()
-    ['2', '-Infinity', None]
+    >>> json_floats(pa.array([2.0, -0.0, float("-inf"), None])).to_pylist()
+    ['2', '-0.0', '-Infinity', None]
     """
-    texts = brief_floats(values)
+    texts = signed_floats(values)
     places = pc.index_in(texts, _NOT_FINITE)
     return texts if places.null_count == len(places) else pc.coalesce(_IN_JSON.take(places), texts)
 

@@ -37,10 +37,10 @@ def compact_json_text(value: Any) -> str:
 
     Examples
     --------
-    >>> compact_json_text({"a": [1, None], "b": array.array("d", [2, 0.5])})
-    '{"a":[1,null],"b":[2,0.5]}'
+    >>> compact_json_text({"a": [1, None], "b": array.array("d", [2, 0.5, -0.0])})
+    '{"a":[1,null],"b":[2,0.5,-0.0]}'
     """
-    return _brief_text(with_text_keys(value), ",")
+    return _brief_text(with_text_keys(value), ",", "-0.0")
 
 
 def cell_json_text(value: Any) -> str:
@@ -56,19 +56,20 @@ def cell_json_text(value: Any) -> str:
     >>> cell_json_text({"a": [1.0, True, None], "b": "x"}), cell_json_text(0.123456789)
     ('{"a":[1,1,null], "b":"x"}', '0.123456789')
     """
-    return _brief_text(value, ", ")
+    return _brief_text(value, ", ", "-0")
 
 
-def _brief_text(value: Any, between: str) -> str:
-    """A value with brief numbers, and what stands between two members of an object."""
+def _brief_text(value: Any, between: str, minus_zero: str) -> str:
+    """A value with brief numbers, what stands between two members of an object, and a negative zero, which without a point is read as an int."""
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
-        return exact_float_text(value) if math.isfinite(value) else _ENCODER.encode(value)
+        text = exact_float_text(value) if math.isfinite(value) else _ENCODER.encode(value)
+        return minus_zero if text == "-0" else text
     if isinstance(value, list):
-        return f"[{','.join([_brief_text(item, between) for item in value])}]"
+        return f"[{','.join([_brief_text(item, between, minus_zero) for item in value])}]"
     if isinstance(value, dict):
-        members = [f"{_ENCODER.encode(key)}:{_brief_text(item, between)}" for key, item in value.items()]
+        members = [f"{_ENCODER.encode(key)}:{_brief_text(item, between, minus_zero)}" for key, item in value.items()]
         return f"{{{between.join(members)}}}"
     return _ENCODER.encode(value)
 
