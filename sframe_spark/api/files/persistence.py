@@ -27,6 +27,7 @@ from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.gather import stretches
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
+from sframe_spark.storage.files.packing import without_packing
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.files.urls import WEB
 from sframe_spark.storage.legacy.archive import STRICT
@@ -37,8 +38,7 @@ from sframe_spark.storage.remote.save import copied_columns, copied_dataset, sav
 from sframe_spark.storage.remote.versions import load_remote
 
 COLUMN_NAME = "X1"
-_CSV, _JSON = (".csv", ".csv.gz"), (".json", ".json.gz")
-_LINES = (*_CSV, ".txt")
+_CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
@@ -150,8 +150,9 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
     from sframe_spark.api.files.json_writer import RECORDS, write_json
 
     text = path_text(path)
-    is_named_csv = text.endswith(_CSV)
-    chosen = format or ("csv" if is_named_csv else "json" if text.endswith(_JSON) else "binary")
+    inner = without_packing(text)
+    is_named_csv = inner.endswith(_CSV)
+    chosen = format or ("csv" if is_named_csv else "json" if inner.endswith(_JSON) else "binary")
     if chosen == "csv":
         write_csv(node, names, text if is_named_csv else f"{file_path_text(text)}.csv")
     elif chosen == "binary":
@@ -166,7 +167,8 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
     """Save a column as a directory of segments or as lines of text."""
     from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
 
-    chosen = format or ("text" if path_text(path).endswith(_LINES) else "binary")
+    text = path_text(path)
+    chosen = format or ("text" if text.endswith(_LINES) or without_packing(text).endswith(_CSV) else "binary")
     if chosen in ("text", "csv"):
         write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))
     elif chosen == "binary":

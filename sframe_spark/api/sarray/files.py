@@ -32,8 +32,8 @@ class ValuesInFiles:
         filename
             The directory, or the file.
         format
-            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.txt``, ``.csv`` or ``.csv.gz``, else
-            a directory.
+            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.txt``, ``.csv``, or ``.csv`` and ``.gz`` or
+            the like, else a directory.
 
         Raises
         ------

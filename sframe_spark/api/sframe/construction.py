@@ -24,6 +24,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.packing import without_packing
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.named_columns import column_named
@@ -33,7 +34,7 @@ from sframe_spark.visible import brief
 Frame = tuple[PlannerNode, list[str]]
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-_ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".txt": "csv", ".tsv": "tsv"}
+_ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv"}
 _PATH = (str, os.PathLike)
 # What data must be of each format; of the others it may be anything.
 _CLASSES: dict[str, Any] = {"dict": Mapping, "sarray": SArray, "sframe_obj": Columns, "sframe": _PATH, "csv": _PATH, "tsv": _PATH}
@@ -92,7 +93,7 @@ def _require_format(data: Any, format: Any) -> None:
 
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
     """A saved frame, or a CSV or Parquet file."""
-    named = next((kind for ending, kind in _ENDINGS.items() if path.endswith(ending)), "") if format == "auto" else format
+    named = _ENDINGS.get(_ending(path), "") if format == "auto" else format
     is_parquet = format == "auto" and path.endswith(".parquet")
     if verify and (named in _DELIMITERS or is_parquet):
         raise nothing_to_verify(path)
@@ -101,6 +102,11 @@ def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
     if is_parquet:
         return frame_from_parquet(path)
     return load_frame(path, verify)
+
+
+def _ending(path: str) -> str:
+    """The ending of a name, whether or not another one says that the file is compressed."""
+    return os.path.splitext(without_packing(path))[1]
 
 
 def text_frame(path: Any, verify: bool) -> Frame | None:
@@ -112,7 +118,7 @@ def text_frame(path: Any, verify: bool) -> Frame | None:
         If check sums are to be compared: such a file has none.
     """
     text = os.path.expanduser(path_text(path))
-    return frame_from_path(text, "auto", verify) if text.endswith(tuple(_ENDINGS)) and os.path.isfile(text) else None
+    return frame_from_path(text, "auto", verify) if _ending(text) in _ENDINGS and os.path.isfile(text) else None
 
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:

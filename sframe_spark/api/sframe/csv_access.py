@@ -44,7 +44,7 @@ class CsvAccess(Columns):
         Parameters
         ----------
         filename
-            The file; compressed if the name ends in ``.gz``.
+            The file; compressed if the name ends in ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
         delimiter
             Text between two fields.
         line_terminator

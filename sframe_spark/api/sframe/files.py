@@ -128,7 +128,7 @@ class Files(Databases, CsvAccess):
         Parameters
         ----------
         filename
-            The file; compressed if the name ends in ``.gz``.
+            The file; compressed if the name ends in ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
         orient
             ``records`` or ``lines``.
 

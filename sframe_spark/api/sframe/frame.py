@@ -327,7 +327,7 @@ def load_sframe(
     ----------
     filename
         The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's; or the URI of a frame elsewhere.
-        A file that ends in ``.csv``, ``.csv.gz``, ``.txt`` or ``.tsv`` is read as ``SFrame(path)`` reads it.
+        A file that ends in ``.csv``, ``.txt`` or ``.tsv``, or in one of these and ``.gz`` or the like, is read as ``SFrame(path)`` reads it.
     verify
         Whether to read every byte first and compare all check sums; of an archive of Turi Create, which has none, to decode every row.
         Without it, what is read is checked as it is read.

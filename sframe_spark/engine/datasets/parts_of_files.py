@@ -23,8 +23,9 @@ from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.in_place import AT_A_TIME
+from sframe_spark.storage.files.packing import packing_of
 from sframe_spark.storage.files.places import DataFile
-from sframe_spark.storage.files.streams import FileRange, divided, packing_of
+from sframe_spark.storage.files.streams import FileRange, divided
 from sframe_spark.visible import visible
 
 Result = TypeVar("Result")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import re
-import shutil
 import stat
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS, is_elsewhere
@@ -22,6 +22,7 @@ from sframe_spark.storage.datasets.commit import flush_directory
 from sframe_spark.storage.exports.staging import Staging, staged_elsewhere
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.objects import download, listed, merged_within, place_at, place_within, put_whole, require_bucket, upload
+from sframe_spark.storage.files.packing import Compression, new_member, packing_of, require_writable_name
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import written_here
 
@@ -30,7 +31,6 @@ DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
 MOST_LINKS = 40
 # More would be new memory of the system each time.
 COPY_BYTES = 1 << 20
-PACKED = ".gz"
 
 
 @contextlib.contextmanager
@@ -42,8 +42,9 @@ def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
     Raises
     ------
     StorageError
-        If a file must not take the place of what is there, or cannot be written.
+        If a file must not take the place of what is there, its name promises what is not written, or it cannot be written.
     """
+    require_writable_name(target)
     parts: list[str] = []
     if is_elsewhere(target):
         _require_place_of_file(target)
@@ -70,7 +71,7 @@ def _staged_here(target: str, parts: list[str]) -> Iterator[str]:
                 os.chmod(staging, 0o700)
         yield staging
         with telling("write", target):
-            whole = _joined(parts)
+            whole = _joined(parts, packing_of(target))
             if rights is not None:
                 os.chmod(whole, rights)
             os.replace(whole, place)
@@ -101,8 +102,9 @@ def _require_place_of_file(target: str) -> None:
 def _put_together(parts: Sequence[str], staging: Staging, target: str) -> None:
     """Make one file elsewhere of parts here and there; large ones that are there are not fetched where the file system can put them together."""
     there = {file.uri: file for file in listed(staging.beside)} if staging.is_used else {}
-    last = parts[-1]
-    if all(part in there for part in parts[:-1]) and there:
+    last, packing = parts[-1], packing_of(target)
+    are_final = packing is None or packing.has_members
+    if are_final and all(part in there for part in parts[:-1]) and there:
         if last not in there:
             upload(last, join(staging.beside, os.path.basename(last)), target)
             there = {file.uri: file for file in listed(staging.beside)}
@@ -114,7 +116,7 @@ def _put_together(parts: Sequence[str], staging: Staging, target: str) -> None:
         if merged_within(origins, target):
             return
     with telling("write", target):
-        put_whole(_joined([_fetched(part, staging) for part in parts]), target)
+        put_whole(_joined([_fetched(part, staging) for part in parts], packing), target)
 
 
 def _fetched(part: str, staging: Staging) -> str:
@@ -126,17 +128,35 @@ def _fetched(part: str, staging: Staging) -> str:
     return place
 
 
-def _joined(parts: Sequence[str]) -> str:
-    """Append files to the first of them, each deleted as it was copied, and wait until the disk has all."""
+def _joined(parts: Sequence[str], packing: Compression | None) -> str:
+    """Append files to the first of them, each deleted as it was copied, and wait until the disk has all; compressed where the parts are not yet."""
+    if packing is not None and not packing.has_members:
+        parts = [_compressed(parts, packing)]
     with open(parts[0], "ab") as whole:
         for part in parts[1:]:
-            with open(part, "rb") as stream:
-                shutil.copyfileobj(stream, whole, COPY_BYTES)
-            os.remove(part)
+            _moved(part, whole)
         whole.flush()
         # The name must never be on the disk before the rows are: a power failure would leave an empty file in place of the old one.
         os.fsync(whole.fileno())
     return parts[0]
+
+
+def _compressed(parts: Sequence[str], packing: Compression) -> str:
+    """Compress files in a row, each deleted as it was copied, into one new file beside them."""
+    place = f"{parts[0]}-packed"
+    with pa.OSFile(place, "wb") as raw, pa.CompressedOutputStream(raw, packing.codec) as whole:
+        for part in parts:
+            _moved(part, whole)
+    return place
+
+
+def _moved(part: str, whole: Any) -> None:
+    """Copy a file to the end of another, and delete it."""
+    with open(part, "rb") as stream:
+        while block := stream.read(COPY_BYTES):
+            raise_if_cancelled()
+            whole.write(block)
+    os.remove(part)
 
 
 def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memoryview]) -> str:
@@ -147,7 +167,8 @@ def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memory
     name = f"part-{uuid.uuid4().hex}"
     with written_here(directory) as here, contextlib.ExitStack() as stack:
         with telling("write", target):
-            file = stack.enter_context(_opened(join(here, name), target.endswith(PACKED)))
+            raw = stack.enter_context(open(join(here, name), "xb"))
+            file = stack.enter_context(new_member(raw, packing_of(target)))
         for block in blocks:
             raise_if_cancelled()
             with telling("write", target):
@@ -155,13 +176,6 @@ def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memory
         with telling("write", target):
             stack.close()
     return join(directory, name)
-
-
-@contextlib.contextmanager
-def _opened(path: str, compressed: bool) -> Iterator[Any]:
-    """A file that takes bytes."""
-    with open(path, "xb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else contextlib.nullcontext(raw) as file:
-        yield file
 
 
 def _rights_of_replaced(target: str) -> int | None:

@@ -26,8 +26,12 @@ PARQUET = Kind("a Parquet file", "read it with read_parquet()")
 ORC = Kind("an ORC file", "read it with read_orc()")
 TEXT = Kind("text", "read it with read_csv(), or with read_json() if it is JSON")
 _WORKBOOK = Kind("an Excel workbook", "save it as CSV, or give what pandas.read_excel() makes of it to SFrame()")
-_ARCHIVE = Kind("a ZIP archive", "unpack it, and read what is in it")
-_UTF_16 = Kind("text in UTF-16", "read it with read_csv(..., encoding='utf-16'), or with read_json() so if it is JSON")
+_UNPACK = "unpack it, and read what is in it"
+_ARCHIVE = Kind("a ZIP archive", _UNPACK)
+_TAR = Kind("a tar archive", _UNPACK)
+# The first header of a tar archive: its own sum stands in it, in octal digits.
+_TAR_HEADER, _TAR_SUM = 512, slice(148, 156)
+UTF_16 = Kind("text in UTF-16", "read it with read_csv(..., encoding='utf-16'), or with read_json() so if it is JSON")
 _PACKED = "unpack it; a CSV or JSON file may stay packed if its name ends in "
 
 # Magic numbers that are no text, and those that are, so that text may start with them.
@@ -35,8 +39,14 @@ _BINARY: tuple[tuple[bytes, Kind], ...] = (
     (b"\x1f\x8b", Kind("compressed with gzip", _PACKED + ".gz")),
     (b"BZh", Kind("compressed with bzip2", _PACKED + ".bz2")),
     (b"\x28\xb5\x2f\xfd", Kind("compressed with zstd", _PACKED + ".zst")),
-    (b"\xfd7zXZ\x00", Kind("compressed with xz", "unpack it first")),
-    (b"7z\xbc\xaf\x27\x1c", Kind("a 7z archive", "unpack it, and read what is in it")),
+    (b"\xfd7zXZ\x00", Kind("compressed with xz", _PACKED + ".xz")),
+    (b"\x04\x22\x4d\x18", Kind("compressed with lz4", _PACKED + ".lz4")),
+    (b"\xff\x06\x00\x00sNaPpY", Kind("compressed with snappy", _UNPACK)),
+    (b"\x1f\x9d", Kind("compressed with compress (.Z)", _UNPACK)),
+    (b"LZIP", Kind("compressed with lzip", _UNPACK)),
+    (b"\x5d\x00\x00", Kind("compressed with LZMA", _UNPACK)),
+    (b"Rar!\x1a\x07", Kind("a RAR archive", _UNPACK)),
+    (b"7z\xbc\xaf\x27\x1c", Kind("a 7z archive", _UNPACK)),
     (b"PAR1", PARQUET),
     (b"PARE", Kind("an encrypted Parquet file", "decrypt it first")),
     (b"ORC", ORC),
@@ -46,10 +56,10 @@ _BINARY: tuple[tuple[bytes, Kind], ...] = (
     (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", "give what pandas.read_hdf() makes of it to SFrame()")),
     (b"\xd0\xcf\x11\xe0", _WORKBOOK),
     (b"%PDF-", Kind("a PDF document", "save the table in it as CSV")),
-    (b"\xff\xfe", _UTF_16),
-    (b"\xfe\xff", _UTF_16),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
 )
-_STARTS_OF_TEXT = (b"PAR1", b"PARE", b"ORC", b"ARROW1", b"BZh", b"%PDF-")
+_STARTS_OF_TEXT = (b"PAR1", b"PARE", b"ORC", b"ARROW1", b"BZh", b"%PDF-", b"LZIP")
 
 
 def kind_of(start: bytes) -> Kind | None:
@@ -64,10 +74,22 @@ def kind_of(start: bytes) -> Kind | None:
     is_binary = _CONTROL.search(start) is not None
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _WORKBOOK if b"xl/" in start or b"[Content_Types].xml" in start else _ARCHIVE
+    if is_binary and _is_tar(start[:_TAR_HEADER]):
+        return _TAR
     for magic, kind in _BINARY:
         if start.startswith(magic) and (is_binary or magic not in _STARTS_OF_TEXT):
             return kind
     return TEXT if start and not is_binary and _is_utf8(start) else None
+
+
+def _is_tar(header: bytes) -> bool:
+    """Whether bytes are the header of a member of a tar archive of any age."""
+    said = header[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER or not said or said.strip(b"01234567"):
+        return False
+    # The sum itself is taken for blanks.
+    found = sum(header) - sum(header[_TAR_SUM]) + ord(" ") * len(header[_TAR_SUM])
+    return found == int(said, 8)
 
 
 def _is_utf8(start: bytes) -> bool:

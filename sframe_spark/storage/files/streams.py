@@ -15,8 +15,10 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState, changed_meanwhile, is_same, unchanged
 from sframe_spark.storage.files.in_place import require_still
+from sframe_spark.storage.files.magic import SAMPLE_BYTES
 from sframe_spark.storage.files.objects import read_range
 from sframe_spark.storage.files.opening import SizedFile
+from sframe_spark.storage.files.packing import Continued, packing_of, require_content, says_more_than_text, unpacked
 from sframe_spark.storage.files.regular import open_regular
 from sframe_spark.visible import visible
 
@@ -117,21 +119,6 @@ class BytesHere(SizedFile):
             raise changed_meanwhile(self._uri, platform.node())
 
 
-def packing_of(path: str) -> str | None:
-    """Return how a file is packed, as its name tells; None where it is not.
-
-    Examples
-    --------
-    >>> packing_of("s3://bucket/a.csv.gz"), packing_of("/data/a.csv")
-    ('gzip', None)
-    """
-    try:
-        found: str = pa.Codec.detect(path).name
-    except (TypeError, ValueError):
-        return None
-    return found
-
-
 def open_bytes(path: str, state: FileState | None, start: int) -> Any:
     """Open a file as it is at a place in it.
 
@@ -154,14 +141,29 @@ def _compared(path: str, state: FileState) -> SizedFile:
 
 
 def open_unpacked(path: str, state: FileState | None) -> Any:
-    """Open a file at its start, unpacked if its name says that it is packed."""
-    if state is None:
-        return pa.input_stream(path, compression="detect")
+    """Open a file at its start, unpacked if its name says that it is packed.
+
+    Raises
+    ------
+    StorageError
+        If its first bytes are not packed as its name says.
+    """
+    if not says_more_than_text(path):
+        return open_bytes(path, state, 0)
+    stream = open_bytes(path, state, 0)
+    try:
+        # Elsewhere each reading is a request.
+        start = stream.read(SAMPLE_BYTES if state is None else PACKED_BYTES)
+        require_content(path, start[:SAMPLE_BYTES])
+    except BaseException:
+        stream.close()
+        raise
     packing = packing_of(path)
-    stream = _compared(path, state)
-    if packing is None:
-        return stream
-    return pa.CompressedInputStream(pa.BufferedInputStream(pa.PythonFile(stream, mode="r"), PACKED_BYTES), packing)
+    if state is None:
+        stream.seek(0)
+        return stream if packing is None else unpacked(stream, packing)
+    whole = Continued(start, stream)
+    return whole if packing is None else unpacked(pa.BufferedInputStream(pa.PythonFile(whole, mode="r"), PACKED_BYTES), packing)
 
 
 @attrs.frozen

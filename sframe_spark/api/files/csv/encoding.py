@@ -11,6 +11,7 @@ import attrs
 from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState
+from sframe_spark.storage.files.magic import TEXT, UTF_16, kind_of
 from sframe_spark.storage.files.streams import open_unpacked
 from sframe_spark.visible import visible
 
@@ -57,18 +58,35 @@ class _InUtf8:
 
     def __init__(self, path: str, stream: Any, encoding: str, state: FileState | None) -> None:
         self._path, self._stream, self._encoding, self._state = path, stream, encoding, state
-        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._decoder, self._is_first = codecs.getincrementaldecoder(encoding)(), True
 
     def read(self, size: int) -> bytes:
         """Some text, about as long; nothing at the end."""
         while True:
             data = self._stream.read(size)
+            if self._is_first:
+                self._require_text(data)
+                self._is_first = False
             try:
                 text = self._decoder.decode(data, final=not data).encode()
             except UnicodeError:
                 raise wrong_bytes(self._path, self._encoding, self._state) from None
             if text or not data:
                 return text
+
+    def _require_text(self, start: bytes) -> None:
+        """Refuse a file that is something else, as many encodings take any bytes for text.
+
+        Raises
+        ------
+        CsvEncodingError
+            If it is.
+        """
+        kind = kind_of(start)
+        # Such text starts with a mark, which stands for letters in other encodings; the zeros behind it are no text there.
+        is_wide = kind == UTF_16 and (self._encoding.startswith(("utf-16", "utf-32")) or b"\0" not in start)
+        if kind is not None and kind != TEXT and not is_wide:
+            raise CsvEncodingError(f"{visible(self._path)} is not text in {self._encoding}: it is {kind.name}; {kind.advice}")
 
     def __enter__(self) -> _InUtf8:
         return self

@@ -21,7 +21,7 @@ __all__ = ["CsvFormat", "nested_text", "write_csv"]
 
 
 def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvFormat | None = None) -> None:
-    """Write all rows as CSV into a file that appears when it is complete; compressed if its name ends in ``.gz``.
+    """Write all rows as CSV into a file that appears when it is complete; compressed as its name says.
 
     Raises
     ------
