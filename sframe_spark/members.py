@@ -11,6 +11,7 @@ from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.intervals import uniform_clock
 from sframe_spark.api.sql import sql
 from sframe_spark.api.versions import history, optimize, vacuum
+from sframe_spark.session.resources.cores import fit_arrow
 from sframe_spark.visualization import plot, show
 
 __all__ = [
@@ -33,3 +34,5 @@ __all__ = [
     "vacuum",
     "visualization",
 ]
+
+fit_arrow()

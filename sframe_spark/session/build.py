@@ -14,8 +14,10 @@ from sframe_spark.config import config
 from sframe_spark.session.class_archives.archive import ClassArchive, find_archive
 from sframe_spark.session.class_archives.fingerprints import JVM_OPTIONS, JvmStart
 from sframe_spark.session.java import find_java
+from sframe_spark.session.memory import all_memory
 from sframe_spark.session.owner import require_directory
 from sframe_spark.session.python_processes.interpreter import environment_of_tasks, interpreter
+from sframe_spark.session.resources.cores import available_cores, cores_here
 from sframe_spark.session.sockets import socket_settings
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 LARGEST_DEFAULT_PARALLELISM = 8
 LARGEST_DRIVER_MEMORY_GIB = 8
-GIB = 1 << 30
+# With less Spark does not start.
+LEAST_DRIVER_MEMORY_MIB = 512
+GIB, MIB = 1 << 30, 1 << 20
 
 # Settings of our own session on which results depend. They are spelled out, even where they repeat Spark's default,
 # because a cluster or a user may have set another default.
@@ -153,7 +157,7 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[*]").appName("sframe_spark")
+    builder = SparkSession.builder.master(f"local[{available_cores()}]").appName("sframe_spark")
     for key, value in {**local_settings(archive), **socket_settings()}.items():
         builder = builder.config(key, value)
     try:
@@ -184,14 +188,14 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     """Return the settings of the local session that we start ourselves, from an archive of Spark's classes if there is one."""
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     # What the user says comes last, and holds.
-    extra = f"{'' if archive is None else archive.options} {os.environ.get(JVM_OPTIONS, '')}".strip()
+    extra = " ".join(["" if archive is None else archive.options, *options_of_cores(), os.environ.get(JVM_OPTIONS, "")]).strip()
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # The loopback address: no firewall question, no dependence on the name of the machine.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": f"{driver_memory_gib()}g",
+        "spark.driver.memory": driver_memory(),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging} {extra}".strip(),
         "spark.sql.shuffle.partitions": str(min(available_cores(), LARGEST_DEFAULT_PARALLELISM)),
         "spark.python.worker.reuse": "true",
@@ -209,21 +213,21 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     return settings
 
 
-def available_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def options_of_cores() -> list[str]:
+    """Options of the JVM where this process may use fewer cores than it runs on: Java sees the limits of its own group, not of those around it."""
+    cores = available_cores()
+    return [f"-XX:ActiveProcessorCount={cores}"] if cores < cores_here() else []
 
 
 def driver_memory_gib() -> int:
-    """Return the heap of a local JVM: a quarter of the machine, at least 1 GiB and at most 8."""
-    try:
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        # Windows has no sysconf; Spark's own default is 1 GiB.
-        return 1
-    return max(1, min(LARGEST_DRIVER_MEMORY_GIB, physical // (4 * GIB)))
+    """Return the heap of a local JVM: a quarter of the memory of the machine, or of the container, at least 1 GiB and at most 8."""
+    return max(1, min(LARGEST_DRIVER_MEMORY_GIB, all_memory() // (4 * GIB)))
+
+
+def driver_memory() -> str:
+    """Return the heap of a local JVM as Spark takes it: less than 1 GiB where that would be more than half of what there is."""
+    half = all_memory() // (2 * MIB)
+    return f"{driver_memory_gib()}g" if half >= GIB // MIB else f"{max(LEAST_DRIVER_MEMORY_MIB, half)}m"
 
 
 def silence_spark() -> None:

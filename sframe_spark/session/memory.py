@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +14,15 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.session.resources.control_groups import ControlGroups, MemoryFiles
 
 if sys.platform != "win32":
     import resource
 
 MEMORY_INFORMATION = Path("/proc/meminfo")
 PROCESS_STATUS = Path("/proc/self/statm")
-# Limits that a container may have, and what it uses of them: control groups of version 2 and 1.
+# Limits of the outermost group that can be seen, and what it uses of them, of version 2 and 1: a container's, where the system does not tell which
+# groups a process is in.
 GROUP_FILES = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat"),
@@ -26,6 +30,9 @@ GROUP_FILES = (
 # What the kernel gives back when somebody needs the memory.
 RECLAIMABLE = ("inactive_file", "total_inactive_file")
 SHARE_FOR_WORK, SHARE_KEPT = 4, 8
+# Nobody knows what an unknown machine has.
+SMALL_MACHINE = 1 << 30
+SECONDS_REMEMBERED = 1.0
 # Each thread holds some batches: of what it reads, what it makes and what it writes. Shorter ones cost more than they spare.
 BATCHES_AT_WORK, LEAST_BATCH_BYTES = 16, 1 << 20
 # Where the user tells Arrow what to use; an empty text says nothing.
@@ -143,49 +150,74 @@ def _pool_of(name: str) -> pa.MemoryPool:
 
 
 def all_memory() -> int:
-    """The smallest of the memory of the machine, the limit of the container and that of the process; zero where none can be told."""
-    limits = [_number(Path(limit)) for limit, _, _ in GROUP_FILES]
-    for line in (_text(MEMORY_INFORMATION) or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemTotal":
-            limits.append(int(value.split()[0]) * 1024)
+    """The smallest of the memory of the machine, the limits of the container and that of the process; of an unknown machine, that of a small one."""
     own = of_process()
-    known = [*(limit for limit in limits if limit is not None), *([own.size] if own is not None else [])]
-    return min(known, default=0)
+    known = [*_limits(int(time.monotonic() / SECONDS_REMEMBERED)), *([own.size] if own is not None else [])]
+    return min(known, default=SMALL_MACHINE)
+
+
+@functools.lru_cache(maxsize=1)
+def _limits(moment: int) -> list[int]:
+    """What is known of the memory that there is, which changes seldom."""
+    limits = [_number(files.limit) for files in _files_of_groups()]
+    limits += [_memory_named("MemTotal"), _pages("SC_PHYS_PAGES")]
+    return [limit for limit in limits if limit is not None]
+
+
+def _files_of_groups() -> list[MemoryFiles]:
+    return [*(MemoryFiles(*map(Path, paths)) for paths in GROUP_FILES), *ControlGroups.of_this_process().memory_files()]
+
+
+def _memory_named(name: str) -> int | None:
+    for line in (_text(MEMORY_INFORMATION) or "").splitlines():
+        found, _, value = line.partition(":")
+        if found == name and value.split()[:1] and value.split()[0].isdecimal():
+            return int(value.split()[0]) * 1024
+    return None
+
+
+def _pages(name: str) -> int | None:
+    """Bytes of memory that the system counts in pages; None where it does not."""
+    try:
+        found = os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None
+    return found if found > 0 else None
 
 
 def of_machine() -> AvailableMemory | None:
     """What the kernel thinks can be had without swapping, or else the pages that are free."""
-    for line in (_text(MEMORY_INFORMATION) or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemAvailable":
-            return AvailableMemory(int(value.split()[0]) * 1024, "free on this machine")
-    try:
-        return AvailableMemory(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "free on this machine")
-    except (ValueError, OSError, AttributeError):
-        return None
+    free = _memory_named("MemAvailable") or _pages("SC_AVPHYS_PAGES")
+    return None if free is None else AvailableMemory(free, "free on this machine")
 
 
 def of_group() -> AvailableMemory | None:
-    """What the control group of a container leaves."""
-    for limit, usage, statistics in GROUP_FILES:
-        most, used = _number(Path(limit)), _number(Path(usage))
-        if most is None or used is None:
-            continue
-        lines = [line.split() for line in (_text(Path(statistics)) or "").splitlines()]
-        given_back = max((int(line[1]) for line in lines if line[0] in RECLAIMABLE), default=0)
-        return AvailableMemory(max(0, most - used + given_back), "left in this container")
-    return None
+    """What the control groups of a container leave, the one that leaves least."""
+    left = [room for files in _files_of_groups() if (room := _left_in_group(files)) is not None]
+    return AvailableMemory(min(left), "left in this container") if left else None
+
+
+def _left_in_group(files: MemoryFiles) -> int | None:
+    most, used = _number(files.limit), _number(files.usage)
+    if most is None or used is None:
+        return None
+    lines = [line.split() for line in (_text(files.statistics) or "").splitlines()]
+    given_back = max((int(line[1]) for line in lines if len(line) == 2 and line[0] in RECLAIMABLE), default=0)
+    return max(0, most - used + given_back)
 
 
 def of_process() -> AvailableMemory | None:
-    """What the limit of the process's address space leaves (``ulimit -v``)."""
+    """What the limits of the process leave (``ulimit -v``, ``ulimit -d``)."""
     if sys.platform == "win32":
         return None
-    most, pages = resource.getrlimit(resource.RLIMIT_AS)[0], _text(PROCESS_STATUS)
-    if most == resource.RLIM_INFINITY or pages is None:
+    # Of its whole address space, and of the part of it that it can write to.
+    limits = [(resource.getrlimit(kind)[0], field) for kind, field in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5))]
+    limits = [(most, field) for most, field in limits if most != resource.RLIM_INFINITY]
+    pages = _text(PROCESS_STATUS) if limits else None
+    if pages is None:
         return None
-    return AvailableMemory(max(0, most - int(pages.split()[0]) * resource.getpagesize()), "left to this process by its limit")
+    left = min(most - int(pages.split()[field]) * resource.getpagesize() for most, field in limits)
+    return AvailableMemory(max(0, left), "left to this process by its limit")
 
 
 def _number(path: Path) -> int | None:

@@ -26,7 +26,7 @@ THREADS_OF_LIBRARIES = (
     "RAYON_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-ONE_CORE = dict.fromkeys(THREADS_OF_LIBRARIES, "1")
+KNOWN_TO_SPARK = "OMP_NUM_THREADS"
 # A process shows no progress of its own.
 QUIET = {"SFRAME_SPARK_PROGRESS": "off"}
 # Set while a process starts, and taken away by it: a program that turns out to be this one, not a Python interpreter, starts no others.
@@ -108,12 +108,17 @@ def environment_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     """
     ignored = sys.flags.ignore_environment
     kept = {name: value for name, value in environment.items() if name not in NOT_INHERITED and not (ignored and name.startswith("PYTHON"))}
-    return {**ONE_CORE, **kept, **QUIET, STARTING: "1"}
+    return {**kept, **_threads(kept), **QUIET, STARTING: "1"}
 
 
 def environment_of_functions(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment that functions see in a process of ours, given that of this one: libraries that they import are told of one core, too."""
-    return {**ONE_CORE, **environment, **QUIET}
+    return {**environment, **_threads(environment), **QUIET}
+
+
+def _threads(environment: Mapping[str, str]) -> dict[str, str]:
+    """How many threads libraries may start: one, unless the user has said it."""
+    return {name: environment.get(name) or "1" for name in THREADS_OF_LIBRARIES}
 
 
 def environment_of_workers(environment: Mapping[str, str]) -> dict[str, str]:
@@ -121,7 +126,9 @@ def environment_of_workers(environment: Mapping[str, str]) -> dict[str, str]:
 
     By default they would import from the directory in which Spark was started.
     """
-    return {"PYTHONSAFEPATH": "1", **{name: environment.get(name, "1") for name in THREADS_OF_LIBRARIES}}
+    # Spark tells each of them how many threads a task may have, one, by the name that it knows.
+    threads = {name: number for name, number in _threads(environment).items() if name != KNOWN_TO_SPARK or environment.get(name)}
+    return {"PYTHONSAFEPATH": "1", **threads}
 
 
 def environment_of_tasks(path: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.session.build import available_cores
+from sframe_spark.session.resources.cores import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.commit import check_files, flush_files, write_manifest
 from sframe_spark.storage.datasets.save import check_replaceable, staged

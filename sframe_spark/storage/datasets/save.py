@@ -14,10 +14,10 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere, normalised
-from sframe_spark.session.build import available_cores
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import Holder, own_directory_beside
+from sframe_spark.session.resources.cores import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.commit import check_files, flush_directory, flush_files, write_manifest
 from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works

@@ -9,8 +9,8 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_private
-from sframe_spark.session.build import available_cores
 from sframe_spark.session.owner import HIDDEN, new_name
+from sframe_spark.session.resources.cores import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.objects import listed, remove
 from sframe_spark.storage.files.paths import join

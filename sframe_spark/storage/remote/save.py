@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import ConcurrentSaveError, StorageError
-from sframe_spark.session.build import available_cores
+from sframe_spark.session.resources.cores import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.commit import write_beside
 from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works

@@ -150,7 +150,10 @@ def test_variables_of_libraries_are_one_unless_they_are_set() -> None:
     for name in THREADS_OF_LIBRARIES:
         given = {name: "3", "PATH": "/bin"}
         for found in (environment_at_start(given), environment_of_functions(given), environment_of_workers(given)):
-            assert {key: found[key] for key in THREADS_OF_LIBRARIES} == {**dict.fromkeys(THREADS_OF_LIBRARIES, "1"), name: "3"}
+            assert {key: found.get(key, "1") for key in THREADS_OF_LIBRARIES} == {**dict.fromkeys(THREADS_OF_LIBRARIES, "1"), name: "3"}
+    # As if it were not there; Spark gives one by itself.
+    assert environment_of_functions({"OMP_NUM_THREADS": ""})["OMP_NUM_THREADS"] == "1"
+    assert "OMP_NUM_THREADS" not in environment_of_workers({"OMP_NUM_THREADS": ""})
 
 
 @pytest.mark.parametrize("given", [["-O"], ["-X", "utf8"], ["-W", "error::BytesWarning", "-b"], ["-I", "-B"], []], ids=" ".join)
