@@ -42,7 +42,16 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "values": (("temporal", "moment_texts"), ("flat",), (NO_ROOM,), ("outgoing",)),
-    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("remote", "foreign", "exports", "legacy")),
+    "storage": (
+        ("files",),
+        ("calendars",),
+        ("manifests",),
+        ("parquet",),
+        ("rows",),
+        ("claims",),
+        ("datasets",),
+        ("remote", "foreign", "exports", "legacy"),
+    ),
     "operators": (
         ("user_functions",),
         ("kernels",),

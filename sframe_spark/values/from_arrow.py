@@ -331,6 +331,8 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
         return lambda cell: variant_value(cell["value"], cell["metadata"])
     if is_whole_decimal(data_type):
         return int
+    if isinstance(data_type, pa.BaseExtensionType) and data_type.extension_name == "arrow.uuid":
+        return str
     if pa.types.is_time(data_type):
         return lambda cell: cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond / SECOND
     return plain

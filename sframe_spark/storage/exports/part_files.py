@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.storage.calendars.arrow_columns import instants_to_hybrid
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import written_here
@@ -104,7 +105,9 @@ def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Ta
 def _outgoing(form: PartForm, place: int, array: pa.Array) -> pa.Array:
     try:
         with column_named(form.names[place]):
-            return outgoing(array, form.types[place])
+            found = outgoing(array, form.types[place])
+            # Arrow names no calendar in ORC, and who reads such a file takes it for the one of old Java.
+            return instants_to_hybrid(found) if form.ending == ORC and pa.types.is_timestamp(found.type) else found
     except InvalidArgumentError:
         raise
     except SFrameError as error:

@@ -10,7 +10,7 @@ import shutil
 from types import TracebackType
 from urllib.parse import unquote
 
-from pyarrow import ArrowException
+from pyarrow import ArrowException, ArrowNotImplementedError
 
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import is_elsewhere
@@ -98,6 +98,9 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "its file system may only be read; choose another path, or have it mounted for writing"
     if number == errno.ENAMETOOLONG:
         return "the name is longer than the file system takes; choose a shorter one"
+    if isinstance(error, ArrowNotImplementedError):
+        said = (str(error).strip().splitlines() or [""])[0]
+        return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
     # The system names the file, too, which may be one of ours that nobody knows.
     told = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
     said = (told.strip().splitlines() or [""])[0]

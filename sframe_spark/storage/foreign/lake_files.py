@@ -223,11 +223,13 @@ def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
     except SchemaError as error:
         raise SchemaError(f"column {visible(field.name)!r} of the table: {error}") from error
     having = [one for one in read if field.name in one.fields]
-    if wanted.is_zoned and having and all(_is_int96(one, field.name) for one in having):
+    if wanted.is_zoned and having and all(_is_int96_without_zone(one, field.name) for one in having):
         # Instants in UTC, of which the files do not say so: as `read_parquet` has them.
         return DATETIME
     for one in having:
         found = one.fields[field.name]
+        if found.name in one.footer.refused:
+            raise SchemaError(f"column {visible(field.name)!r} of {visible(one.path)}: {one.footer.refused[found.name]}")
         if not _same_shape(field, found, by_id) or not _gives(found.type, wanted):
             raise StorageError(
                 f"column {visible(field.name)!r} is {field.type} in the table but {found.type} in {visible(one.path)}: "
@@ -245,9 +247,11 @@ def _gives(found: pa.DataType, wanted: ColumnType) -> bool:
         return False
 
 
-def _is_int96(one: _Read, name: str) -> bool:
-    place = one.footer.places.get(one.fields[name].name)
-    return place is not None and one.footer.metadata.schema.column(place).physical_type == "INT96"
+def _is_int96_without_zone(one: _Read, name: str) -> bool:
+    """Say whether a file has a column as time stamps of 96 bits that Spark has not written: of those it is known that they are in UTC."""
+    stored = one.fields[name].name
+    place = one.footer.places.get(stored)
+    return stored not in one.footer.meant and place is not None and one.footer.metadata.schema.column(place).physical_type == "INT96"
 
 
 def _same_shape(wanted: pa.Field, found: pa.Field, by_id: bool) -> bool:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.storage.calendars.arrow_columns import HybridColumns
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.magic import ORC, refuse_other_kind
 from sframe_spark.storage.files.places import DataFiles
+from sframe_spark.storage.foreign.orc_footer import hybrid_columns_of_orc
 from sframe_spark.storage.foreign.parquet_source import common_names, common_type
 from sframe_spark.storage.manifests.column_statistics import Scalar
 from sframe_spark.storage.manifests.physical import convert_foreign
+from sframe_spark.storage.parquet.spark_types import field_by_note
 from sframe_spark.storage.rows.partitions import partition_columns, repeated
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
@@ -39,6 +42,10 @@ class OrcFile:
         How many it has.
     constants
         Values of columns that are not in it.
+    meant
+        Types that columns have in the eyes of their writer, by their names, where they are stored in others.
+    hybrid
+        Which columns are in the hybrid calendar; None where none is.
     """
 
     path: str
@@ -46,6 +53,14 @@ class OrcFile:
     stripes: int
     rows: int
     constants: tuple[Scalar, ...] = ()
+    meant: Mapping[str, pa.DataType] = {}
+    hybrid: HybridColumns | None = None
+
+    def as_meant(self, name: str, values: pa.Array) -> pa.Array:
+        """Return values that pyarrow read of a column as their writer meant them."""
+        if self.hybrid is not None:
+            values = self.hybrid.to_gregorian(values, values.type)
+        return values.cast(self.meant[name]) if name in self.meant else values
 
 
 @attrs.frozen
@@ -55,10 +70,13 @@ class OrcEnd:
     Parameters
     ----------
     schema
-        The columns.
+        The columns, of the types that their writer means.
+    refused
+        Why a column cannot be read, by its name.
     """
 
     schema: pa.Schema
+    refused: dict[str, str]
 
 
 @attrs.frozen
@@ -137,7 +155,7 @@ class OrcTable:
                 places = {name: place for place, name in enumerate(opened.schema.names)}
                 found = []
                 for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
-                    values = batch.column(places[name])
+                    values = file.as_meant(name, batch.column(places[name]))
                     seen.lost[name] += lost_nanoseconds(values)
                     with column_named(name):
                         found.append(convert_foreign(values, kind))
@@ -178,11 +196,25 @@ def orc_table(found: DataFiles) -> OrcTable:
         refuse_other_kind(path, ORC, "a readable ORC file")
         with _telling(path):
             file = _opened(path)
-            ends.append(OrcEnd(file.schema))
-            files.append(OrcFile(path, state, file.nstripes, file.nrows, tuple(column.values[number] for column in partitions)))
+            end = _end(file.schema)
+            meant = {field.name: field.type for field, stored in zip(end.schema, file.schema, strict=True) if field.type != stored.type}
+            constants = tuple(column.values[number] for column in partitions)
+            files.append(OrcFile(path, state, file.nstripes, file.nrows, constants, meant, hybrid_columns_of_orc(path)))
+            ends.append(end)
     names = tuple(name for name in common_names(paths, ends) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, paths, ends) for name in names)
     return OrcTable(tuple(files), (*names, *(column.name for column in partitions)), (*types, *(column.type for column in partitions)), len(names))
+
+
+def _end(schema: pa.Schema) -> OrcEnd:
+    fields, refused = [], {}
+    for field in schema:
+        try:
+            fields.append(field_by_note(field))
+        except SchemaError as error:
+            refused[field.name] = str(error)
+            fields.append(field)
+    return OrcEnd(pa.schema(fields), refused)
 
 
 def _opened(path: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import attrs
@@ -173,6 +173,10 @@ class HasSchema(Protocol):
     def schema(self) -> pa.Schema:
         """Its Arrow schema."""
 
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why a column cannot be read, by its name."""
+
 
 def common_names(files: Sequence[str], footers: Sequence[HasSchema]) -> tuple[str, ...]:
     """Return the names of the columns that all files have.
@@ -206,6 +210,8 @@ def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -
     """
     common: ColumnType | None = None
     for file, footer in zip(files, footers, strict=True):
+        if name in footer.refused:
+            raise SchemaError(f"column {name!r} of {file}: {footer.refused[name]}")
         data_type = footer.schema.field(name).type
         if pa.types.is_null(data_type):
             continue

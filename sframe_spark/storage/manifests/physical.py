@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import PlanInvariantError, StorageError, UnknownColumnTypeError
+from sframe_spark.errors import PlanInvariantError, SchemaError, StorageError, UnknownColumnTypeError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.encode import recode
 from sframe_spark.values.from_arrow import normalize
@@ -160,9 +160,22 @@ def _are_timestamps(*types: pa.DataType) -> bool:
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the values of a file of any origin as those of a column; raise pyarrow's ``ArrowInvalid`` for text that is none."""
+    """Return the values of a file of any origin as those of a column; raise pyarrow's ``ArrowInvalid`` for what makes no sense.
+
+    Raises
+    ------
+    SchemaError
+        If text is not UTF-8.
+    """
     if not pa.types.is_primitive(array.type):
-        array.validate(full=True)
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid as error:
+            # Programs that know bytes alone write any text so.
+            if "Invalid UTF8" not in str(error):
+                raise
+            said = "its type in the file is text, but not all of it is UTF-8"
+            raise SchemaError(f"{said}: have it written anew in UTF-8, or as other bytes in a text such as base64") from error
     if array.type == column_type.physical:
         return array
     if pa.types.is_null(array.type):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.errors import BrokenThrift, SchemaError, StorageError
 from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.calendars.arrow_columns import HybridColumns
 from sframe_spark.storage.files.failures import missing, telling
 from sframe_spark.storage.files.file_state import FileState, Seen, state_of
 from sframe_spark.storage.files.in_place import changed, require_still
@@ -23,10 +25,17 @@ from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS,
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
 from sframe_spark.storage.parquet import int96
+from sframe_spark.storage.parquet.annotations import refused_columns
 from sframe_spark.storage.parquet.foreign_footer import check_footer
+from sframe_spark.storage.parquet.hybrid_files import hybrid_columns
 from sframe_spark.storage.parquet.pages import MAGIC
 from sframe_spark.storage.parquet.sound import Identity
+from sframe_spark.storage.parquet.spark_types import types_by_notes
 from sframe_spark.types import ColumnType
+from sframe_spark.visible import visible
+
+# A footer, how many bytes it takes with what follows it and their check sum, and why columns cannot be read.
+_FooterOfOthers = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
 
 REMEMBERED_FOOTERS = 1024
 # Length of the footer, and four letters.
@@ -58,6 +67,8 @@ class Footer:
         What was found out about rows of the file; it follows from the file, as the footer does.
     sound
         Row groups, with names of columns, whose pages were compared with the check sums that they carry.
+    unknown
+        Why columns of a file of others cannot be read, by what its schema calls their types.
     """
 
     metadata: pq.FileMetaData
@@ -67,18 +78,52 @@ class Footer:
     tail: tuple[int, int] | None = None
     measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
     sound: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
+    unknown: dict[str, str] = attrs.field(factory=dict, repr=False)
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the file."""
-        schema = self.metadata.schema.to_arrow_schema()
-        fields = [field.with_type(self.moments[field.name]) if field.name in self.moments else field for field in schema]
-        return pa.schema(fields, schema.metadata) if self.moments else schema
+        schema = self._stored_schema
+        fields = [field.with_type(self.meant[field.name]) if field.name in self.meant else field for field in schema]
+        return pa.schema(fields, schema.metadata) if self.meant else schema
 
     @functools.cached_property
-    def moments(self) -> dict[str, pa.DataType]:
-        """Types of columns whose values pyarrow reads without the zone that they have."""
-        return int96.moments_in(self.metadata)
+    def _stored_schema(self) -> pa.Schema:
+        """Arrow schema as pyarrow makes it of the file's alone."""
+        return self.metadata.schema.to_arrow_schema()
+
+    @functools.cached_property
+    def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
+        moments = int96.moments_in(self.metadata)
+        fields = [field.with_type(moments.get(field.name, field.type)) for field in self._stored_schema]
+        types, refused = types_by_notes(self.metadata.metadata, pa.schema(fields))
+        return {**moments, **types}, refused
+
+    @property
+    def meant(self) -> dict[str, pa.DataType]:
+        """Types that columns have in the eyes of their writer, where pyarrow reads others: time stamps without their zone, intervals as numbers."""
+        return self._by_notes[0]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Why columns cannot be read, by their names."""
+        return {**self._by_notes[1], **self.unknown}
+
+    @functools.cached_property
+    def _hybrid(self) -> HybridColumns | None:
+        return hybrid_columns(self.metadata.metadata)
+
+    def as_meant(self, name: str, values: pa.Array) -> pa.Array:
+        """Return values that pyarrow read of a column as their writer meant them: in the calendar of columns, and with the zone that they have.
+
+        Raises
+        ------
+        DateTimeRangeError
+            If a time stamp has no counterpart in the calendar of columns.
+        """
+        if self._hybrid is not None:
+            values = self._hybrid.to_gregorian(values, self._stored_schema.field(name).type)
+        return values.cast(self.meant[name]) if name in self.meant else values
 
     @functools.cached_property
     def places(self) -> dict[str, int]:
@@ -196,26 +241,29 @@ def damaged_footer(location: str) -> StorageError:
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool, is_others: bool = False) -> Footer:
     """Read a footer; the state of the file is part of the key."""
-    found = None
+    found, unknown = None, dict[str, str]()
     try:
         if is_elsewhere(location) and is_others:
-            metadata, found = _foreign_footer_elsewhere(location, state.size)
+            metadata, found, unknown = _foreign_footer_elsewhere(location, state.size)
         elif is_elsewhere(location):
             metadata = _footer_elsewhere(location, state.size, tail)
         elif tail is None and not just_written:
-            metadata, found = _foreign_footer(location, state.size)
+            metadata, found, unknown = _foreign_footer(location, state.size)
         else:
             with pa.OSFile(location) as source:
                 if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
                     raise damaged_footer(location)
                 _refuse_false_length(location, source)
                 metadata = pq.read_metadata(source)
+    except _UnknownTypesError as error:
+        name, reason = next(iter(error.columns.items()))
+        raise SchemaError(f"column {visible(name)!r} of {location}: {reason}") from None
     except (BrokenThrift, UnicodeDecodeError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), state.size, (location, state), found)
+    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), state.size, (location, state), found, unknown=unknown)
 
 
 def _footer_elsewhere(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
@@ -229,7 +277,7 @@ def _footer_elsewhere(location: str, size: int, tail: tuple[int, int] | None) ->
     return pq.read_metadata(pa.BufferReader(MAGIC + content))
 
 
-def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
+def _foreign_footer(location: str, size: int) -> _FooterOfOthers:
     """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
     with pa.OSFile(location) as source:
         length = _refuse_false_length(location, source)
@@ -237,7 +285,7 @@ def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[in
     return _checked_footer(content, length)
 
 
-def _foreign_footer_elsewhere(location: str, size: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
+def _foreign_footer_elsewhere(location: str, size: int) -> _FooterOfOthers:
     """Read the footer of a file of others elsewhere by one request, or two where it is long.
 
     Whether it is still the file that was found, or seen, is for the caller to make sure of.
@@ -252,14 +300,35 @@ def _foreign_footer_elsewhere(location: str, size: int) -> tuple[pq.FileMetaData
     return _checked_footer(content[-FOOTER_END - length :], length)
 
 
-def _checked_footer(content: bytes, length: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
+def _checked_footer(content: bytes, length: int) -> _FooterOfOthers:
     """What pyarrow reads of the end of a file, which is looked at by us, too, and its length with its check sum."""
-    metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
-    _require_length(metadata, length)
-    check_footer(content[:-FOOTER_END], metadata)
-    # Fails for names that are no text, or a schema of Arrow's that is none.
-    metadata.schema.to_arrow_schema()
-    return metadata, (len(content), zlib.crc32(content))
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
+        _require_length(metadata, length)
+        unknown = refused_columns(content[:-FOOTER_END])
+        check_footer(content[:-FOOTER_END], metadata)
+        # Fails for names that are no text, or a schema of Arrow's that is none.
+        metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError):
+        # pyarrow reads no footer, or makes no schema, of some types that it does not know.
+        _refuse_unknown_types(content[:-FOOTER_END])
+        raise
+    return metadata, (len(content), zlib.crc32(content)), unknown
+
+
+class _UnknownTypesError(Exception):
+    """A footer has columns of types that are not known, by their names."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        super().__init__(*columns.values())
+        self.columns = columns
+
+
+def _refuse_unknown_types(footer: bytes) -> None:
+    """Tell types that are not known from damage."""
+    with contextlib.suppress(BrokenThrift):
+        if unknown := refused_columns(footer):
+            raise _UnknownTypesError(unknown)
 
 
 def _refuse_false_length(location: str, source: pa.NativeFile) -> int:
@@ -307,7 +376,7 @@ def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] |
 def shows_nanoseconds(footer: Footer, name: str) -> bool:
     """Say whether the bounds of a column's row groups prove that date-times of it are not whole microseconds; no value is read."""
     data_type = footer.schema.field(name).type
-    if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.moments:
+    if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.meant:
         return False
     known = [chunk for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max]
     return any(bound % 1000 for chunk in known for bound in (chunk.min_raw, chunk.max_raw) if isinstance(bound, int))

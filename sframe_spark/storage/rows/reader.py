@@ -199,8 +199,7 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
     for index, column in enumerate(columns):
         name = manifest.file_name(column)
         with column_named(name):
-            values = batch.column(index)
-            found.append(convert(values.cast(footer.moments[name]) if name in footer.moments else values, manifest.types[column]))
+            found.append(convert(footer.as_meant(name, batch.column(index)), manifest.types[column]))
     return found
 
 

@@ -1,0 +1,166 @@
+"""What the schema of a Parquet file calls its columns, read from the footer itself: which types become columns, and which are refused by name.
+
+pyarrow reads a value of a type that it does not know as what it is stored as: an interval of months as twelve bytes, a document of BSON or a
+geometry as bytes, and bytes that happen to be UTF-8 would become text. Of some types it reads no footer at all, and calls it broken.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.errors import BrokenThrift
+from sframe_spark.storage.parquet.thrift import INTEGERS, LISTS, STRUCT, field_start, list_start, skipped
+from sframe_spark.storage.parquet.thrift_values import Struct, read_struct
+from sframe_spark.visible import visible
+
+# Fields of a footer, and of an element of its schema.
+_SCHEMA = 2
+_TYPE, _NAME, _CHILDREN, _CONVERTED, _PRECISION, _LOGICAL = 1, 4, 5, 6, 8, 10
+_LAST_PHYSICAL = 7
+
+# Logical types, and converted ones, which they took the place of, by their numbers in Parquet's definition.
+READ_LOGICAL = {
+    1: "STRING", 2: "MAP", 3: "LIST", 4: "ENUM", 5: "DECIMAL", 6: "DATE", 7: "TIME", 8: "TIMESTAMP", 10: "INTEGER", 11: "UNKNOWN", 12: "JSON",
+    14: "UUID", 15: "FLOAT16",
+}  # fmt: skip
+READ_CONVERTED = {
+    0: "UTF8", 1: "MAP", 2: "MAP_KEY_VALUE", 3: "LIST", 4: "ENUM", 5: "DECIMAL", 6: "DATE", 7: "TIME_MILLIS", 8: "TIME_MICROS",
+    9: "TIMESTAMP_MILLIS", 10: "TIMESTAMP_MICROS", 11: "UINT_8", 12: "UINT_16", 13: "UINT_32", 14: "UINT_64", 15: "INT_8", 16: "INT_16",
+    17: "INT_32", 18: "INT_64", 19: "JSON",
+}  # fmt: skip
+_LEAVE_OUT = "have it written as another type, or without this column"
+_BSON = ("BSON", "have it written as JSON, or without this column")
+_IN_SPARK = "make the frame of a DataFrame, as of spark.read.parquet(...)"
+_AS_TEXT = "have it written as text, as ST_AsText(...) gives it, or without this column"
+REFUSED_LOGICAL = {13: _BSON, 16: ("VARIANT", _IN_SPARK), 17: ("GEOMETRY", _AS_TEXT), 18: ("GEOGRAPHY", _AS_TEXT)}
+REFUSED_CONVERTED = {20: _BSON, 21: ("INTERVAL", "have its months, days and milliseconds written as numbers, or without this column")}
+# A unit of times and time stamps is one of milliseconds, microseconds and nanoseconds.
+_WITH_UNIT, _UNIT, _LAST_UNIT = (7, 8), 2, 3
+_DECIMAL, _CONVERTED_DECIMAL, _MOST_DIGITS = 5, 5, 76
+
+
+@attrs.frozen
+class _Element:
+    """An element of a schema: a column, a part of one, or the whole row."""
+
+    name: str
+    children: int
+    refused: str | None
+
+
+def refused_columns(footer: bytes) -> dict[str, str]:
+    """Return why columns cannot be read whose type, or that of a part, is unknown here or has no counterpart; by their names.
+
+    Parameters
+    ----------
+    footer
+        The bytes of a footer, without its length.
+
+    Raises
+    ------
+    BrokenThrift
+        If they are none.
+    """
+    try:
+        elements = _elements(footer)
+    except (IndexError, UnicodeDecodeError):
+        raise BrokenThrift("its footer makes no sense") from None
+    found: dict[str, str] = {}
+    # How many parts are still to come of each group that an element is in, with the names of these groups; the row itself is the first.
+    to_come, path = [elements[0].children if elements else 0], list[str]()
+    for element in elements[1:]:
+        while to_come and not to_come[-1]:
+            to_come.pop()
+            if path:
+                path.pop()
+        if not to_come:
+            break
+        to_come[-1] -= 1
+        path.append(element.name)
+        if element.refused is not None and path[0] not in found:
+            where = f"its part {visible('.'.join(path[1:]))!r}" if len(path) > 1 else "it"
+            found[path[0]] = f"{where} is {element.refused}"
+        if element.children:
+            to_come.append(element.children)
+        else:
+            path.pop()
+    return found
+
+
+def _elements(footer: bytes) -> list[_Element]:
+    field = at = 0
+    while True:
+        field, kind, at = field_start(footer, at, field)
+        if not kind:
+            raise BrokenThrift("its footer has no schema")
+        if field == _SCHEMA and kind in LISTS:
+            break
+        at = skipped(footer, at, kind)
+    count, _, at = list_start(footer, at)
+    found = []
+    for _ in range(count):
+        element, at = _element(footer, at)
+        found.append(element)
+    return found
+
+
+def _element(content: bytes, at: int) -> tuple[_Element, int]:
+    """An element, and where it ends; most have no logical type that has to be looked at in full."""
+    fields, at = read_struct(content, at)
+    name = fields[_NAME].content.decode() if _NAME in fields else ""
+    children = _number(fields, _CHILDREN) or 0
+    return _Element(name, max(children, 0), _refusal(fields)), at
+
+
+def _number(fields: Struct, field: int) -> int | None:
+    value = fields.get(field)
+    return value.content if value is not None and value.kind in INTEGERS else None
+
+
+def _refusal(fields: Struct) -> str | None:
+    """Why values of an element cannot be read; None where they can."""
+    physical, converted = _number(fields, _TYPE), _number(fields, _CONVERTED)
+    if physical is not None and not 0 <= physical <= _LAST_PHYSICAL:
+        return _unknown(f"of physical type {physical}")
+    logical = fields.get(_LOGICAL)
+    if logical is not None and logical.kind == STRUCT and logical.content:
+        number, value = next(iter(logical.content.items()))
+        inner = value.content if value.kind == STRUCT else {}
+        return _refusal_of_logical(number, inner, fields)
+    if converted is None:
+        return None
+    if converted in REFUSED_CONVERTED:
+        return _named(*REFUSED_CONVERTED[converted])
+    if converted == _CONVERTED_DECIMAL:
+        return _refusal_of_digits(_number(fields, _PRECISION))
+    return None if converted in READ_CONVERTED else _unknown(f"of converted type {converted}")
+
+
+def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | None:
+    if number in REFUSED_LOGICAL:
+        return _named(*REFUSED_LOGICAL[number])
+    if number not in READ_LOGICAL:
+        return _unknown(f"of logical type {number}")
+    if number in _WITH_UNIT:
+        unit = inner.get(_UNIT)
+        units = unit.content if unit is not None and unit.kind == STRUCT else {}
+        wrong = [each for each in units if not 1 <= each <= _LAST_UNIT]
+        return _unknown(f"{READ_LOGICAL[number]} in unit {wrong[0]}") if wrong else None
+    if number == _DECIMAL:
+        precision = _number(inner, 2)
+        return _refusal_of_digits(_number(fields, _PRECISION) if precision is None else precision)
+    return None
+
+
+def _refusal_of_digits(precision: int | None) -> str | None:
+    if precision is None or precision <= _MOST_DIGITS:
+        return None
+    return f"DECIMAL of {precision} digits, of which {_MOST_DIGITS} are read: {_LEAVE_OUT}"
+
+
+def _named(name: str, advice: str) -> str:
+    return f"of Parquet's type {name}, which no column can have: {advice}"
+
+
+def _unknown(what: str) -> str:
+    return f"{what}, which is not known here: a later version of this package or of pyarrow may know it, or {_LEAVE_OUT}"

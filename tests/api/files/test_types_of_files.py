@@ -1,0 +1,157 @@
+"""Every type of Parquet and ORC is read as what it is, or refused by name: never as the bytes or numbers that it is stored as, nor as damage."""
+
+from __future__ import annotations
+
+import decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+from sframe_spark import SFrame
+from sframe_spark.errors import SchemaError
+from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, number, union
+
+TEXTS = pa.array([b"ab", b"{}", None], pa.binary())
+WHOLE = pa.array([1, -1, None], pa.int64())
+SMALL = pa.array([1, -1, None], pa.int32())
+
+
+def fixed(width: int) -> pa.Array:
+    """Bytes that are UTF-8, too."""
+    return pa.array([bytes(range(1, width + 1)), b"A" * width, None], pa.binary(width))
+
+
+def unit(number_of_unit: int) -> dict[int, Value]:
+    return {1: Value(1, None), 2: union(number_of_unit)}
+
+
+REFUSED: dict[str, tuple[pa.Array, dict[int, Value], str]] = {
+    "interval": (fixed(12), {CONVERTED: number(21)}, "INTERVAL"),
+    "bson": (TEXTS, {CONVERTED: number(20), LOGICAL: union(13)}, "BSON"),
+    "bson of old": (TEXTS, {CONVERTED: number(20)}, "BSON"),
+    "geometry": (TEXTS, {LOGICAL: union(17)}, "GEOMETRY"),
+    "geography": (TEXTS, {LOGICAL: union(18)}, "GEOGRAPHY"),
+    "new, in bytes": (TEXTS, {LOGICAL: union(40)}, "logical type 40"),
+    "new, in fixed bytes": (fixed(16), {LOGICAL: union(40)}, "logical type 40"),
+    "new, in numbers": (WHOLE, {LOGICAL: union(40)}, "logical type 40"),
+    "new, of old": (TEXTS, {CONVERTED: number(37)}, "converted type 37"),
+    "a unit of picoseconds": (WHOLE, {LOGICAL: union(8, unit(4))}, "TIMESTAMP in unit 4"),
+    "a time in picoseconds": (WHOLE, {LOGICAL: union(7, unit(4))}, "TIME in unit 4"),
+    "90 digits": (fixed(40), {CONVERTED: number(5), SCALE: number(2), PRECISION: number(90)}, "DECIMAL of 90 digits"),
+}
+
+
+@pytest.mark.parametrize("nested", ["column", "list", "struct", "map", "deep"])
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_no_column_can_hold_is_refused_by_name(kind: str, nested: str, tmp_path: Path) -> None:
+    values, fields, named = REFUSED[kind]
+    file = annotated(tmp_path / "x.parquet", values, fields, nested)
+    with pytest.raises(SchemaError) as caught:
+        SFrame.read_parquet(str(file))
+    text = str(caught.value)
+    assert "'x'" in text and named in text and "damage" not in text and "readable" not in text
+
+
+READ: dict[str, tuple[pa.Array, dict[int, Value], list[Any]]] = {
+    "uuid": (fixed(16), {LOGICAL: union(14)}, ["01020304-0506-0708-090a-0b0c0d0e0f10", "41414141-4141-4141-4141-414141414141", None]),
+    "float16": (pa.array([b"\x00\x3c", b"\x00\xc0", None], pa.binary(2)), {LOGICAL: union(15)}, [1.0, -2.0, None]),
+    "enum": (TEXTS, {CONVERTED: number(4), LOGICAL: union(4)}, ["ab", "{}", None]),
+    "json": (TEXTS, {CONVERTED: number(19), LOGICAL: union(12)}, ["ab", "{}", None]),
+    "time in ms": (pa.array([1, 2_000, None], pa.int32()), {LOGICAL: union(7, unit(1))}, [0.001, 2.0, None]),
+    "time in ns": (pa.array([1_500_000_000, 0, None]), {LOGICAL: union(7, unit(3))}, [1.5, 0.0, None]),
+    "uint8": (pa.array([1, 255, None], pa.int32()), {CONVERTED: number(11)}, [1, 255, None]),
+    "uint32": (SMALL, {CONVERTED: number(13)}, [1, 2**32 - 1, None]),
+    "decimal of int32": (SMALL, {CONVERTED: number(5), SCALE: number(2), PRECISION: number(9)}, [0.01, -0.01, None]),
+    "decimal of bytes": (pa.array([b"\x01", b"\xff\x01", None]), {CONVERTED: number(5), SCALE: number(0), PRECISION: number(18)}, [1, -255, None]),
+    "no values": (pa.nulls(3, pa.int32()), {LOGICAL: union(11)}, [None, None, None]),
+    "nothing said": (TEXTS, {}, ["ab", "{}", None]),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_what_is_known_is_read(kind: str, tmp_path: Path) -> None:
+    values, fields, expected = READ[kind]
+    assert list(SFrame.read_parquet(str(annotated(tmp_path / "x.parquet", values, fields)))["x"]) == expected
+    if kind == "no values":
+        return
+    nested = SFrame.read_parquet(str(annotated(tmp_path / "y.parquet", values, fields, "struct")))
+    assert [row["v"] for row in nested["x"]] == expected
+
+
+def test_lake_tables_refuse_the_same(tmp_path: Path) -> None:
+    import json
+
+    import deltalake
+
+    deltalake.write_deltalake(str(tmp_path / "t"), pa.table({"x": fixed(12).cast(pa.binary())}))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    annotated(file, fixed(12), {CONVERTED: number(21)})
+    log = tmp_path / "t" / "_delta_log" / "00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line.get("add", {}).update(size=file.stat().st_size, stats=None)
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(SchemaError, match=r"'x'.*INTERVAL"):
+        SFrame.read_delta(str(tmp_path / "t"))
+
+
+def test_text_that_is_not_utf_8_is_no_damage(tmp_path: Path) -> None:
+    file = annotated(tmp_path / "x.parquet", pa.array([b"caf\xe9"]), {CONVERTED: number(0), LOGICAL: union(1)})
+    with pytest.raises(SchemaError, match=r"'x'.*not all of it is UTF-8") as caught:
+        SFrame.read_parquet(str(file))["x"][0]
+    assert "damage" not in str(caught.value)
+
+
+def test_what_duckdb_writes(tmp_path: Path) -> None:
+    place = str(tmp_path / "x.parquet")
+    for query, named in (("interval 1 month", "INTERVAL"), ("[interval 1 month]", "INTERVAL"), ("{'a': 1}::variant", "VARIANT")):
+        duckdb.sql(f"select {query} as x").write_parquet(place)
+        with pytest.raises(SchemaError, match=f"'x'.*{named}"):
+            SFrame.read_parquet(place)
+    duckdb.sql("select uuid '00000000-0000-0000-0000-000000000001' as u, '101'::bit as b, 'a'::enum('a') as e, time '01:00:00' as t").write_parquet(
+        place
+    )
+    assert list(SFrame.read_parquet(place)) == [{"u": "00000000-0000-0000-0000-000000000001", "b": "101", "e": "a", "t": 3600.0}]
+
+
+def test_intervals_of_spark_are_numbers_by_the_schema_alone(tmp_path: Path) -> None:
+    note = """{"type":"struct","fields":[{"name":"d","type":"interval day to second","nullable":true,"metadata":{}},
+      {"name":"l","type":{"type":"array","elementType":"interval hour","containsNull":true},"nullable":true,"metadata":{}},
+      {"name":"m","type":"%s","nullable":true,"metadata":{}}]}"""
+    for months in ("integer", "interval year to month", "interval month"):
+        table = pa.table({"d": pa.array([1_500_000, None]), "l": [[2_000_000, None], None], "m": pa.array([14, None], pa.int32())})
+        with pq.ParquetWriter(tmp_path / "x.parquet", table.schema, store_schema=False) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({"org.apache.spark.version": "4.0.0", "org.apache.spark.sql.parquet.row.metadata": note % months})
+        if months == "integer":
+            sf = SFrame.read_parquet(str(tmp_path / "x.parquet"))
+            assert list(sf["d"]) == [1.5, None] and list(sf["m"]) == [14, None] and sf["l"][0][0] == 2.0
+        else:
+            with pytest.raises(SchemaError, match=r"'m'.*INTERVAL"):
+                SFrame.read_parquet(str(tmp_path / "x.parquet"))
+
+
+def test_compressions_and_decimals_that_are_not_read(tmp_path: Path) -> None:
+    values = pa.array([decimal.Decimal("1.5"), None], pa.decimal256(60, 10))
+    pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet")
+    with pytest.warns(UserWarning, match="decimal|digits"):
+        assert list(SFrame.read_parquet(str(tmp_path / "x.parquet"))["x"]) == [1.5, None]
+
+
+ORC_TYPES = {
+    "union": pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]),
+    "binary": pa.array([b"\xff", b"a"]),
+}
+
+
+@pytest.mark.parametrize("kind", ORC_TYPES)
+def test_orc_refuses_by_name(kind: str, tmp_path: Path) -> None:
+    orc.write_table(pa.table({"x": ORC_TYPES[kind]}), tmp_path / "x.orc")
+    with pytest.raises(SchemaError, match="'x'") as caught:
+        SFrame.read_orc(str(tmp_path / "x.orc"))["x"][0]
+    assert "damage" not in str(caught.value)
