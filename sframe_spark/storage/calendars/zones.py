@@ -9,6 +9,7 @@ from importlib.resources import files
 
 import attrs
 
+REMEMBERED_ZONES = 64
 _FIXED = re.compile(r"GMT([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 
 
@@ -31,7 +32,7 @@ class HybridZone:
 UTC = HybridZone(0)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=REMEMBERED_ZONES)
 def zone_of(name: str) -> HybridZone:
     """Return the zone that Java means by a name; for a name that it does not know Java takes UTC.
 

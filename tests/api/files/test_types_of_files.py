@@ -14,6 +14,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import SchemaError
+from sframe_spark.storage.parquet.annotations import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL
 from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, number, union
 
 TEXTS = pa.array([b"ab", b"{}", None], pa.binary())
@@ -155,3 +156,11 @@ def test_orc_refuses_by_name(kind: str, tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="'x'") as caught:
         SFrame.read_orc(str(tmp_path / "x.orc"))["x"][0]
     assert "damage" not in str(caught.value)
+
+
+def test_the_page_names_each_type() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "files.md").read_text("utf-8")
+    lines = [line for line in page.splitlines() if line.startswith("|")]
+    assert not [name for name in READ_LOGICAL.values() if not any(name in line for line in lines)]
+    (refused,) = (line for line in lines if line.endswith("| refused |"))
+    assert all(name in refused for name, _ in [*REFUSED_LOGICAL.values(), *REFUSED_CONVERTED.values()])
