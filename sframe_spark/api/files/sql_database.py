@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from types import ModuleType
 from typing import Any
@@ -13,9 +14,11 @@ import pyarrow as pa
 
 from sframe_spark.api.files import appended_rows
 from sframe_spark.api.files.appended_rows import node_from_runs
+from sframe_spark.api.files.sql_connection import MARKS, bare_connection, module_of, opened_cursor, require_answer
+from sframe_spark.api.files.sql_transaction import one_transaction
 from sframe_spark.api.names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.nodes import iterate_tuples
-from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
@@ -25,7 +28,6 @@ from sframe_spark.values.named_columns import column_named
 from sframe_spark.visible import brief, visible
 
 ROWS_PER_INSERT = 1000
-_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}", "named": ":p{}"}
 _SPECIFIERS = {"int": "%d", "float": "%f"}
 # Databases whose names stand in other quotes than those of the standard.
 _BACKTICKS = ("mysql", "maria")
@@ -45,30 +47,33 @@ def read_sql(
     SchemaError
         If a value does not go into its column.
     """
-    module_of(conn, module)
+    conn = bare_connection(conn)
     for name, value in (("type_inference_rows", inference_rows), ("cursor_arraysize", rows_at_once)):
         if not isinstance(value, int) or value < 0:
             raise SchemaError(f"{name} is a number of rows, not {value!r:.60}")
-    cursor = conn.cursor()
-    try:
-        cursor.arraysize = max(rows_at_once, 1)
-        cursor.execute(statement) if params is None else cursor.execute(statement, params)
+    size = max(rows_at_once, 1)
+    with opened_cursor(conn) as cursor:
+        with contextlib.suppress(AttributeError, TypeError):
+            cursor.arraysize = size
+        require_answer(conn, cursor.execute(statement) if params is None else cursor.execute(statement, params))
         if cursor.description is None:
             raise InvalidArgumentError(f"the statement {visible(brief(statement))} gives no rows: from_sql() takes a query")
         names = with_automatic_names(str(column[0]) for column in cursor.description)
         require_distinct(names)
         require_unicode(names)
-        rows = _all_rows(cursor)
+        rows = _all_rows(cursor, size, names)
         first = list(islice(rows, inference_rows))
         types = _types(first, names, hints)
         return node_from_runs(_runs(chain(first, rows), names, types), types), names
-    finally:
-        cursor.close()
 
 
-def _all_rows(cursor: Any) -> Iterator[Sequence[Any]]:
-    while found := cursor.fetchmany():
-        yield from found
+def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence[Any]]:
+    # Not all cursors have a size of their own, nor do all take one.
+    fetch = cursor.fetchmany if getattr(cursor, "arraysize", None) == size else partial(cursor.fetchmany, size)
+    while found := fetch():
+        for row in found:
+            # Some libraries give rows as dicts where they are told so: what they iterate over is names.
+            yield [row[name] for name in names] if isinstance(row, Mapping) else row
 
 
 def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType]) -> Iterator[list[pa.Array]]:
@@ -126,7 +131,7 @@ def _fitting(value: Any, kind: ColumnType, name: str, number: int) -> Any:
 
 
 def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, module: Any, specifiers: bool, exact_names: bool) -> None:
-    """Insert all rows into a table, in one transaction.
+    """Insert all rows into a table, in one transaction, whether or not the connection commits each statement.
 
     Raises
     ------
@@ -135,6 +140,7 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, mo
     SchemaError
         If a column holds lists, arrays or dicts, or the table's name is no text.
     """
+    conn = bare_connection(conn)
     library = module_of(conn, module)
     if not isinstance(table, str) or not table:
         raise SchemaError(f"table_name is the name of a table, not {table!r:.60}")
@@ -143,17 +149,10 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, mo
             raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
     statement = _insert(library, names, node.schema, table, specifiers, exact_names)
     style = library.paramstyle
-    cursor = conn.cursor()
-    try:
+    with opened_cursor(conn) as cursor, one_transaction(conn, cursor):
         rows = iterate_tuples(node, names)
         while some := list(islice(rows, ROWS_PER_INSERT)):
-            cursor.executemany(statement, [_named(row) for row in some] if style == "named" else some)
-        conn.commit()
-    except BaseException:
-        conn.rollback()
-        raise
-    finally:
-        cursor.close()
+            require_answer(conn, cursor.executemany(statement, [_named(row) for row in some] if style == "named" else some))
 
 
 def _named(row: Sequence[Any]) -> dict[str, Any]:
@@ -163,7 +162,7 @@ def _named(row: Sequence[Any]) -> dict[str, Any]:
 def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: str, specifiers: bool, exact_names: bool) -> str:
     """The statement, with a mark for each value: what the database is told of names is quoted."""
     style = library.paramstyle
-    marks = [_MARKS[style].format(place) for place in range(1, len(names) + 1)]
+    marks = [MARKS[style].format(place) for place in range(1, len(names) + 1)]
     if specifiers and style in ("format", "pyformat"):
         marks = [_SPECIFIERS.get(kind.kind, "%s") for kind in types]
     quote = "`" if any(word in library.__name__.lower() for word in _BACKTICKS) else '"'
@@ -190,22 +189,3 @@ def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
     text = name.replace(quote, quote * 2)
     # Drivers of these styles take a percent sign for the start of a mark.
     return f"{quote}{text.replace('%', '%%') if style in ('format', 'pyformat') else text}{quote}"
-
-
-def module_of(conn: Any, module: Any) -> ModuleType:
-    """The DB-API module that a connection comes from.
-
-    Raises
-    ------
-    NoAttributeError
-        If it is no connection, or its module does not tell how marks are written.
-    """
-    if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
-        other = ": SFrame.read_jdbc() and write_jdbc() take addresses" if isinstance(conn, str) and conn.startswith("jdbc:") else ""
-        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not {type(conn).__name__}{other}")
-    parts = type(conn).__module__.split(".")
-    candidates = [module] if module is not None else [sys.modules.get(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
-    for candidate in candidates:
-        if getattr(candidate, "paramstyle", None) in _MARKS:
-            return candidate  # type: ignore[return-value]
-    raise NoAttributeError(f"the module of {type(conn).__name__} has no paramstyle: give the library that made the connection as dbapi_module=")

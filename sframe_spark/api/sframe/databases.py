@@ -76,7 +76,10 @@ class Databases(Columns):
     def to_sql(
         self, conn: Any, table_name: str, dbapi_module: Any = None, use_python_type_specifiers: bool = False, use_exact_column_names: bool = True
     ) -> None:
-        """Insert all rows into a table of a database, all or none.
+        """Insert all rows into a table of a database, all or none, whether or not the connection commits each statement (autocommit).
+
+        They are committed. Of a connection that commits each statement a transaction that the program has begun stays open, with the rows in it.
+        If anything fails nothing of earlier statements that wait for a commit is taken back, where the connection tells that there are some.
 
         Parameters
         ----------
