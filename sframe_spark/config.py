@@ -17,11 +17,12 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError
+from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
 from sframe_spark.option_values import one_of, optional, path_text, place_text, set_of_names, whole_number
 from sframe_spark.storage_options import StorageOptions
 from sframe_spark.visible import brief
@@ -100,6 +101,31 @@ _RUNTIME = {
     "TURI_SFRAME_DEFAULT_NUM_SEGMENTS": "default_segments",
     "TURI_SFRAME_READ_BATCH_SIZE": "batch_rows",
 }
+# Others that only make its programs quicker: they are taken, so that programs run, and change nothing.
+_TUNING = frozenset(
+    {
+        "TURI_DEFAULT_NUM_PYLAMBDA_WORKERS",
+        "TURI_FAST_COMPACT_BLOCKS_IN_SMALL_SEGMENT",
+        "TURI_FILEIO_MAXIMUM_CACHE_CAPACITY_PER_FILE",
+        "TURI_LAMBDA_WORKER_CONNECTION_TIMEOUT",
+        "TURI_MIN_SECONDS_BETWEEN_TICK_PRINTS",
+        "TURI_SFRAME_COMPACTION_THRESHOLD",
+        "TURI_SFRAME_CSV_PARSER_READ_SIZE",
+        "TURI_SFRAME_DEFAULT_BLOCK_SIZE",
+        "TURI_SFRAME_FILE_HANDLE_POOL_SIZE",
+        "TURI_SFRAME_GROUPBY_BUFFER_NUM_ROWS",
+        "TURI_SFRAME_IO_READ_LOCK",
+        "TURI_SFRAME_JOIN_BUFFER_NUM_CELLS",
+        "TURI_SFRAME_MAX_BLOCKS_IN_CACHE",
+        "TURI_SFRAME_MAX_LAZY_NODE_SIZE",
+        "TURI_SFRAME_SHUFFLE_BUCKET_SIZE",
+        "TURI_SFRAME_SORT_BUFFER_SIZE",
+        "TURI_SFRAME_SORT_MAX_SEGMENTS",
+        "TURI_SFRAME_SORT_PIVOT_ESTIMATION_SAMPLE_SIZE",
+        "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS",
+        "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS_PER_BLOCK",
+    }
+)
 
 
 _GPUS = "nothing here is computed on graphics cards: those of models, which are out of scope"
@@ -323,7 +349,8 @@ class Configuration:
         ----------
         name
             ``TURI_CACHE_FILE_LOCATIONS`` (``temporary_directory``), ``TURI_FILEIO_MAXIMUM_CACHE_CAPACITY`` (``memory_budget``),
-            ``TURI_SFRAME_DEFAULT_NUM_SEGMENTS`` (``default_segments``) or ``TURI_SFRAME_READ_BATCH_SIZE`` (``batch_rows``).
+            ``TURI_SFRAME_DEFAULT_NUM_SEGMENTS`` (``default_segments``) or ``TURI_SFRAME_READ_BATCH_SIZE`` (``batch_rows``). Others that
+            only make programs of the reference quicker, such as ``TURI_DEFAULT_NUM_PYLAMBDA_WORKERS``, change nothing: a warning says so.
         value
             Its value.
 
@@ -339,6 +366,9 @@ class Configuration:
         True
         >>> config.reset()
         """
+        if name in _TUNING:
+            warnings.warn(f"{name} has no effect here", stacklevel=users_level())
+            return
         option = _RUNTIME.get(name)
         if option is None:
             raise SettingError(f"no setting is named {name!r:.60} here; those of the reference that mean something are {', '.join(_RUNTIME)}")

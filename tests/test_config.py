@@ -33,6 +33,14 @@ def test_settings_of_the_reference_that_mean_nothing_are_refused(name: str, valu
     assert config.get_runtime_config() == before
 
 
+@pytest.mark.parametrize("name", ["TURI_DEFAULT_NUM_PYLAMBDA_WORKERS", "TURI_SFRAME_JOIN_BUFFER_NUM_CELLS"])
+def test_settings_of_the_reference_that_only_make_programs_quicker_are_taken(name: str) -> None:
+    before = config.as_dict()
+    with pytest.warns(UserWarning, match=f"{name} has no effect here") as warned:
+        config.set_runtime_config(name, 16)
+    assert warned[0].filename == __file__ and config.as_dict() == before
+
+
 def test_defaults_pass_their_own_checks(fresh: Configuration) -> None:
     for name, option in fresh._options().items():
         assert option.checked(option.default, name) == option.default

@@ -60,6 +60,11 @@ MODULE = by_name(
         "a frame is an SFrame: SFrame(dict_of_columns)": "DataFrame LazyFrame",
         "a column is an SArray: SArray(values)": "Series Index",
         "use load_sframe(path), or load_sarray(path)": "load open",
+        # Names of GraphLab Create, and of SFrame before Turi Create.
+        "use visualization.set_target()": "canvas",
+        "use sf.random_split(0.8, seed=1) again and again": "cross_validation",
+        "use config.set_runtime_config()": "get_runtime_config set_runtime_config",
+        "use SFrame.from_sql(connection, query)": "connect_odbc",
         "use SFrame.read_csv(path)": "read_csv scan_csv read_table",
         "use SFrame.read_json(path), or SArray.read_json(path)": "read_json scan_json",
         "use SFrame.read_json(path, orient='lines')": "read_ndjson scan_ndjson",
@@ -67,7 +72,7 @@ MODULE = by_name(
         "use SFrame.read_orc(path)": "read_orc",
         "use SFrame.read_delta(path)": "read_delta scan_delta",
         "use SFrame.read_iceberg(table)": "read_iceberg scan_iceberg",
-        "use SFrame.from_sql(connection, query)": "read_sql read_sql_query read_sql_table read_database read_database_uri",
+        "use SFrame.from_sql(connection, query), of any DB-API connection": "read_sql read_sql_query read_sql_table read_database read_database_uri",
         "frames are saved by save(path) and loaded by SFrame(path); read what others wrote with them, and give it to SFrame(frame)": "read_pickle"
         " read_ipc scan_ipc read_feather read_excel read_hdf read_avro read_html read_xml read_clipboard",
         "use first.append(second), or add_columns(other) for columns side by side": "concat",
@@ -134,7 +139,10 @@ FRAME = COMMON | by_name(
         "use SFrame({'a': [1, 2], 'b': ['x', 'y']})": "from_dict from_columns",
         "use SFrame([{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'y'}]).unpack('X1', column_name_prefix='')": "from_records from_dicts",
         "use len()": "count height empty is_empty isEmpty",
-        "use num_columns()": "width",
+        "use num_columns()": "width num_cols",
+        "use to_spark(), and .rdd of what it gives": "to_rdd to_spark_dataframe",
+        "use SFrame(frame) of a Spark DataFrame": "from_rdd",
+        "use SFrame.from_sql(connection, query)": "from_odbc",
         "use copy()": "clone",
         "len(sf) * sf.num_columns()": "size",
         "use column_names()": "columns keys",
@@ -258,6 +266,8 @@ FRAME = COMMON | by_name(
 ARRAY = COMMON | by_name(
     {
         "a column is never changed: another name for it is as good as a copy": "copy clone",
+        "use summary()": "sketch_summary",
+        "use sa.apply(lambda text: dict(collections.Counter(text.split())))": "count_words",
         "use len(sa.dropna()) for values, len(sa) for rows": "count",
         "use list(), or to_numpy()": "values",
         "compare with None: sa == None": "isnull isna isNull is_null",
