@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
 from sframe_spark.option_values import one_of, optional, path_text, place_text, set_of_names, whole_number
+from sframe_spark.redaction import hide, hide_in_error, secrets_in
 from sframe_spark.storage_options import StorageOptions
 from sframe_spark.visible import brief
 
@@ -77,9 +78,15 @@ class Option(Generic[Value]):
         try:
             return self.convert(value)
         except StorageError as error:
-            raise StorageError(f"{origin} = {'...' if self.is_secret else brief(value)}: {error}") from error
+            raise StorageError(self._reason(origin, value, error)) from error
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"{origin} = {'...' if self.is_secret else brief(value)}: {error}") from error
+            raise InvalidArgumentError(self._reason(origin, value, error)) from error
+
+    def _reason(self, origin: str, value: Any, error: Exception) -> str:
+        """Why a value is refused, without secrets of addresses in it, which the error has none of any more either."""
+        secrets = secrets_in([value])
+        hide_in_error(error, secrets)
+        return hide(f"{origin} = {'...' if self.is_secret else brief(value)}: {error}", secrets)
 
     def from_environment(self) -> Value:
         """Return what the environment variable says, or the default."""

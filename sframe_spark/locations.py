@@ -8,6 +8,7 @@ import re
 import urllib.parse
 
 from sframe_spark.errors import StorageError
+from sframe_spark.redaction import has_user, secrets_of, without_secrets
 from sframe_spark.visible import is_unicode, visible
 
 # One letter is a drive of Windows. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
@@ -26,6 +27,10 @@ _READ_ONLY = ("http", "https", "data", "git", "github")
 _WITHOUT_HOST = ("hdfs", "viewfs")
 # What comes first there is the name of a bucket or container, without which there is no place.
 BUCKETS = ("s3", "gs", "abfss", "az", "oss", "r2", "b2")
+# What to do with those that stand in an address.
+INSTEAD_OF_PASSWORDS = (
+    "give passwords as config.storage_options['scheme://...'] = {...}, or leave them to the environment, and write the address without them"
+)
 # File systems take these for patterns, versions and parts of what is inside a file.
 _NOT_IN_NAMES = re.compile(r"[?#*\[\]{}\\\x00-\x1f]|::")
 
@@ -59,8 +64,10 @@ def normalised(location: str | os.PathLike[str]) -> str:
         path = _path_of_file_uri(uri)
     elif mounted := _mounted(uri):
         path = mounted
+        _require_no_user(mounted, uri.partition(":")[2].lstrip("/"), text)
     elif scheme := _URI.match(uri):
-        raise StorageError(f"{text} is not on a local or mounted disk, and on {scheme.group(1)}: this cannot be read or written yet: name a path")
+        shown = visible(without_secrets(text))
+        raise StorageError(f"{shown} is not on a local or mounted disk, and on {scheme.group(1)}: this cannot be read or written yet: name a path")
     else:
         path = os.path.expanduser(text)
         _check_is_meant(path, text)
@@ -68,7 +75,9 @@ def normalised(location: str | os.PathLike[str]) -> str:
     try:
         absolute = os.path.abspath(path)
     except FileNotFoundError:
-        raise StorageError(f"{text} is below the working directory, which was deleted: name an absolute path, or os.chdir() elsewhere") from None
+        raise StorageError(
+            f"{visible(text)} is below the working directory, which was deleted: name an absolute path, or os.chdir() elsewhere"
+        ) from None
     _check_no_metadata_directory(absolute)
     # POSIX lets two slashes at the start stay two; nothing here knows them for anything but one.
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
@@ -147,7 +156,7 @@ def with_two_slashes(uri: str) -> str:
 def _canonical(scheme: str, rest: str, shown: str) -> str:
     authority, _, path = rest[2:].partition("/")
     if ":" in authority.rpartition("@")[0]:
-        raise StorageError(f"{shown} holds a password, which messages and plans would show: give it as one of config.storage_options instead")
+        raise StorageError(f"{shown} holds a password, which an address is kept with: {INSTEAD_OF_PASSWORDS}")
     if not is_unicode(rest) or (wrong := _NOT_IN_NAMES.search(f":{rest}")):
         which = repr(wrong[0]) if is_unicode(rest) and wrong else "half of a character"
         raise StorageError(f"{shown} has {which} in it, which file systems elsewhere take for something else: choose another name")
@@ -171,6 +180,8 @@ def require_named_bucket(uri: str) -> None:
     """
     # Of a chain, the last one is where the files are.
     scheme, _, rest = with_usual_scheme(uri.rpartition("::")[2]).partition("://")
+    if scheme in BUCKETS and ":" in rest.partition("@")[0] and "@" in rest.partition("/")[0]:
+        raise StorageError(f"{visible(without_secrets(uri))} holds a password, with which no bucket is found: {INSTEAD_OF_PASSWORDS}")
     # Azure writes a container before its account, if it is one.
     bucket = rest.partition("/")[0].partition("@")[0]
     if scheme in BUCKETS and not bucket.strip(" ."):
@@ -199,21 +210,6 @@ def is_private(place: str) -> bool:
     return place.startswith("memory://")
 
 
-def without_secrets(url: str) -> str:
-    """Return a URL as messages show it: without a password, and without a query, which often is a signature.
-
-    Examples
-    --------
-    >>> without_secrets("https://me:secret@host/a.csv?sig=abc"), without_secrets("memory:///a")
-    ('https://host/a.csv', 'memory:///a')
-    """
-    scheme, mark, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    # Before the sign is the name of a container on Azure, elsewhere a user's, or what lets in.
-    place = place if scheme.lower() in ("abfs", "abfss") and ":" not in place.rpartition("@")[0] else place.rpartition("@")[2]
-    return scheme + mark + place + slash + path.partition("?")[0].partition("#")[0] if mark else url
-
-
 def _mounted(uri: str) -> str | None:
     """The path of a URI whose file system is mounted wherever there is one."""
     scheme, mark, rest = uri.partition(":/")
@@ -222,26 +218,38 @@ def _mounted(uri: str) -> str | None:
 
 
 def _path_of_file_uri(text: str) -> str:
-    rest = text[len("file:") :]
+    rest, shown = text[len("file:") :], visible(without_secrets(text))
     host, path = "", rest
     if rest.startswith("//"):
         host, slash, after = rest[2:].partition("/")
         path = slash + after
     if host.lower() not in ("", "localhost"):
-        raise StorageError(f"{text} is on the host {host!r}: only files that this machine sees under a path can be read or written; name the path")
+        named = visible(repr(host.rpartition("@")[2]))
+        raise StorageError(f"{shown} is on the host {named}: only files that this machine sees under a path can be read or written; name the path")
     if not path.startswith("/"):
-        raise StorageError(f"{text} is not an absolute file: URI: write file:///directory/name, or the path alone")
+        raise StorageError(f"{shown} is not an absolute file: URI: write file:///directory/name, or the path alone")
     if "?" in path or "#" in path or _NOT_AN_ESCAPE.search(path):
-        raise StorageError(f"{text} is not a file: URI: '?', '#' and '%' in names are written %3F, %23 and %25; or name the path alone")
+        raise StorageError(f"{shown} is not a file: URI: '?', '#' and '%' in names are written %3F, %23 and %25; or name the path alone")
     return os.fsdecode(urllib.parse.unquote_to_bytes(os.fsencode(path)))
 
 
 def _check_is_meant(path: str, text: str) -> None:
-    found = _NEARLY_URI.match(text.lstrip())
-    if found is None or os.path.lexists(path):
+    if os.path.lexists(path):
         return
-    scheme = found.group(1).lower()
-    raise StorageError(f"{visible(text)} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{visible(text)} for a path")
+    found, shown = _NEARLY_URI.match(text.lstrip()), visible(without_secrets(text))
+    if found is not None:
+        scheme = found.group(1).lower()
+        raise StorageError(f"{shown} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{shown} for a path")
+    _require_no_user(path, text, text)
+
+
+def _require_no_user(path: str, inside: str, text: str) -> None:
+    """Refuse what is no path that is there, and has a password in it as addresses do; ``inside``: where that would be."""
+    if (has_user(inside) or secrets_of(inside)) and not os.path.lexists(path):
+        raise StorageError(
+            f"{visible(without_secrets(text))} holds a password, as addresses do, and is neither a URI nor a path that is there: "
+            f"{INSTEAD_OF_PASSWORDS}; ./ before the name of a file makes a path of it"
+        )
 
 
 def _check_no_metadata_directory(path: str) -> None:

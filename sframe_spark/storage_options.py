@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import place_of, with_usual_scheme, without_secrets
+from sframe_spark.locations import place_of, with_usual_scheme
+from sframe_spark.redaction import without_secrets
+
+# Where something is, is no secret, and helps.
+NO_SECRETS = ("endpoint_url", "region_name", "profile", "host")
+# Shorter texts among options are no secrets, and may be part of any word.
+LEAST_SECRET = 4
 
 
 class GivenFileSystem:
@@ -124,6 +130,16 @@ class StorageOptions(Mapping[str, Any]):
         found = self._longest(uri)
         return found if isinstance(found, GivenFileSystem) else None
 
+    def secrets(self) -> set[str]:
+        """Return all texts among the options that messages must not show.
+
+        Examples
+        --------
+        >>> StorageOptions({"s3://": {"secret": "wxyz", "endpoint_url": "http://host:9000"}}).secrets()
+        {'wxyz'}
+        """
+        return {text for options in self._options.values() if not isinstance(options, GivenFileSystem) for text in secret_texts(options)}
+
     def _longest(self, uri: str) -> Any:
         found = [prefix for prefix in self._options if uri == prefix or uri.startswith(prefix if prefix.endswith("/") else prefix + "/")]
         return self._options[max(found, key=len)] if found else None
@@ -139,6 +155,22 @@ class StorageOptions(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"StorageOptions({', '.join(f'{prefix!r}: ...' for prefix in self._options)})"
+
+
+def secret_texts(options: Any) -> Iterator[str]:
+    """All texts among options of a file system, at any depth, but those that say where something is."""
+    if isinstance(options, Mapping):
+        for name, item in options.items():
+            if name not in NO_SECRETS:
+                yield from secret_texts(item)
+            elif isinstance(item, str) and "@" in item:
+                # But a name and a password may stand before it.
+                yield from secret_texts(item.partition("://")[2].rpartition("@")[0].split(":"))
+    elif isinstance(options, (list, tuple)):
+        for item in options:
+            yield from secret_texts(item)
+    elif isinstance(options, str) and len(options) >= LEAST_SECRET:
+        yield options
 
 
 def _prefix(prefix: Any) -> str:

@@ -22,7 +22,7 @@ ROOT = Path(sframe_spark.__file__).parent
 
 # Lower layers first; a module may import modules of its own and of lower layers.
 LAYERS = (
-    ("visible",),
+    ("redaction", "visible"),
     ("errors",),
     ("locations",),
     ("config", "option_values", "storage_options", "types"),

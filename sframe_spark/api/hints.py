@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.names_elsewhere import AGGREGATE, ARRAY, FRAME, MODULE, UTIL
+from sframe_spark.config import config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
+from sframe_spark.redaction import hide_in_error, secrets_in
+from sframe_spark.storage_options import StorageOptions
 
 # Functions of other libraries' modules that are members of classes here.
 READERS = ("read_", "scan_")
@@ -90,14 +93,17 @@ def with_answers(owner: type[R]) -> type[R]:
 
 
 def _answering(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
-    """A function that answers calls which it cannot take."""
+    """A function that answers calls which it cannot take, and whose errors show no secrets of its arguments."""
 
     @functools.wraps(function)
     def called(*args: P.args, **options: P.kwargs) -> R:
         try:
             return function(*args, **options)
-        except TypeError:
+        except Exception as error:
             # Looked at only now: calls that are right cost nothing more.
+            hide_in_error(error, secrets_in([*args, options], StorageOptions(config.storage_options).secrets()))
+            if not isinstance(error, TypeError):
+                raise
             signature = inspect.signature(function)
             wrong = _misfit(signature, args, options)
             if wrong is None:

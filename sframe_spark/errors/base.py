@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from sframe_spark.redaction import redacted
 from sframe_spark.visible import brief, visible
 
 # A message with two thousand names helps nobody.
@@ -26,7 +27,14 @@ class SFrameError(Exception):
     --------
     >>> print(SFrameError("no such file: \x1b[2J"))
     no such file: \\x1b[2J
+    >>> print(SFrameError("cannot read https://me:secret@host/a.csv?sig=abc"))
+    cannot read https://host/a.csv
     """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        # Whatever a message quotes, and wherever it goes: as text, as repr, in pickles of tasks.
+        self.args = tuple(redacted(argument) if isinstance(argument, str) else argument for argument in arguments)
 
     def __str__(self) -> str:
         # Messages quote names and values of others.
@@ -362,7 +370,7 @@ class InexactWarning(UserWarning):
 
     def __str__(self) -> str:
         # It quotes names of others.
-        return visible(super().__str__(), lines=True)
+        return visible(redacted(super().__str__()), lines=True)
 
 
 class LostNanosecondsWarning(InexactWarning):

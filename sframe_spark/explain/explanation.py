@@ -10,6 +10,7 @@ from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, mermaid_of
 from sframe_spark.explain.picture import svg_of
 from sframe_spark.explain.tree import ExplainedSection
+from sframe_spark.redaction import redacted
 from sframe_spark.values.byte_text import in_words
 from sframe_spark.visible import visible
 
@@ -41,7 +42,8 @@ class Explanation(str):
     @classmethod
     def of(cls, text: str, sections: Sequence[ExplainedSection], heading: str = "") -> Explanation:
         """The explanation with a text and the sections of its plan."""
-        made = cls(text)
+        # What Spark says of a user's DataFrame may quote where it reads.
+        made = cls(redacted(text))
         made.sections, made.heading = tuple(sections), heading
         return made
 

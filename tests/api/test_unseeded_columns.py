@@ -1,4 +1,4 @@
-"""Columns and rows drawn without a seed have one when they are made: lost temporary rows are drawn again as they were, and every way to read agrees."""
+"""What is drawn without a seed has one from when it is made: lost temporary rows are drawn again as they were."""
 
 from __future__ import annotations
 

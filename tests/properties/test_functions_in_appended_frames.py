@@ -1,4 +1,4 @@
-"""Columns of users' functions in frames of more rows than ``small_rows``, appended, shifted, summed and filtered: every way to read agrees with lists."""
+"""Columns of users' functions in appended frames of more rows than ``small_rows``: every way to read what is made of them agrees with lists."""
 
 from __future__ import annotations
 

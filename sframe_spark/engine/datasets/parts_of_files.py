@@ -17,6 +17,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session.memory import memory_for_batches, work_memory
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.threads import in_threads
@@ -89,7 +90,8 @@ def read_in_parts(
         return found if not _are_short(whole) and by_threads(max(found, key=lambda file: -1 if file.state is None else file.state.size)) else None
     reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
     if reason:
-        LOG.warning("%s: %d bytes are read by this process alone: %s", visible(files[0].origin), _bytes_in(whole), visible(reason))
+        shown = visible(without_secrets(files[0].origin))
+        LOG.warning("%s: %d bytes are read by this process alone: %s", shown, _bytes_in(whole), visible(redacted(reason)))
     return None if reason else found
 
 

@@ -34,6 +34,7 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.infer import learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.redaction import hide_in_error
 
 Result = TypeVar("Result")
 
@@ -211,6 +212,10 @@ def look(
                 raise
             journal.give_up(begun)
             continue
+        except Exception as error:
+            # Spark and file systems quote addresses, which came in long before.
+            hide_in_error(error)
+            raise
         finally:
             try:
                 action.release()

@@ -13,18 +13,17 @@ from typing import Any
 
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import is_private, without_secrets
+from sframe_spark.locations import is_private
+from sframe_spark.redaction import without_secrets
 from sframe_spark.session.owner import PREFIX
 from sframe_spark.storage.files.failures import why_gone
-from sframe_spark.storage_options import StorageOptions
+from sframe_spark.storage_options import StorageOptions, secret_texts
 from sframe_spark.visible import visible
 
 INSTALL = "pip install 'sframe_spark[remote]'"
 # Packages of schemes, beside fsspec.
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfss": "adlfs", "az": "adlfs", "hdfs": "pyarrow", "sftp": "paramiko", "oss": "ossfs"}
 REMEMBERED = 64
-# Shorter texts among options are no secrets, and may be part of any word.
-LEAST_SECRET = 4
 LONGEST_SHOWN = 300
 OPTIONS = "config.storage_options"
 NOT_THERE = "it does not exist"
@@ -258,22 +257,6 @@ def _without_secrets(error: Exception, options: str) -> str:
     lines = said.strip().splitlines()
     # What comes before a colon tells nothing without the line after it.
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
-    for secret in sorted(_texts(json.loads(options)), key=len, reverse=True):
+    for secret in sorted(secret_texts(json.loads(options)), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text[:LONGEST_SHOWN]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        # Where something is, is no secret, and helps.
-        for name, item in value.items():
-            if name not in ("endpoint_url", "region_name", "profile", "host"):
-                yield from _texts(item)
-            elif isinstance(item, str) and "@" in item:
-                # But a name and a password may stand before it.
-                yield from _texts(item.partition("://")[2].rpartition("@")[0].split(":"))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, str) and len(value) >= LEAST_SECRET:
-        yield value

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import http
 import os
 import re
@@ -15,7 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import scheme_of, without_secrets
+from sframe_spark.locations import scheme_of
+from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session import raise_if_cancelled
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
@@ -89,9 +91,7 @@ class Download:
     def _from_web(self, url: str) -> Fetched:
         with telling_of(url):
             name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
-            # Blanks and letters beyond ASCII, which people write and servers do not take.
-            written = urllib.parse.quote(url, safe=string.punctuation)
-            with urllib.request.urlopen(written, timeout=SECONDS_OF_SILENCE) as stream:
+            with urllib.request.urlopen(_request(url), timeout=SECONDS_OF_SILENCE) as stream:
                 # Others that are no errors come with a part of a file, or with none.
                 if stream.status != http.HTTPStatus.OK:
                     shown = visible(without_secrets(url))
@@ -117,10 +117,23 @@ class Download:
         if self.holder is None:
             self.holder = scratch_store().new_dataset()
         # What somebody else named is no path of ours; its ending says how it is compressed.
-        harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in name)[-100:]
+        harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in redacted(name))[-100:]
         path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
         self._number += 1
         return path
+
+
+def _request(url: str) -> urllib.request.Request:
+    """A request for a web page; who its address names, with a password, is told to its own server alone, not to where that sends us."""
+    parts = urllib.parse.urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    # Blanks and letters beyond ASCII, which people write and servers do not take.
+    written = urllib.parse.quote(urllib.parse.urlunsplit(parts._replace(netloc=host)), safe=string.punctuation)
+    request = urllib.request.Request(written)
+    if at:
+        credentials = base64.b64encode(urllib.parse.unquote_to_bytes(user if ":" in user else f"{user}:"))
+        request.add_unredirected_header("Authorization", f"Basic {credentials.decode('ascii')}")
+    return request
 
 
 def _kept(stream: Any, path: str, size: int | None, origin: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme, without_secrets
+from sframe_spark.locations import require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme
+from sframe_spark.redaction import without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
 from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
 from sframe_spark.storage.files.listing import is_hidden

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
@@ -27,6 +28,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.redaction import without_secrets
 from sframe_spark.session.memory import memory_for_batches
 from sframe_spark.session.threads import in_threads_ahead
 from sframe_spark.storage.files.packing import packing_of
@@ -61,7 +63,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     for path, left_out in files.bad_lines.items():
         LOG.warning(
             "%s: %d line(s) left out that do not fit the columns, the first: %.100r%s",
-            visible(path),
+            visible(without_secrets(path)),
             left_out.number,
             left_out.lines[0],
             _other_delimiter(files.names, files.options.delimiter),
@@ -92,7 +94,8 @@ def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], d
     node, files = _read(request, keeps_bad_lines=True)
     for path, left_out in files.bad_lines.items():
         if len(left_out.lines) < left_out.number:
-            LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", visible(path), len(left_out.lines), left_out.number)
+            shown = visible(without_secrets(path))
+            LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", shown, len(left_out.lines), left_out.number)
     return node, files.chosen_names, {path: left_out.lines for path, left_out in files.bad_lines.items()}
 
 
@@ -111,8 +114,13 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
         if files.order != list(range(len(node.schema))):
             node = project(node, files.order)
     if request.verbose:
-        LOG.info("read %s rows of %d columns from %s", node.length, len(files.wanted), visible(str(request.url)))
+        LOG.info("read %s rows of %d columns from %s", node.length, len(files.wanted), visible(_shown(request.url)))
     return node, files
+
+
+def _shown(url: Any) -> str:
+    """What was read, as it can be logged."""
+    return str([_shown(one) for one in url]) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
 
 
 @attrs.define(eq=False)
