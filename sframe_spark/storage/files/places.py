@@ -298,7 +298,7 @@ def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:
 
 
 def partition_of(inside: str, origin: str) -> Partition:
-    """Return columns and values that the directories of a path below a table name.
+    """Return columns and values that the directories of a path below a table name; values as they are written there.
 
     Raises
     ------
@@ -308,13 +308,13 @@ def partition_of(inside: str, origin: str) -> Partition:
     Examples
     --------
     >>> partition_of("year=2024/city=New%20York/part-0.parquet", "")
-    (('year', '2024'), ('city', 'New York'))
+    (('year', '2024'), ('city', 'New%20York'))
     """
     found: dict[str, str | None] = {}
     for directory in inside.split(os.sep)[:-1]:
         name, equals, value = directory.partition("=")
-        name, value = _unquoted(name, origin), _unquoted(value, origin)
-        if not equals or not name or not value or name in found:
+        name = _unquoted(name, origin)
+        if not equals or not name or not _unquoted(value, origin) or name in found:
             reason = "a directory of a partitioned table is named column=value, each column once"
             raise StorageError(f"{visible(origin)} is in a directory {visible(directory)!r}: {reason}; read it by itself, or move it")
         found[name] = None if value == HIVE_NULL else value

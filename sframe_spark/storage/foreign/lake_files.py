@@ -6,7 +6,6 @@ Nothing that a log says is believed: paths stay inside the table, and sizes and 
 from __future__ import annotations
 
 import itertools
-import math
 import os
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import Seen, wait_for_tick
-from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.column_statistics import Scalar
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.rows.partitions import facts_of
@@ -278,16 +277,11 @@ def _entry(number: int, one: _Read, names: Sequence[str], types: Sequence[Column
     given = {**one.file.defaults, **one.file.constants}
     constants = {place: given.get(name) for place, name in enumerate(names) if name not in one.fields}
     facts = tuple(
-        _facts_of_constant(constants[place], rows) if place in constants else statistics_in_footer(one.footer, one.fields[name].name, types[place])
+        facts_of(constants[place], rows) if place in constants else statistics_in_footer(one.footer, one.fields[name].name, types[place])
         for place, name in enumerate(names)
     )
     seen = Seen(one.footer.identity[1], one.footer.tail)
     return SegmentEntry(one.file.inside, number, rows, facts, size=one.footer.size, seen=seen, constants=tuple(constants.items()))
-
-
-def _facts_of_constant(value: Scalar, rows: int) -> ColumnStatistics:
-    # NaN is no bound of anything.
-    return UNKNOWN_STATISTICS if isinstance(value, float) and math.isnan(value) else facts_of(value, rows)
 
 
 def _called_alike(read: Sequence[_Read]) -> list[list[_Read]]:
