@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
+import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +101,13 @@ WRITTEN: dict[str, tuple[dict[str, str | bytes], dict[str, Any]]] = {
     "another header in one": ({"t/a.csv": "a,b,c\n" + NUMBERS, "t/b.csv": "a,b,d\n" + NUMBERS}, {}),
     "partitioned": ({f"t/k={key}/v=x/{key}.csv": "a,b,c\n" + NUMBERS for key in (10, 2)}, {}),
     "packed": ({"t/a.csv.gz": gzip.compress(("a,b,c\n" + NUMBERS).encode()), "t/b.csv": "a,b,c\n" + NUMBERS}, {}),
+    "packed with xz": ({"t/a.csv.xz": lzma.compress(("a,b,c\n" + NUMBERS * 9).encode()), "t/b.csv": "a,b,c\n" + NUMBERS}, {}),
+    "packed with bzip2": ({"t/a.csv.BZ2": bz2.compress(("a,b,c\n" + NUMBERS * 9).encode())}, {}),
+    "packed and cut off": ({"t/a.csv.gz": gzip.compress(("a,b,c\n" + NUMBERS * 9).encode())[:-9]}, {}),
+    "packed and empty": ({"t/a.csv": "a,b,c\n" + NUMBERS, "t/b.csv.gz": b""}, {}),
+    "not packed as its name says": ({"t/a.csv.xz": "a,b,c\n" + NUMBERS}, {}),
+    "a sign for Excel": ({"t/a.csv": "sep=,\r\na,b,c\n" + NUMBERS}, {}),
+    "another sign for Excel": ({"t/a.csv": "sep=;\na,b,c\n" + NUMBERS}, {}),
     "Latin": ({"t/a.csv": ("a,b,c\n" + NUMBERS.replace("text", "é")).encode("latin-1")}, {"encoding": "latin-1"}),
     "UTF-16": ({"t/a.csv": ("a,b,c\n" + NUMBERS).encode("utf-16")}, {"encoding": "utf-16"}),
     "letters of several bytes": ({"t/a.csv": "a,é,c\n" + NUMBERS.replace("text", "𝄞é日本語")}, {}),

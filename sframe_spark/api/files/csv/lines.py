@@ -23,7 +23,7 @@ from sframe_spark.api.files.csv.blocks import TextBlock
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.api.files.csv.fields import read_line
 from sframe_spark.api.files.csv.options import CsvOptions
-from sframe_spark.errors import CsvEncodingError
+from sframe_spark.errors import CsvEncodingError, CsvLineError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.magic import TEXT, kind_of
@@ -36,6 +36,8 @@ MOST_AGAIN = 64 << 10
 # What is read first tells which columns are numbers: until then all are read as text, which takes four times as long. Of a short file it is less:
 # where it tells too little, little is read once more.
 FIRST_BYTES, LEAST_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
+# As Excel writes and takes it, above the header.
+_SIGN_FOR_EXCEL = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
 # Ends of lines that are looked at for one behind which the next line has as many fields as it should.
 GUESSES = 50
 
@@ -244,6 +246,7 @@ class CsvText:
         kind = kind_of(self.pending)
         if kind is not None and kind != TEXT and self.options.encoding in UTF_8:
             raise CsvEncodingError(f"{self.path} is not text: it is {kind.name}; {kind.advice}")
+        self._go_behind_sign()
         left = self.options.skiprows
         while left:
             found = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
@@ -258,6 +261,22 @@ class CsvText:
             elif left:
                 self.fill()
         return True
+
+    def _go_behind_sign(self) -> None:
+        """Go behind a first line that tells Excel what divides fields, and is neither a header nor a row.
+
+        Raises
+        ------
+        CsvLineError
+            If it tells something else than was asked for.
+        """
+        found = _SIGN_FOR_EXCEL.match(self.pending) if self.options.header and not self.options.skiprows else None
+        if found is None:
+            return
+        sign = found[1].decode(errors="replace")
+        if sign != self.options.delimiter:
+            raise CsvLineError(f"{self.path}: the first line says that {sign!r} divides fields: give delimiter={sign!r}")
+        self._drop(found.end())
 
     def header(self) -> list[str]:
         """The fields of the first line that is not blank, none if there is none; a header is used up, other lines are not."""
