@@ -122,7 +122,7 @@ def test_directories_of_a_partitioned_table(tmp_path: Path) -> None:
         write(tmp_path / name)
     (tmp_path / "_y=1").unlink()
     found = resolve(tmp_path, str).files
-    assert [file.partition for file in found] == [(("y", "1"), ("m", "/é")), (("y", "1"), ("m", None)), (("y", "2"), ("m", "01"))]
+    assert [file.partition for file in found] == [(("y", "1"), ("m", "%2F%C3%A9")), (("y", "1"), ("m", None)), (("y", "2"), ("m", "01"))]
     # What is asked for by itself is a table of its own.
     assert [file.partition for file in resolve(tmp_path / "y=2", str).files] == [(("m", "01"),)]
 
