@@ -27,7 +27,7 @@ from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.gather import stretches
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
-from sframe_spark.storage.files.packing import without_packing
+from sframe_spark.storage.files.packing import require_clear_name, without_packing
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.files.urls import WEB
 from sframe_spark.storage.legacy.archive import STRICT
@@ -150,6 +150,8 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
     from sframe_spark.api.files.json_writer import RECORDS, write_json
 
     text = path_text(path)
+    if format is None:
+        require_clear_name(text, (_CSV, _JSON))
     inner = without_packing(text)
     is_named_csv = inner.endswith(_CSV)
     chosen = format or ("csv" if is_named_csv else "json" if inner.endswith(_JSON) else "binary")
@@ -168,6 +170,8 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
     from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
 
     text = path_text(path)
+    if format is None:
+        require_clear_name(text, (_CSV, _LINES))
     chosen = format or ("text" if text.endswith(_LINES) or without_packing(text).endswith(_CSV) else "binary")
     if chosen in ("text", "csv"):
         write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))

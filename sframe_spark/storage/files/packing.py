@@ -89,6 +89,19 @@ def without_packing(path: str) -> str:
     return path if packing_of(path) is None else path[: -len(_ending(path))]
 
 
+def require_clear_name(path: str, endings: tuple[str, ...]) -> None:
+    """Refuse a name that promises text of some endings in an archive or in a compression that is unknown here.
+
+    Raises
+    ------
+    StorageError
+        If it does.
+    """
+    inner = without_packing(path)
+    if _ending(inner) in _OTHERS and _ending(os.path.splitext(inner)[0]) in endings:
+        require_writable_name(path)
+
+
 def require_writable_name(path: str) -> None:
     """Refuse the name of a new text file where it promises what is not written: an archive, or a compression that is unknown here.
 

@@ -79,6 +79,15 @@ def test_what_is_not_written_is_refused_before_anything_is(name: str, ending: st
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("ending", [".zip", ".tar.gz", ".TGZ", ".br", ".7z"])
+def test_save_makes_no_directory_of_a_name_that_promises_a_file(ending: str, tmp_path: Path) -> None:
+    for data, inner in ((SFrame(FRAME), ".csv"), (SFrame(FRAME), ".json"), (SArray([1]), ".csv"), (SArray([1]), ".txt")):
+        with pytest.raises(StorageError, match="is not written"):
+            data.save(str(tmp_path / f"x{inner}{ending}"))
+    assert list(tmp_path.iterdir()) == []
+    SFrame(FRAME).save(str(tmp_path / f"x.csv{ending}"), format="binary")
+
+
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst", ".lz4", ".zip", ".tar.gz"])
 def test_saved_frames_and_directories_keep_any_name(ending: str, tmp_path: Path) -> None:
     frame, place = SFrame(FRAME), str(tmp_path / f"x{ending}")
