@@ -16,7 +16,7 @@ from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.magic import ORC, refuse_other_kind
 from sframe_spark.storage.files.places import DataFiles
-from sframe_spark.storage.foreign.orc_footer import hybrid_columns_of_orc
+from sframe_spark.storage.foreign.orc_footer import orc_footer
 from sframe_spark.storage.foreign.parquet_source import common_names, common_type
 from sframe_spark.storage.manifests.column_statistics import Scalar
 from sframe_spark.storage.manifests.physical import convert_foreign
@@ -194,12 +194,15 @@ def orc_table(found: DataFiles) -> OrcTable:
     for number, path in enumerate(paths):
         state = unchanged(path, None)
         refuse_other_kind(path, ORC, "a readable ORC file")
+        footer = orc_footer(path)
+        for name, reason in footer.refused.items():
+            raise SchemaError(f"column {visible(name)!r} of {visible(path)}: {reason}")
         with _telling(path):
             file = _opened(path)
             end = _end(file.schema)
             meant = {field.name: field.type for field, stored in zip(end.schema, file.schema, strict=True) if field.type != stored.type}
             constants = tuple(column.values[number] for column in partitions)
-            files.append(OrcFile(path, state, file.nstripes, file.nrows, constants, meant, hybrid_columns_of_orc(path)))
+            files.append(OrcFile(path, state, file.nstripes, file.nrows, constants, meant, footer.hybrid))
             ends.append(end)
     names = tuple(name for name in common_names(paths, ends) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, paths, ends) for name in names)

@@ -181,9 +181,9 @@ def _varint(value: int) -> bytes:
 
 
 def _fields(message: bytes) -> dict[int, int]:
-    from sframe_spark.storage.foreign.orc_footer import _fields as fields
+    from sframe_spark.storage.foreign.orc_footer import _numbers
 
-    return dict(fields(message))
+    return dict(_numbers(message))
 
 
 def _as_micros(values: list[Any]) -> list[int | None]:

@@ -14,6 +14,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import SchemaError
+from sframe_spark.storage.foreign import orc_footer
 from sframe_spark.storage.parquet.annotations import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL
 from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, number, union
 
@@ -156,6 +157,32 @@ def test_orc_refuses_by_name(kind: str, tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="'x'") as caught:
         SFrame.read_orc(str(tmp_path / "x.orc"))["x"][0]
     assert "damage" not in str(caught.value)
+
+
+def _retyped(path: Path, place: int, kind: int) -> None:
+    """Call a type of an uncompressed ORC file otherwise; the first one is that of its rows."""
+    content = path.read_bytes()
+    postscript = content[-1 - content[-1] : -1]
+    length = dict(orc_footer._numbers(postscript))[1]
+    pages, footer = content[: -1 - len(postscript) - length], content[-1 - len(postscript) - length : -1 - len(postscript)]
+    types = [part for field, part in orc_footer._fields(footer) if field == 4]
+    # The kind of a type is its first field, a number of one byte.
+    old = b"\x22" + bytes([len(types[place])]) + types[place]
+    assert footer.count(old) == 1 and types[place][0] == 8
+    changed = footer.replace(old, old[:3] + bytes([kind]) + old[4:])
+    path.write_bytes(pages + changed + postscript + content[-1:])
+
+
+@pytest.mark.parametrize(("kind", "named"), [(19, "GEOMETRY"), (20, "GEOGRAPHY"), (21, "type 21"), (100, "type 100")])
+def test_later_types_of_orc_are_refused_by_name(kind: int, named: str, tmp_path: Path) -> None:
+    # Places of the types: the row, a list and its elements, texts; the last one is a decimal, whose description is like no other.
+    for place, column in ((2, "l"), (3, "x")):
+        table = pa.table({"l": [[1.5]], "x": ["a"], "n": [1]})
+        orc.write_table(table, tmp_path / "x.orc", compression="UNCOMPRESSED")
+        _retyped(tmp_path / "x.orc", place, kind)
+        with pytest.raises(SchemaError, match=rf"'{column}'.*{named}") as caught:
+            SFrame.read_orc(str(tmp_path / "x.orc"))
+        assert "damage" not in str(caught.value)
 
 
 def test_the_page_names_each_type() -> None:
