@@ -33,6 +33,8 @@ _NO_SPACE_WORDS = "|".join(re.escape(os.strerror(number)) for number in NO_SPACE
 _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] )(?:{_NO_SPACE_WORDS})")
 # Where Spark says that a task of a job has failed for the last time.
 _TASK = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<host>\S+) executor (?P<executor>\w+)\)")
+# How pyarrow says, by an error of any class, that a file may be sound but is not for it.
+_UNSUPPORTED = re.compile(r"not (?:currently |yet )?(?:supported|implemented)|[Uu]nsupported")
 READING = ("read", "open", "list")
 _CLEARED = "it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source"
 
@@ -98,7 +100,7 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "its file system may only be read; choose another path, or have it mounted for writing"
     if number == errno.ENAMETOOLONG:
         return "the name is longer than the file system takes; choose a shorter one"
-    if isinstance(error, ArrowNotImplementedError):
+    if isinstance(error, ArrowNotImplementedError) or (number is None and reading and _UNSUPPORTED.search(str(error))):
         said = (str(error).strip().splitlines() or [""])[0]
         return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
     # The system names the file, too, which may be one of ours that nobody knows.

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.foreign import orc_footer
 from sframe_spark.storage.parquet.annotations import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL
+from sframe_spark.storage.parquet.thrift_values import read_struct, write_struct
 from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, number, union
 
 TEXTS = pa.array([b"ab", b"{}", None], pa.binary())
@@ -138,11 +139,26 @@ def test_intervals_of_spark_are_numbers_by_the_schema_alone(tmp_path: Path) -> N
                 SFrame.read_parquet(str(tmp_path / "x.parquet"))
 
 
-def test_compressions_and_decimals_that_are_not_read(tmp_path: Path) -> None:
+def test_decimals_of_many_digits(tmp_path: Path) -> None:
     values = pa.array([decimal.Decimal("1.5"), None], pa.decimal256(60, 10))
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet")
     with pytest.warns(UserWarning, match="decimal|digits"):
         assert list(SFrame.read_parquet(str(tmp_path / "x.parquet"))["x"]) == [1.5, None]
+
+
+@pytest.mark.parametrize("codec", [3, 9, 100])
+def test_compressions_that_are_not_read_are_no_damage(codec: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"x": [1, 2]}), path)
+    content = path.read_bytes()
+    length = int.from_bytes(content[-8:-4], "little")
+    footer, _ = read_struct(content[-8 - length : -8])
+    footer[4].content[1][0][1].content[1][0][3].content[4] = number(codec)
+    written = write_struct(footer)
+    path.write_bytes(content[: -8 - length] + written + len(written).to_bytes(4, "little") + content[-4:])
+    with pytest.raises(StorageError, match="compression") as caught:
+        list(SFrame.read_parquet(str(path)))
+    assert "damage" not in str(caught.value)
 
 
 ORC_TYPES = {
