@@ -18,6 +18,11 @@ class JsonError(StorageError, RuntimeError):
     """A file is not JSON of the form that was asked for; an OSError and, as in the reference, a RuntimeError."""
 
 
+@travelling
+class NoMemoryError(StorageError, MemoryError):
+    """There is no memory for what is read or written; an OSError and a MemoryError. The file may be good."""
+
+
 class NotOneColumnError(StorageError, RuntimeError):
     """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
 

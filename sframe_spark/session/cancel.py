@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from sframe_spark.errors import CancelledError
 from sframe_spark.session.descriptions import described, description_of, remote_sessions
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.memory import require_room_for_thread
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_session, is_remote
 from sframe_spark.session.starting import POLL_SECONDS
@@ -93,6 +94,7 @@ class CancellableAction(Generic[Result]):
         # Inherits local properties (pool, job group) of this thread; the context carries `config.using`.
         from pyspark import InheritableThread
 
+        require_room_for_thread()
         context = contextvars.copy_context()
         worker = InheritableThread(target=lambda: context.run(self._work), session=self._session)
         worker.name = f"sframe_spark {worker.name}"

@@ -14,7 +14,9 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.errors import TooLargeError
 from sframe_spark.session.resources.control_groups import ControlGroups, MemoryFiles
+from sframe_spark.values.byte_text import in_words
 
 if sys.platform != "win32":
     import resource
@@ -33,6 +35,8 @@ SHARE_FOR_WORK, SHARE_KEPT = 4, 8
 # Nobody knows what an unknown machine has.
 SMALL_MACHINE = 1 << 30
 SECONDS_REMEMBERED = 1.0
+# A thread has a stack, and what the C library and Arrow's pools put aside for each; ones of Arrow's own come with the first.
+BYTES_OF_THREAD, LEAST_ROOM = 128 << 20, 64 << 20
 # Each thread holds some batches: of what it reads, what it makes and what it writes. Shorter ones cost more than they spare.
 BATCHES_AT_WORK, LEAST_BATCH_BYTES = 16, 1 << 20
 # Where the user tells Arrow what to use; an empty text says nothing.
@@ -218,6 +222,48 @@ def of_process() -> AvailableMemory | None:
         return None
     left = min(most - int(pages.split()[field]) * resource.getpagesize() for most, field in limits)
     return AvailableMemory(max(0, left), "left to this process by its limit")
+
+
+def threads_with_room(wanted: int) -> int:
+    """How many threads this process may start, where it has a limit of its memory; zero: whoever asks does the work itself.
+
+    A thread for which there is no memory does not fail: its first steps do, and who starts it waits for it for ever, or libraries end the process.
+
+    Raises
+    ------
+    TooLargeError
+        If there is too little for any work.
+    """
+    left = of_process()
+    if left is None:
+        return wanted
+    if left.size < LEAST_ROOM:
+        raise TooLargeError(_too_little(left, LEAST_ROOM))
+    return min(wanted, (left.size - LEAST_ROOM) // BYTES_OF_THREAD)
+
+
+def has_room_for_thread() -> bool:
+    """Whether there is memory for a thread that is of use, and without which work goes on."""
+    left = of_process()
+    return left is None or left.size >= LEAST_ROOM
+
+
+def require_room_for_thread() -> None:
+    """Let work pass for which there must be a thread.
+
+    Raises
+    ------
+    TooLargeError
+        If there is no memory for one.
+    """
+    if not threads_with_room(1):
+        left = of_process()
+        raise TooLargeError("there is no memory for a thread" if left is None else _too_little(left, LEAST_ROOM + BYTES_OF_THREAD))
+
+
+def _too_little(left: AvailableMemory, needed: int) -> str:
+    known = f"{in_words(left.size)} are {left.source}, and this work takes at least {in_words(needed)}"
+    return f"{known}: raise the limit (ulimit -v), or free some memory"
 
 
 def _number(path: Path) -> int | None:

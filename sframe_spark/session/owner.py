@@ -20,6 +20,7 @@ from collections.abc import Callable
 from sframe_spark.errors import StorageError
 from sframe_spark.session.forks import do_in_child
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.memory import has_room_for_thread
 from sframe_spark.session.processes import ProcessMark, mark_of_this_process
 from sframe_spark.session.trees import remove_tree
 from sframe_spark.visible import visible
@@ -174,8 +175,7 @@ class Claims:
         with interrupts_deferred(), self._lock:
             self._paths[path] = None if holder is None else weakref.ref(holder)
             if not self._beating:
-                self._beating = True
-                threading.Thread(target=self._beat, name="sframe_spark heartbeat", daemon=True).start()
+                self._beating = self._begin_to_beat()
 
     def discard(self, path: str) -> None:
         """Forget a path."""
@@ -194,6 +194,17 @@ class Claims:
             abandoned = [path for path, holder in looked_at.items() if holder is not None and holder() is None]
         for path in abandoned:
             delete(path)
+
+    def _begin_to_beat(self) -> bool:
+        """Start the heartbeat; False where there is no room for it, until the next path is claimed."""
+        if not has_room_for_thread():
+            return False
+        try:
+            threading.Thread(target=self._beat, name="sframe_spark heartbeat", daemon=True).start()
+        except RuntimeError:
+            # The system starts no more threads. Only processes that do not see this one ask for heartbeats, and after hours.
+            return False
+        return True
 
     def _beat(self) -> None:
         """Show others, from where the process cannot be seen, that it lives."""

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from sframe_spark.session.build import start_spark
+from sframe_spark.session.memory import require_room_for_thread
 from sframe_spark.session.progress import WaitingLine
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class SparkStart:
         self._done = threading.Event()
         self._session: SparkSession | None = None
         self._error: BaseException | None = None
+        require_room_for_thread()
         threading.Thread(target=self._run, name="sframe_spark start", daemon=True).start()
 
     def _run(self) -> None:

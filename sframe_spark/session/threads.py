@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 from sframe_spark.errors import CancelledError
 from sframe_spark.session.cancel import call_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.memory import threads_with_room
 from sframe_spark.session.starting import POLL_SECONDS
 
 Item = TypeVar("Item")
@@ -45,6 +46,20 @@ class _Ending:
         return self._since is not None and time.monotonic() > self._since + MOST_SECONDS_TO_END
 
 
+class ThreadPool(ThreadPoolExecutor):
+    """A pool that goes on with the threads that there are when the system starts no more of them.
+
+    Without any, what is submitted is refused with a RuntimeError, and whoever submits it does it.
+    """
+
+    def _adjust_thread_count(self) -> None:
+        try:
+            super()._adjust_thread_count()
+        except RuntimeError:
+            if not self._threads:
+                raise
+
+
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
     """Return the results of some work on each item, in order; its first error ends the rest.
 
@@ -65,11 +80,14 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     [1, 2, 3]
     """
     todo, ending = list(items), _Ending()
+    room = threads_with_room(min(threads, len(todo)))
     # Not heard until the threads have ended: a second Ctrl-C would break off the wait for them.
     with interrupts_deferred(ending.begin):
+        if not room:
+            return [copy_context().run(call_cancellable, ending.has_begun, work, item) for item in todo]
         if len(todo) == 1:
             return [_in_a_thread(partial(work, todo[0]), ending)]
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="sframe_spark")
+        pool = ThreadPool(room, thread_name_prefix="sframe_spark")
         works: list[Future[Result]] = []
         try:
             try:
@@ -78,8 +96,8 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
             except RuntimeError:
                 if works:
                     raise
-                # Python ends, and waits for this thread: it starts no other.
-                return [work(item) for item in todo]
+                # Python ends, and waits for this thread, or the system starts no more threads.
+                return [copy_context().run(call_cancellable, ending.has_begun, work, item) for item in todo]
             return [_result(future, ending) for future in works]
         finally:
             ending.begin()
@@ -168,13 +186,14 @@ def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], thre
     [1, 2, 3]
     """
     calls = _calls(work, items)
+    threads = threads_with_room(threads)
     todo = list(islice(calls, 2 if threads > 1 else 0))
     if len(todo) < 2:
         yield from (call() for call in chain(todo, calls))
         return
     coming: deque[Left[Result]] = deque()
     with interrupts_deferred():
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="sframe_spark ahead")
+        pool = ThreadPool(threads, thread_name_prefix="sframe_spark ahead")
     rest = chain(todo, calls)
     try:
         while True:

@@ -218,31 +218,29 @@ class WorkerProcesses:
                     self._busy.append(self._idle.pop())
                     return self._busy[-1]
                 self._starting += 1
-            worker: WorkerProcess | None = None
             try:
                 worker = WorkerProcess(module)
-            except ProcessNotStartedError:
-                # The system has no room for one more: who has one lets others have it.
-                if not self._waited_for_one(is_wanted):
-                    raise
-            finally:
+            except BaseException as error:
                 with self._changed:
                     self._starting -= 1
-                    if worker is not None:
-                        self._busy.append(worker)
                     self._changed.notify_all()
-            if worker is not None:
-                return worker
+                # The system has no room for one more: who has one lets others have it.
+                if not isinstance(error, ProcessNotStartedError) or not self._waited_for_one(is_wanted):
+                    raise
+                continue
+            with self._changed:
+                self._starting -= 1
+                self._busy.append(worker)
+                self._changed.notify_all()
+            return worker
 
     def _waited_for_one(self, is_wanted: Callable[[], None]) -> bool:
-        """Wait until a process that is at work has done it; False where there is none."""
+        """Wait until a process that is at work has done it, or there is none."""
         with self._changed:
-            if not self._busy:
-                return False
-            while self._busy and not self._idle:
+            while (self._busy or self._starting) and not self._idle:
                 self._changed.wait(POLL_SECONDS)
                 is_wanted()
-            return True
+            return bool(self._idle)
 
     def _are_enough(self) -> bool:
         """Whether those that there are have not had work yet that is worth the start of another one."""

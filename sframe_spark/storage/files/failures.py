@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pyarrow import ArrowException, ArrowNotImplementedError
 
-from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.errors import NoMemoryError, SFrameError, StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.owner import owner_in
 from sframe_spark.storage.files.paths import of_named
@@ -35,6 +35,8 @@ _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] 
 _TASK = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<host>\S+) executor (?P<executor>\w+)\)")
 # How pyarrow says, by an error of any class, that a file may be sound but is not for it.
 _UNSUPPORTED = re.compile(r"not (?:currently |yet )?(?:supported|implemented)|[Uu]nsupported")
+# What Arrow says where the system starts no thread, as there is no memory for its stack, or a limit of threads.
+NO_THREAD = "Failed to launch worker thread"
 READING = ("read", "open", "list")
 _CLEARED = "it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source"
 
@@ -75,7 +77,7 @@ class _Telling(contextlib.AbstractContextManager[None]):
         # One of ours has its own words, even where it is an OSError too: a user's function may raise one.
         if isinstance(error, (OSError, ArrowException)) and not isinstance(error, SFrameError):
             reason = explanation(error, self._location, self._action in READING)
-            raise StorageError(f"cannot {self._action} {self._location}: {reason}") from error
+            raise (NoMemoryError if tells_of_memory(error) else StorageError)(f"cannot {self._action} {self._location}: {reason}") from error
 
 
 def explanation(error: Exception, location: str, reading: bool) -> str:
@@ -106,10 +108,16 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     # The system names the file, too, which may be one of ours that nobody knows.
     told = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
     said = (told.strip().splitlines() or [""])[0]
-    if number is None and reading and (is_elsewhere(location) or os.path.isfile(location)) and not isinstance(error, MemoryError):
+    is_there = is_elsewhere(location) or os.path.isfile(location)
+    if number is None and reading and is_there and not tells_of_memory(error):
         # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
         return f"it is damaged ({said}); restore it from a copy"
     return f"{type(error).__name__}: {said}"
+
+
+def tells_of_memory(error: Exception) -> bool:
+    """Say whether an operation failed for want of memory, by the word of Python, of the system or of Arrow."""
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or NO_THREAD in str(error)
 
 
 def _leads_nowhere(path: object) -> bool:

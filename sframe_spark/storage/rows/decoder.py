@@ -6,13 +6,14 @@ import itertools
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from queue import SimpleQueue
 
 import attrs
 import pyarrow as pa
 
+from sframe_spark.session.memory import threads_with_room
+from sframe_spark.session.threads import ThreadPool
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import segment_footer
 from sframe_spark.storage.rows.joined_rows import LEAST_FILES, RowsOfSegment, joined_rows, runs
@@ -88,7 +89,7 @@ class Decoder:
         self.step = step
         self._groups = 1
         self._process = os.getpid()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: ThreadPool | None = None
         self._coming: deque[tuple[Unit, Found | None]] = deque()
 
     def close(self) -> None:
@@ -176,7 +177,10 @@ class Decoder:
         found: Found = SimpleQueue()
         try:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="sframe_spark read")
+                self._threads = threads_with_room(self._threads)
+                if not self._threads:
+                    return None
+                self._pool = ThreadPool(self._threads, thread_name_prefix="sframe_spark read")
             self._pool.submit(copy_context().run, self._leave, found, unit)
         except RuntimeError:
             # Python ends, and waits for this thread: it starts no other.

@@ -230,13 +230,14 @@ def test_a_process_that_cannot_start_holds_nobody_up(
 
 def test_who_finds_no_room_for_a_process_waits_for_those_of_others(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 0.0)
-    start, started = subprocess.Popen, []
+    start, started, turn = subprocess.Popen, [], threading.Lock()
 
     def one_only(*arguments: Any, **options: Any) -> Any:
-        if started:
-            raise BlockingIOError(11, "Resource temporarily unavailable")
-        started.append(start(*arguments, **options))
-        return started[0]
+        with turn:
+            if started:
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            started.append(start(*arguments, **options))
+            return started[0]
 
     monkeypatch.setattr(worker_processes.subprocess, "Popen", one_only)
     assert set(SArray(range(ROWS)).apply(lambda value: os.getpid())[200:]) == {started[0].pid}
