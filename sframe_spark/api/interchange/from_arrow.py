@@ -19,7 +19,7 @@ from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.outgoing.arrow_forms import JSON, KIND, TAGGED, TEXT
 from sframe_spark.values.outgoing.arrow_json import kind_of_json, values_of_texts
-from sframe_spark.values.sound_arrow import require_sound
+from sframe_spark.values.sound_arrow import require_known_extensions, require_sound
 from sframe_spark.visible import visible
 
 ENCODED = {LIST_KIND: ENCODED_LIST, DICT_KIND: ENCODED_DICT}
@@ -48,6 +48,7 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
 
 def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
     """A column in our physical form, and its type; of JSON that is all lists or all dicts, these."""
+    require_known_extensions(field)
     require_sound(column)
     tell_of_nanoseconds(column, field.name)
     try:

@@ -22,6 +22,7 @@ from sframe_spark.storage.rows.partitions import facts_of
 from sframe_spark.types import DATETIME, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type, normalize
+from sframe_spark.values.sound_arrow import require_known_extensions
 from sframe_spark.visible import visible
 
 FIELD_ID = b"PARQUET:field_id"
@@ -227,6 +228,10 @@ def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
         return DATETIME
     for one in having:
         found = one.fields[field.name]
+        try:
+            require_known_extensions(found)
+        except SchemaError as error:
+            raise SchemaError(f"column {visible(field.name)!r} of {visible(one.path)}: {error}") from None
         if found.name in one.footer.refused:
             raise SchemaError(f"column {visible(field.name)!r} of {visible(one.path)}: {one.footer.refused[found.name]}")
         if not _same_shape(field, found, by_id) or not _gives(found.type, wanted):

@@ -29,6 +29,7 @@ from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.nanoseconds import tell_of_lost
+from sframe_spark.values.sound_arrow import require_known_extensions
 
 
 def manifest_of_files(found: DataFiles) -> Manifest:
@@ -212,10 +213,12 @@ def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -
     for file, footer in zip(files, footers, strict=True):
         if name in footer.refused:
             raise SchemaError(f"column {name!r} of {file}: {footer.refused[name]}")
-        data_type = footer.schema.field(name).type
+        field = footer.schema.field(name)
+        data_type = field.type
         if pa.types.is_null(data_type):
             continue
         try:
+            require_known_extensions(field)
             found = arrow_column_type(data_type)
             common = found if common is None else common_encoding(common, found)
         except SchemaError as error:

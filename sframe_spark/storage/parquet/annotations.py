@@ -6,6 +6,9 @@ geometry as bytes, and bytes that happen to be UTF-8 would become text. Of some 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 import attrs
 
 from sframe_spark.errors import BrokenThrift
@@ -37,6 +40,24 @@ REFUSED_CONVERTED = {20: _BSON, 21: ("INTERVAL", "have its months, days and mill
 # A unit of times and time stamps is one of milliseconds, microseconds and nanoseconds.
 _WITH_UNIT, _UNIT, _LAST_UNIT = (7, 8), 2, 3
 _DECIMAL, _CONVERTED_DECIMAL, _MOST_DIGITS = 5, 5, 76
+
+
+GEO_NOTE = b"geo"
+
+
+def geometries_by_note(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
+    """Return why columns of GeoParquet cannot be read: they are plain bytes by the schema, and geometries by a note beside it.
+
+    Examples
+    --------
+    >>> list(geometries_by_note({b"geo": b'{"columns": {"where": {"encoding": "WKB"}}}'}))
+    ['where']
+    """
+    try:
+        columns = json.loads((metadata or {}).get(GEO_NOTE, b"{}")).get("columns", {})
+        return {name: f"it is {_named('GEOMETRY', _AS_TEXT)}" for name in columns if isinstance(name, str)}
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        return {}
 
 
 @attrs.frozen

@@ -25,7 +25,7 @@ from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS,
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
 from sframe_spark.storage.parquet import int96
-from sframe_spark.storage.parquet.annotations import refused_columns
+from sframe_spark.storage.parquet.annotations import geometries_by_note, refused_columns
 from sframe_spark.storage.parquet.foreign_footer import check_footer
 from sframe_spark.storage.parquet.hybrid_files import hybrid_columns
 from sframe_spark.storage.parquet.pages import MAGIC
@@ -104,10 +104,10 @@ class Footer:
         """Types that columns have in the eyes of their writer, where pyarrow reads others: time stamps without their zone, intervals as numbers."""
         return self._by_notes[0]
 
-    @property
+    @functools.cached_property
     def refused(self) -> dict[str, str]:
         """Why columns cannot be read, by their names."""
-        return {**self._by_notes[1], **self.unknown}
+        return {**self._by_notes[1], **geometries_by_note(self.metadata.metadata), **self.unknown}
 
     @functools.cached_property
     def _hybrid(self) -> HybridColumns | None:

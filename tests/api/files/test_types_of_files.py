@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,35 @@ def test_intervals_of_spark_are_numbers_by_the_schema_alone(tmp_path: Path) -> N
         else:
             with pytest.raises(SchemaError, match=r"'m'.*INTERVAL"):
                 SFrame.read_parquet(str(tmp_path / "x.parquet"))
+
+
+def _of_extension(name: str, nested: bool) -> pa.Schema:
+    part = pa.field("v", pa.binary(), metadata={"ARROW:extension:name": name, "ARROW:extension:metadata": ""})
+    return pa.schema([pa.field("x", pa.struct([part])) if nested else part.with_name("x")])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", ["geoarrow.wkb", "pandas.period", "arrow.opaque.v2"])
+def test_extensions_that_nobody_registered_are_refused_at_every_door(name: str, nested: bool, tmp_path: Path) -> None:
+    schema = _of_extension(name, nested)
+    table = pa.table({"x": [{"v": b"ab"}] if nested else [b"ab"]}, schema=schema)
+    pq.write_table(table, tmp_path / "x.parquet")
+    doors: list[Any] = [
+        lambda: SFrame(table),
+        lambda: SFrame(pa.RecordBatchReader.from_batches(schema, table.to_batches())),
+        lambda: SFrame.read_parquet(str(tmp_path / "x.parquet")),
+    ]
+    for door in doors:
+        with pytest.raises(SchemaError, match=rf"'x'.*{re.escape(name)}"):
+            door()
+
+
+def test_geometries_that_a_note_names_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"where": [b"\x01\x01\x00\x00\x00" + bytes(16)], "n": [1]})
+    noted = table.replace_schema_metadata({"geo": '{"version": "1.0.0", "primary_column": "where", "columns": {"where": {"encoding": "WKB"}}}'})
+    pq.write_table(noted, tmp_path / "x.parquet")
+    with pytest.raises(SchemaError, match=r"'where'.*GEOMETRY"):
+        SFrame.read_parquet(str(tmp_path / "x.parquet"))
 
 
 def test_decimals_of_many_digits(tmp_path: Path) -> None:
