@@ -5,7 +5,8 @@ Source: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.api.names import require_unicode
 from sframe_spark.api.nodes import pieces_of, rows_of
 from sframe_spark.engine.runs.materialize import iterate, materialize
-from sframe_spark.errors import InvalidArgumentError, SFrameError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
@@ -45,9 +46,12 @@ def arrow_table(data: Any) -> pa.Table:
     ------
     InvalidArgumentError
         If the other library cannot give them.
+    SchemaError
+        If it has values that its stream calls something else.
     """
     try:
         data = data.collect() if is_lazy_in_polars(data) else data
+        _refuse_false_bytes(data)
         try:
             reader = pa.RecordBatchReader.from_stream(data)
         except (pa.ArrowException, TypeError):
@@ -60,6 +64,28 @@ def arrow_table(data: Any) -> pa.Table:
         column = _column_that_fails(data)
         place = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
         raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
+
+
+def _refuse_false_bytes(data: Any) -> None:
+    """Refuse bits of DuckDB and Python objects of polars, which their streams call bytes.
+
+    Raises
+    ------
+    SchemaError
+        If a column has some.
+    """
+    if library_of(data) in ("duckdb", "_duckdb"):
+        types = zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False)
+        _refuse_types(types, "BIT", "DuckDB gives BIT as bytes, which are no text: cast it to VARCHAR first")
+    elif library_of(data) == "polars" and isinstance(schema := getattr(data, "schema", None), Mapping):
+        _refuse_types(schema.items(), "Object", "polars gives Python objects as their addresses: give SFrame a dict of lists")
+
+
+def _refuse_types(types: Iterable[tuple[Any, Any]], refused: str, reason: str) -> None:
+    for name, data_type in types:
+        # Names of fields and of categories are in quotes.
+        if re.search(rf"\b{refused}\b", re.sub(r'"[^"]*"|\'[^\']*\'', "", str(data_type))):
+            raise SchemaError(f"column {visible(str(name))!r}: {reason}")
 
 
 def _column_that_fails(data: Any) -> str | None:

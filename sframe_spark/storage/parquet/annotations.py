@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import attrs
 
 from sframe_spark.errors import BrokenThrift
-from sframe_spark.storage.parquet.thrift import INTEGERS, LISTS, STRUCT, field_start, list_start, skipped
+from sframe_spark.storage.parquet.thrift import BYTE, INTEGERS, LISTS, STRUCT, field_start, list_start, skipped
 from sframe_spark.storage.parquet.thrift_values import Struct, read_struct
 from sframe_spark.visible import visible
 
@@ -40,6 +40,7 @@ REFUSED_CONVERTED = {20: _BSON, 21: ("INTERVAL", "have its months, days and mill
 # A unit of times and time stamps is one of milliseconds, microseconds and nanoseconds.
 _WITH_UNIT, _UNIT, _LAST_UNIT = (7, 8), 2, 3
 _DECIMAL, _CONVERTED_DECIMAL, _MOST_DIGITS = 5, 5, 76
+_INTEGER, _MOST_BITS = 10, 64
 
 
 GEO_NOTE = b"geo"
@@ -167,6 +168,10 @@ def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | Non
         units = unit.content if unit is not None and unit.kind == STRUCT else {}
         wrong = [each for each in units if not 1 <= each <= _LAST_UNIT]
         return _unknown(f"{READ_LOGICAL[number]} in unit {wrong[0]}") if wrong else None
+    if number == _INTEGER:
+        width = inner.get(1)
+        bits = width.content[0] if width is not None and width.kind == BYTE and width.content else 0
+        return f"INTEGER of {bits} bits, of which 64 are read: {_LEAVE_OUT}" if bits > _MOST_BITS else None
     if number == _DECIMAL:
         precision = _number(inner, 2)
         return _refusal_of_digits(_number(fields, _PRECISION) if precision is None else precision)

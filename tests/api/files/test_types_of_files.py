@@ -46,6 +46,7 @@ REFUSED: dict[str, tuple[pa.Array, dict[int, Value], str]] = {
     "new, of old": (TEXTS, {CONVERTED: number(37)}, "converted type 37"),
     "a unit of picoseconds": (WHOLE, {LOGICAL: union(8, unit(4))}, "TIMESTAMP in unit 4"),
     "a time in picoseconds": (WHOLE, {LOGICAL: union(7, unit(4))}, "TIME in unit 4"),
+    "128 bits": (fixed(16), {LOGICAL: union(10, {1: Value(3, b"\x80"), 2: Value(1, None)})}, "INTEGER of 128 bits"),
     "90 digits": (fixed(40), {CONVERTED: number(5), SCALE: number(2), PRECISION: number(90)}, "DECIMAL of 90 digits"),
 }
 
@@ -167,6 +168,19 @@ def test_geometries_that_a_note_names_are_refused(tmp_path: Path) -> None:
     pq.write_table(noted, tmp_path / "x.parquet")
     with pytest.raises(SchemaError, match=r"'where'.*GEOMETRY"):
         SFrame.read_parquet(str(tmp_path / "x.parquet"))
+
+
+def test_bytes_that_streams_of_others_make_of_other_values() -> None:
+    import polars
+
+    for query in ("'01000001'::bit as x", "[bit '01000001'] as x", "{'a': bit '01000001'} as x"):
+        with pytest.raises(SchemaError, match=r"'x'.*BIT"):
+            SFrame(duckdb.sql(f"select {query}"))
+    assert list(SFrame(duckdb.sql("select {'BIT': 'BIT'} as x"))["x"]) == [{"BIT": "BIT"}]
+    objects = polars.DataFrame({"n": [1], "x": polars.Series([object()], dtype=polars.Object)})
+    for frame in (objects, objects.lazy()):
+        with pytest.raises(SchemaError, match=r"'x'.*Python objects"):
+            SFrame(frame)
 
 
 def test_decimals_of_many_digits(tmp_path: Path) -> None:
