@@ -85,21 +85,9 @@ def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, P
     if fraction in (0.0, 1.0):
         every, none = slice_rows(node, 0, None), slice_rows(node, 0, 0)
         return (every, none) if fraction else (none, every)
-    is_drawn = apply_function("drawn", row_number(node), parameters=(seed, largest_drawn(fraction)))
+    is_drawn = apply_function("drawn", row_number(node), parameters=(seed, fraction))
     is_left = apply_function("equal", is_drawn, Literal(0, INT))
     return filter_by_mask(node, is_drawn), filter_by_mask(node, is_left)
-
-
-def largest_drawn(fraction: float) -> int:
-    """The largest of the words of 64 bits of which this share of rows is drawn. As in the reference the share is rounded to a float of 32 bits.
-
-    Examples
-    --------
-    >>> largest_drawn(0.5) == 2**63 and largest_drawn(1.0) == 2**64 - 1
-    True
-    """
-    part = int(float(np.float32(fraction)) * 2.0**63)
-    return min(2**63, part) + min(2**63 - 1, part)
 
 
 def drawn_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
+from sframe_spark.api.faces import made_array
 from sframe_spark.errors import SFrameError
+from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "random_row_facts.json").read_text())
 CALLS = sorted({call for call, *_ in FACTS["rows"]})
@@ -67,6 +69,13 @@ def test_the_rows_of_a_seed_on_spark(spark: Any, everything_on_spark: None) -> N
             assert rows_of(drawn[0] if isinstance(drawn, tuple) else drawn) == first
     (expected,) = [first for *call, first in FACTS["rows"] if call == ["SFrame.sample", 1000, 0.5, 42, False]]
     assert list(SFrame(spark.range(0, 1000, numPartitions=3)).sample(0.5, seed=42)["id"]) == expected
+
+
+@pytest.mark.parametrize("fraction", [1e-9, 0.5, 0.8, 1 - 1e-9])
+def test_plans_of_random_rows_are_written_and_read(fraction: float) -> None:
+    node = SArray(range(99)).random_split(fraction, seed=-5)[1]._node
+    read = graph_from_json(graph_to_json(node))
+    assert list(made_array(read)) == list(SArray(range(99)).random_split(fraction, seed=-5)[1])
 
 
 def test_many_rows() -> None:

@@ -44,10 +44,22 @@ def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _compute_drawn(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-    """Parameters: the seed, and the largest word of which a row is drawn. The argument is the number of the row."""
+    """Parameters: the seed, and the share of rows that are drawn. The argument is the number of the row."""
     numbers = array_of(arguments[0], rows).to_numpy(zero_copy_only=False).view(np.uint64)
-    seed, largest = parameters
-    return pa.array((_mixed(numbers ^ _word_of_seed(seed)) <= np.uint64(largest)).astype(np.int64))
+    seed, fraction = parameters
+    return pa.array((_mixed(numbers ^ _word_of_seed(seed)) <= np.uint64(largest_drawn(fraction))).astype(np.int64))
+
+
+def largest_drawn(fraction: float) -> int:
+    """The largest of the words of 64 bits of which this share of rows is drawn. As in the reference the share is rounded to a float of 32 bits.
+
+    Examples
+    --------
+    >>> largest_drawn(0.5) == 2**63 and largest_drawn(1.0) == 2**64 - 1
+    True
+    """
+    part = int(float(np.float32(fraction)) * 2.0**63)
+    return min(2**63, part) + min(2**63 - 1, part)
 
 
 def _word_of_seed(seed: int) -> np.uint64:

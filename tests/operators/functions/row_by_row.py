@@ -22,7 +22,7 @@ MORE_PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "element_slice": [(1, None, 2)],
     "vector_slice": [(0, 1)],
     "hash": [(7,)],
-    "drawn": [(7, 2**63)],
+    "drawn": [(7, 0.5)],
     "moment_text": [("%a %d.%m.%Y %T%F %ZP",)],
     "moment_of_text": [("%Y-%m-%d %ZP",)],
 }
