@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import sys
 import urllib.parse
 
 from sframe_spark.errors import StorageError
@@ -78,6 +79,8 @@ def normalised(location: str | os.PathLike[str]) -> str:
         raise StorageError(
             f"{visible(text)} is below the working directory, which was deleted: name an absolute path, or os.chdir() elsewhere"
         ) from None
+    # The working directory may have other characters than the path.
+    _check_characters(absolute)
     _check_no_metadata_directory(absolute)
     # POSIX lets two slashes at the start stay two; nothing here knows them for anything but one.
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
@@ -261,5 +264,15 @@ def _check_no_metadata_directory(path: str) -> None:
 def _check_characters(path: str) -> None:
     if "\0" in path:
         raise StorageError(f"the path {path!r} contains a NUL character, which no file name has")
+    encoding = sys.getfilesystemencoding()
     if not is_unicode(path):
-        raise StorageError(f"the path {path!r} is not Unicode text, so Spark cannot open it: rename the directory or file")
+        raise StorageError(f"the path {path!r} is not Unicode text, so Spark cannot open it: rename the directory or file{_in_utf_8(encoding)}")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise StorageError(f"no file can have the name {path!r} in this process{_in_utf_8(encoding)}, or choose a name in {encoding}") from None
+
+
+def _in_utf_8(encoding: str) -> str:
+    """What helps where names of files are not encoded as everywhere else."""
+    return "" if encoding == "utf-8" else f", whose locale encodes names of files in {encoding}: start Python with PYTHONUTF8=1"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,3 +114,35 @@ def test_files_that_are_mounted(uri: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "a.csv").is_file() and list(load_sframe(uri.format("frame"))["a"]) == [1, 2]
     for found in (SFrame.read_csv(uri.format("*.csv"), verbose=False), SFrame.read_parquet(uri.format("parquet"))):
         assert list(found["a"]) == [1, 2]
+
+
+def test_a_working_directory_that_is_not_unicode_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = os.path.join(os.fsencode(tmp_path), b"caf\xe9")
+    os.mkdir(directory)
+    monkeypatch.chdir(directory)  # type: ignore[arg-type]
+    for work in (lambda: SFrame({"a": [1]}).export_csv("x.csv"), lambda: SFrame.read_csv("x.csv"), lambda: SFrame({"a": [1]}).save("x")):
+        with pytest.raises(StorageError, match="is not Unicode text"):
+            work()
+    SFrame({"a": [1]}).save(str(tmp_path / "saved"))
+    assert len(load_sframe(str(tmp_path / "saved"))) == 1
+
+
+def test_a_locale_that_cannot_write_a_name_is_told(tmp_path: Path) -> None:
+    program = """
+from sframe_spark import SFrame, load_sframe
+frame = SFrame({"a": [1], "b": ["\\u00e9"]})
+works = [frame.export_csv, frame.export_json, frame.write_parquet, frame.write_orc, frame.save, SFrame.read_csv, SFrame.read_json, SFrame.read_parquet,
+         SFrame, load_sframe, frame.checkpoint]
+for work in works:
+    try:
+        work("caf\\u00e9.csv")
+    except OSError as error:
+        assert "start Python with PYTHONUTF8=1" in str(error), error
+    else:
+        raise AssertionError(work)
+frame.export_csv("plain.csv")
+assert list(SFrame.read_csv("plain.csv", verbose=False)["b"]) == ["\\u00e9"]
+"""
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-1500:]
