@@ -82,6 +82,18 @@ def without_secrets(address: str) -> str:
     return redacted(shown.replace(found, HIDDEN) if found else shown)
 
 
+def is_unclear(address: str) -> bool:
+    """Say whether a password in an address has signs in it that end the name of a host, so that nobody reads it as it is meant.
+
+    Examples
+    --------
+    >>> is_unclear("ftp://me:pass#word@host/a"), is_unclear("ftp://me:pass%23word@host/a"), is_unclear("memory://a:b/c")
+    (True, False, False)
+    """
+    found = [(start.group(1), part[start.end() :]) for part in address.split("::") if (start := _SCHEME.search(part))]
+    return any("@" in rest and _after_user(scheme, rest)[1] for scheme, rest in found)
+
+
 def has_user(text: str) -> bool:
     """Say whether a text without a scheme begins as addresses do that have a name and a password in them.
 
@@ -131,6 +143,9 @@ def _after_user(scheme: str, rest: str) -> tuple[str, bool]:
             return rest, True
         is_container = scheme.lower() in _WITH_CONTAINERS and ":" not in before
         return (rest if is_container else after + rest[len(head) :]), False
+    if "@" in rest and (rest[len(head) : len(head) + 1] == "#" or head.endswith(":")):
+        # Nobody ends a port so.
+        return rest, ":" in head
     # A colon that begins no port begins a password, with signs in it that end the name of a host, or cut off before its end by who quotes it.
     return rest, ":" in head and _HOST_AND_PORT.fullmatch(head) is None
 

@@ -131,9 +131,8 @@ def test_a_locale_that_cannot_write_a_name_is_told(tmp_path: Path) -> None:
     program = """
 from sframe_spark import SFrame, load_sframe
 frame = SFrame({"a": [1], "b": ["\\u00e9"]})
-works = [frame.export_csv, frame.export_json, frame.write_parquet, frame.write_orc, frame.save, SFrame.read_csv, SFrame.read_json, SFrame.read_parquet,
-         SFrame, load_sframe, frame.checkpoint]
-for work in works:
+writers = [frame.export_csv, frame.export_json, frame.write_parquet, frame.write_orc, frame.save, frame.checkpoint]
+for work in [*writers, SFrame.read_csv, SFrame.read_json, SFrame.read_parquet, SFrame, load_sframe]:
     try:
         work("caf\\u00e9.csv")
     except OSError as error:

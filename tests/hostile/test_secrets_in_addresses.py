@@ -12,6 +12,7 @@ import os
 import pickle
 import threading
 import traceback
+import urllib.parse
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from sframe_spark.api.pictures.plot import Plot
 from sframe_spark.engine.runs.materialize import compute
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.serialize import graph_to_json
+from sframe_spark.storage.files import file_systems
 from sframe_spark.storage.files.temporary import scratch_store
 
 SECRET = "S3kr1tMark"
@@ -150,7 +152,7 @@ def leaks(texts: list[str], secret: str = SECRET) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No request leaves this machine, and what is made of a relative path is of this test."""
     for name, value in {
         "AWS_ACCESS_KEY_ID": "x",
@@ -160,6 +162,9 @@ def nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
+    yield
+    # Others open their own.
+    file_systems._opened.cache_clear()
 
 
 @pytest.mark.parametrize("door", list(doors()))
@@ -281,6 +286,20 @@ def test_what_was_read_with_a_secret_keeps_none(user: str, web: str, tmp_path: P
 def test_where_a_server_sends_us_is_told_no_password(web: str) -> None:
     assert list(SFrame.read_csv(f"http://user:other@{web}/moved.csv")["n"]) == [1, 3]
     assert [(path.partition("?")[0], password is None) for path, password in Handler.asked] == [("/moved.csv", False), ("/good.csv", True)]
+
+
+@pytest.mark.parametrize("password", ["8otB6M}QCw%IO]IC", "a[[b", "plain", "p%40w", "%zz"])
+def test_passwords_may_have_any_signs_that_end_no_host(password: str, web: str) -> None:
+    assert list(SFrame.read_csv(f"http://user:{password}@{web}/moved.csv")["n"]) == [1, 3]
+    sent = base64.b64decode((Handler.asked[0][1] or "").removeprefix("Basic ")).decode()
+    assert sent == f"user:{urllib.parse.unquote(password)}"
+
+
+@pytest.mark.parametrize("password", ["a#b", "a/b", "a?b", "a@b/c", "#@", "12#3"])
+@pytest.mark.parametrize("scheme", ["http", "ftp", "sftp"])
+def test_signs_of_a_password_that_end_a_host_are_told(scheme: str, password: str) -> None:
+    with pytest.raises(StorageError, match=rf"{scheme}://\*\*\* has a password .* write @ as %40, / as %2F"):
+        SFrame.read_csv(f"{scheme}://user:{password}@127.0.0.1:1/x.csv")
 
 
 def test_errors_say_what_to_do_instead() -> None:

@@ -90,8 +90,9 @@ class Download:
 
     def _from_web(self, url: str) -> Fetched:
         with telling_of(url):
-            name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
-            with urllib.request.urlopen(_request(url), timeout=SECONDS_OF_SILENCE) as stream:
+            request = _request(url)
+            name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(request.full_url).path))
+            with urllib.request.urlopen(request, timeout=SECONDS_OF_SILENCE) as stream:
                 # Others that are no errors come with a part of a file, or with none.
                 if stream.status != http.HTTPStatus.OK:
                     shown = visible(without_secrets(url))
@@ -125,10 +126,12 @@ class Download:
 
 def _request(url: str) -> urllib.request.Request:
     """A request for a web page; who its address names, with a password, is told to its own server alone, not to where that sends us."""
-    parts = urllib.parse.urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
+    # The user may have brackets, which whoever reads a whole address takes for those of IPv6.
+    scheme, mark, rest = url.partition("://")
+    named = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    user, at, host = named.rpartition("@")
     # Blanks and letters beyond ASCII, which people write and servers do not take.
-    written = urllib.parse.quote(urllib.parse.urlunsplit(parts._replace(netloc=host)), safe=string.punctuation)
+    written = urllib.parse.quote(f"{scheme}{mark}{host}{rest[len(named) :]}", safe=string.punctuation)
     request = urllib.request.Request(written)
     if at:
         credentials = base64.b64encode(urllib.parse.unquote_to_bytes(user if ":" in user else f"{user}:"))

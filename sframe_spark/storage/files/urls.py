@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme
-from sframe_spark.redaction import without_secrets
+from sframe_spark.locations import INSTEAD_OF_PASSWORDS, require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme
+from sframe_spark.redaction import is_unclear, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
 from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
 from sframe_spark.storage.files.listing import is_hidden
@@ -32,7 +32,7 @@ def whole(url: str) -> str:
     Raises
     ------
     StorageError
-        If it has to name a bucket, and names none.
+        If it has to name a bucket, and names none, or has a password that cannot be told from the rest.
 
     Examples
     --------
@@ -42,6 +42,11 @@ def whole(url: str) -> str:
     scheme, mark, rest = url.strip().removeprefix("\ufeff").strip().partition(":")
     found = with_two_slashes(scheme.lower() + mark + rest)
     require_named_bucket(found)
+    if is_unclear(found):
+        raise StorageError(
+            f"{visible(without_secrets(found))} has a password with signs in it that end the name of a host: write @ as %40, / as %2F, ? as %3F "
+            f"and # as %23, or {INSTEAD_OF_PASSWORDS}"
+        )
     return found
 
 
