@@ -10,6 +10,7 @@ import pyarrow as pa
 from sframe_spark.errors import MixedTypesError, SchemaError, UnknownResultError
 from sframe_spark.operators.rowwise.python_function import describe_function, kept
 from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
 from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.planner.chunk import Chunk
@@ -25,7 +26,7 @@ SAMPLE_ROWS = 10
 
 
 def infer_result_type(
-    fn: Callable[[Any], Any], first: Callable[[], tuple[Sequence[Any], bool]], dtype: Any, skip_missing: bool
+    fn: FunctionAsNow, first: Callable[[], tuple[Sequence[Any], bool]], dtype: Any, skip_missing: bool
 ) -> tuple[ColumnType, list[Any], Guess | None]:
     """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows; the results for these; and what they tell.
 
@@ -43,7 +44,7 @@ def infer_result_type(
         except Exception as error:
             raise user_error(describe_function(fn), value, error) from None
     present = [result for result in results if _family(result) != MISSING]
-    kept_results = results if fixed else []
+    kept_results = results if fixed and not fn.is_other_elsewhere else []
     if declared is not None:
         suits = all(_family(result) == DATETIME_KIND for result in present)
         # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.api.captured import compute_captured
+from sframe_spark.config import config
 from sframe_spark.errors import (
     BeyondRangeError,
     InvalidArgumentError,
@@ -47,8 +48,21 @@ def unchanged_rows(column: str) -> SchemaError:
     return SchemaError(f"rows are not changed, columns are replaced: {column} = SArray.where({column} > 9, 9, {column}); a filter leaves rows out")
 
 
-def function_as_now(fn: Any, what: str, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None) -> FunctionAsNow:
-    """The function that a user gave, with its names bound to what they name now; ``form`` makes of it what is called.
+def function_as_now(
+    fn: Any, what: str, rows: int | None, tried: int = 0, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
+) -> FunctionAsNow:
+    """The function that a user gave, with its names bound to what they name now.
+
+    Parameters
+    ----------
+    fn
+        What the user gave.
+    what
+        What messages call it.
+    rows, tried
+        For how many rows it is called at most, and for how many of them at once: for others it is kept with what it reaches now.
+    form
+        Makes of it what is called.
 
     Raises
     ------
@@ -59,6 +73,8 @@ def function_as_now(fn: Any, what: str, form: Callable[[Callable[..., Any]], Cal
         raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
     bound = FunctionAsNow(fn, form)
     compute_captured(bound)
+    if rows is None or rows > tried:
+        bound.keep(is_for_others=rows is None or rows > config.small_rows)
     return bound
 
 

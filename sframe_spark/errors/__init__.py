@@ -68,6 +68,7 @@ from sframe_spark.errors.base import (
     SchemaError,
     SessionClosedError,
     SFrameError,
+    StateNotSharedError,
     StorageError,
     TooLargeError,
     UnsupportedOperationError,
@@ -111,6 +112,8 @@ from sframe_spark.errors.signals import (
     ProcessNotStartedError,
     ResultsTooLongError,
     RowsNotFixedError,
+    StateTooLargeError,
+    VariableNotSentError,
 )
 
 __all__ = [
@@ -197,6 +200,8 @@ __all__ = [
     "SeedError",
     "SessionClosedError",
     "SettingError",
+    "StateNotSharedError",
+    "StateTooLargeError",
     "StorageError",
     "TakenKeyError",
     "TakenNameError",
@@ -208,6 +213,7 @@ __all__ = [
     "UnorderedError",
     "UnsupportedOperationError",
     "UserFunctionError",
+    "VariableNotSentError",
     "ZeroStepError",
     "listed",
     "near_names",

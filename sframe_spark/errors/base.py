@@ -192,6 +192,15 @@ class UserFunctionError(ExecutionError):
 
 
 @travelling
+class StateNotSharedError(UserFunctionError):
+    """A user's function reads state of the program that is not what it was for other rows, or cannot be sent to those who call it.
+
+    Raised by the engine; the message names the variable or the setting. Let the function make what it needs itself, give it as an argument, or
+    materialise the column before the state is changed.
+    """
+
+
+@travelling
 class ConversionError(ExecutionError):
     """A value cannot be converted to the type that was asked for.
 

@@ -38,6 +38,26 @@ class MemoFullError(Exception):
     """A memo has more results than memory should hold: its node is to be materialised. What it has stays."""
 
 
+class StateTooLargeError(Exception):
+    """What a function reaches takes more bytes than it may."""
+
+
+class VariableNotSentError(Exception):
+    """A variable that a function reaches cannot be pickled.
+
+    Parameters
+    ----------
+    place
+        Its module and name.
+    reason
+        Why, and what to do.
+    """
+
+    def __init__(self, place: tuple[str, str], reason: str) -> None:
+        super().__init__(f"{'.'.join(place)}, {reason}")
+        self.place, self.reason = place, reason
+
+
 class CarriedError(Exception):
     """An error on its way through Spark; its text holds the original."""
 

@@ -22,6 +22,7 @@ from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.rowwise.row_number import RowNumber
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.user_functions.bound_function import looked_at
 from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
@@ -54,6 +55,16 @@ def memos_at(node: PlannerNode) -> Iterator[CallMemo]:
 def calls_users(root: PlannerNode) -> bool:
     """True when a node of the graph calls a user's function."""
     return any(functions_of(node) for node in postorder([root]))
+
+
+@contextlib.contextmanager
+def looking_at(plan: PlannerNode) -> Iterator[None]:
+    """A block in which a plan runs: functions that it calls in this process are those of the state that they were given in."""
+    with contextlib.ExitStack() as stack:
+        for node in postorder([plan]):
+            for function in functions_of(node):
+                stack.enter_context(looked_at(function.function))
+        yield
 
 
 def memos_of(node: PlannerNode) -> Sequence[CallMemo]:

@@ -344,8 +344,9 @@ class SArray(
         >>> list(SArray([3, None]).apply(lambda stars: "*" * (stars or 0), skip_na=False))
         ['***', '']
         """
-        fn = function_as_now(fn, "apply")
+        fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_VALUES)
         result, first, guess = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
+        fn.rest(bool(first))
         applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), guess=guess)
         return SArray(_node=with_first_results(applied, first))
 

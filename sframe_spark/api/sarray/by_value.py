@@ -62,7 +62,7 @@ class ByValue(Missing):
         >>> list(SArray(["tea", "coffee", None]).filter(lambda word: len(word) > 3))
         ['coffee']
         """
-        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=bool(skip_na))
+        mask = apply_lambda(self._node, function_as_now(fn, "filter", self._node.length.at_most, form=Truth), INT, skip_missing=bool(skip_na))
         return made_array(filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:

@@ -164,7 +164,7 @@ class Cycles(Relational):
         >>> list(sf.add_columns_by_cycle(share, "share", on="time")["share"])
         [0.25, 0.75, 1.0]
         """
-        fn = function_as_now(fn, "add_columns_by_cycle")
+        bound = function_as_now(fn, "add_columns_by_cycle", self._node.length.at_most)
         time, keys = self._time_position(on), self._key_positions(by, "by")
         single = isinstance(column_names, str)
         names = [column_names] if single else list(column_names) if isinstance(column_names, (list, tuple)) else []
@@ -173,9 +173,10 @@ class Cycles(Relational):
         taken = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
         if taken:
             raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
-        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names)), tuple(names), single)
+        function = CycleFunction(PythonFunction(bound, INT, tuple(self._names)), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         sample = self._cycle_sample(function, time, keys) if given is None else None
+        bound.rest(sample is not None)
         types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in given or ()]
         if len(types) != len(names):
             raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")

@@ -59,8 +59,9 @@ class RowFunctions(Columns):
         >>> list(frame.apply(lambda row: row["name"] + "*" * row["stars"]))
         ['ann*****', 'bob***']
         """
-        fn = function_as_now(fn, "apply")
+        fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_ROWS)
         result, first, guess = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
+        fn.rest(bool(first))
         return made_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
 
     def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
@@ -101,7 +102,7 @@ class RowFunctions(Columns):
         >>> lines.flat_map(["word"], lambda row: [[word] for word in row["line"].split()]).to_arrow().to_pydict()
         {'word': ['to', 'be', 'not']}
         """
-        fn = function_as_now(fn, "flat_map")
+        fn = function_as_now(fn, "flat_map", self._node.length.at_most)
         if isinstance(column_names, str):
             raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
         names = list(column_names)
@@ -115,6 +116,7 @@ class RowFunctions(Columns):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
         given = None if infers else [of_any_offset(column_type_for(item)) for item in column_types]
         types, first, guess = (given, [], None) if given is not None else self._flat_map_types(fn, len(names))
+        fn.rest(bool(first))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
         node = flat_map(self._node, fn, self._names, types, guess)

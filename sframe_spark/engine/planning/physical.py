@@ -29,7 +29,7 @@ from sframe_spark.engine.planning.placement import (
     suits_threads,
     why_blocked,
 )
-from sframe_spark.engine.planning.quick_calls import calls_quickly
+from sframe_spark.engine.planning.quick_calls import calls_for_hashes, calls_quickly
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.planning.shortcuts import may_look_at_first_rows
 from sframe_spark.engine.planning.sooner_here import are_parts_sooner_here, is_sooner_here
@@ -250,7 +250,7 @@ class SectionPlanner:
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
             if is_for_threads(node) and (suits_threads(below) or calls_quickly(below) or are_parts_sooner_here(node.with_inputs([below]))):
                 return Mode.PARTS_HERE
-            if needs_this_process():
+            if needs_this_process() or calls_for_hashes(below):
                 return Mode.PARTS_IN_TURN
             return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
@@ -324,7 +324,7 @@ def over_ranges(root: PlannerNode) -> Mode:
     """Who works on ranges of the rows of a section."""
     if suits_threads(root) or is_sooner_here(root) or calls_quickly(root):
         return Mode.THREADS
-    if needs_this_process():
+    if needs_this_process() or calls_for_hashes(root):
         return Mode.IN_TURN
     return Mode.PROCESSES if suits_processes() else Mode.TASKS
 
@@ -333,7 +333,7 @@ def is_made_apart(root: PlannerNode, placement: Placement) -> bool:
     """True for many rows that Python processes make, or quick functions of users: threads that make others of these need no Spark either."""
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_sooner_here(root):
         return False
-    return suits_processes() or needs_this_process() or calls_quickly(root)
+    return suits_processes() or needs_this_process() or calls_quickly(root) or calls_for_hashes(root)
 
 
 def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:

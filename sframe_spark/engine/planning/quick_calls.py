@@ -1,4 +1,4 @@
-"""Functions that only compute: threads of this process are through with few calls of them before a process that makes these has started."""
+"""Functions that threads of this process call: those that only compute, few times, before another process has started, and those that hash."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from sframe_spark.planner.node import PlannerNode
 
 # Of the interpreter's steps: of so many for each of ``config.small_rows``, half a second by default, a new process has made none yet.
 STEPS_FOR_SMALL_ROW = 100
+
+
+def calls_for_hashes(root: PlannerNode) -> bool:
+    """True for a plan over rows near by that calls a user's function which asks for hashes: those of texts are this process's own."""
+    nodes = list(postorder([root]))
+    functions = [function for node in nodes for function in functions_of(node)]
+    if not any(function.hashes for function in functions) or any(function.memo is not None and function.memo.keeps for function in functions):
+        return False
+    return all(map(is_near, nodes)) and all(map(runs_our_code, nodes))
 
 
 def calls_quickly(root: PlannerNode) -> bool:

@@ -29,7 +29,7 @@ from sframe_spark.engine.runs.recipes import is_restored
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError
 from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
+from sframe_spark.operators.user_calls import calls_users, functions_of, looking_at, memos_at, memos_in, with_memos
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.infer import learn_lengths
 from sframe_spark.planner.node import PlannerNode
@@ -203,7 +203,8 @@ def look(
         try:
             chosen, busy = attempts.next_plan(action)
             if busy is None and not chosen.missing:
-                result = run(chosen)
+                with looking_at(chosen.plan):
+                    result = run(chosen)
                 settle(root, chosen)
                 root.ran = journal
                 return result

@@ -12,15 +12,15 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import UserFunctionError
+from sframe_spark.errors import StateNotSharedError, UserFunctionError
 from sframe_spark.operators.functions.base import Argument, ReadyToCall
-from sframe_spark.operators.user_functions.bound_function import now, original, still_right
+from sframe_spark.operators.user_functions.bound_function import entered, hashes, now, original, packed, still_right
 from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.operators.user_functions.made_results import LONG_TEXT, ROWS_PER_LOOK, MadeResults, Steps, keeping, weight
 from sframe_spark.operators.user_functions.plain_code import steps_of_call
 from sframe_spark.operators.user_functions.stored_results import Guess, advice_on, stored_results
 from sframe_spark.operators.user_functions.user_errors import error_like, shown, user_error
-from sframe_spark.operators.user_functions.worker import load_function, pack_function
+from sframe_spark.operators.user_functions.worker import PackedFunction, load_program
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import fixed_size
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
@@ -66,14 +66,14 @@ class PythonFunction:
     def __reduce__(self) -> tuple[Any, ...]:
         """By value or by the name of its module, which a worker finds where this process does."""
         try:
-            packed = pack_function(now(self.function), self.describe())
+            content = packed(self.function, self.describe())
         except Exception as error:
             reason = f"{self.describe()} cannot be sent to other Python processes: {error}"
             advice = "Let the function make what it needs itself, or give it plain values"
             # Only errors of this class pass through PySpark as they are.
             raise error_like(pickle.PicklingError, f"{reason}. {advice}.") from None
         memo = self.memo.sent() if self.memo is not None and self.numbered else None
-        return _unpacked, (packed, self.result, self.names, self.skip_missing, memo, self.numbered, self.guess)
+        return _unpacked, (content, self.result, self.names, self.skip_missing, memo, self.numbered, self.guess)
 
     def infer(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         """The declared result type."""
@@ -122,6 +122,8 @@ class PythonFunction:
                 with self.calling():
                     self._call(function, islice(values, steps.rows), results, steps.most_bytes)
                     failed = None
+            except StateNotSharedError:
+                raise
             except Exception as error:
                 failed = error
             if not still_right(self.function, function):
@@ -206,17 +208,24 @@ class PythonFunction:
         function = now(self.function)
         return steps_of_call(function.__wrapped__ if type(function) is Truth else function)
 
-    def calling(self) -> contextlib.AbstractContextManager[None]:
-        """A block in which this application calls the function."""
-        return self.memo.calling() if self.memo is not None else contextlib.nullcontext()
+    @property
+    def hashes(self) -> bool:
+        """Whether the function asks for hashes: those of texts are this process's own."""
+        return hashes(self.function)
+
+    @contextlib.contextmanager
+    def calling(self) -> Iterator[None]:
+        """A block in which this application calls the function, in the state that the program had when it gave it."""
+        with entered(self.function), self.memo.calling() if self.memo is not None else contextlib.nullcontext():
+            yield
 
     def describe(self) -> str:
         """The function's name and place, as its author knows it."""
         return describe_function(self.function)
 
 
-def _unpacked(packed: tuple[Any, ...], *rest: Any) -> PythonFunction:
-    return PythonFunction(load_function(*packed), *rest)
+def _unpacked(content: PackedFunction, *rest: Any) -> PythonFunction:
+    return PythonFunction(load_program(*content), *rest)
 
 
 def kept(result: Any) -> Any:

@@ -6,20 +6,32 @@ the loop has ended. The reference sends a copy of the function to other processe
 
 from __future__ import annotations
 
-import copy
+import contextvars
 import functools
-import sys
 import threading
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
-from sframe_spark.operators.user_functions.function_family import COLLECTIONS, MOST_LOOKED_AT, Family, attributes_of, called, meanings, was_absent
-from sframe_spark.operators.user_functions.names_in_code import CACHED, cells_of, found_by_name, is_class
+from sframe_spark.errors import StateNotSharedError
+from sframe_spark.operators.user_functions import process_state
+from sframe_spark.operators.user_functions.copied_function import copied
+from sframe_spark.operators.user_functions.function_family import Family, meanings
+from sframe_spark.operators.user_functions.names_in_code import found_by_name, is_class
+from sframe_spark.operators.user_functions.process_state import state_now
+from sframe_spark.operators.user_functions.reached_state import objects_of, reaches_state
+from sframe_spark.operators.user_functions.received_program import ReceivedFunction
+from sframe_spark.operators.user_functions.user_modules import users_module
+from sframe_spark.operators.user_functions.words_in_code import words_in
+from sframe_spark.operators.user_functions.worker import PackedFunction, addressed, copy_of_program, pack_program
+
+if TYPE_CHECKING:
+    from sframe_spark.operators.user_functions.packed_program import PackedProgram
 
 OUR_THREADS = "sframe_spark"
-# Collections within collections that go deeper are data.
-_DEEPEST = 20
+# Of a function that reaches more, with what that is, nothing is kept: it is data.
+MOST_KEPT = 8 << 20
 
 Function = Callable[..., Any]
 
@@ -53,6 +65,110 @@ class FunctionAsNow:
         self._family = None if found_by_name(given) or is_class(given) else Family(given)
         self._called = self._form(given)
         self._is_copied = False
+        self._state, self._context = state_now(), contextvars.copy_context()
+        # As it was when it was given, where it reaches what may change; and as it was when it was called last.
+        self._kept: PackedProgram | None = None
+        self._rested: tuple[bytes | None, bytes | None] | None = None
+        # What its names mean, as long as it only reads that.
+        self._objects: list[Any] = []
+        self._is_to_be_compared = False
+        # More rows than this process computes itself.
+        self._is_for_others = False
+        self._received: ReceivedFunction | None = None
+
+    def keep(self, is_for_others: bool = True) -> None:
+        """Keep the function with what it reaches now, for rows that other processes compute later.
+
+        What takes many bytes is data, and is not kept.
+
+        Parameters
+        ----------
+        is_for_others
+            They are more rows than this process computes itself.
+        """
+        self._is_for_others = is_for_others
+        if reaches_state(self.given, self._family):
+            self._kept = self._snapshot()
+            self._objects = objects_of(self._family) if self._family is not None else []
+            self._rested = self._state_reached()
+
+    def rest(self, is_called: bool = True) -> None:
+        """Take what the function reaches now for its own: what it has changed itself is not the work of others.
+
+        Parameters
+        ----------
+        is_called
+            It has been called for the first rows. If it has not changed the objects that its names mean, these are what it reads; otherwise, or
+            if it was not called, they are the user's: what is done to them is seen.
+        """
+        self._is_to_be_compared = False
+        if self._kept is not None and self._received is None:
+            before, self._rested = self._rested, self._state_reached()
+            if self._objects and (not is_called or before != self._rested):
+                self._objects = []
+                self._rested = self._state_reached()
+
+    def _state_reached(self) -> tuple[bytes | None, bytes | None] | None:
+        if self._kept is None or (self._kept.state.is_none and not self._objects):
+            return None
+        from sframe_spark.operators.user_functions.packed_program import content_now
+
+        return self._kept.state.now(), content_now(self._objects)
+
+    def _snapshot(self) -> PackedProgram | None:
+        try:
+            return pack_program(self._called, self._state, self._context, MOST_KEPT)
+        except Exception:
+            # It is told where the function has to be sent.
+            return None
+
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """A block in which rows are computed: whoever calls the function first in it compares what it reaches with what that was."""
+        self._is_to_be_compared = self._rested is not None
+        try:
+            yield
+        except Exception:
+            # It may be mended by what is done to what it reads.
+            self._objects = []
+            raise
+        finally:
+            if self._rested is not None and not self._is_to_be_compared:
+                self.rest()
+
+    def entered(self) -> AbstractContextManager[None]:
+        """A block in which this process has the state that it had when this was made."""
+        return process_state.entered(self._state, is_users_process=True) if self._received is None else self._received.entered()
+
+    def packed(self, description: str) -> PackedFunction:
+        """The function as it is sent to other processes."""
+        kept = self._kept or pack_program(self.now(), self._state, self._context)
+        return addressed(description, kept)
+
+    @functools.cached_property
+    def hashes(self) -> bool:
+        """Whether code that it reaches asks for hashes: those of texts are this process's own."""
+        return self._does(lambda code: code.hashes)
+
+    @functools.cached_property
+    def makes_sets(self) -> bool:
+        """Whether code that it reaches makes sets, whose order is this process's own."""
+        return self._does(lambda code: code.makes_sets)
+
+    @property
+    def is_other_elsewhere(self) -> bool:
+        """Whether those who call it for most rows may have another order of sets than this process: then its results here are no results there."""
+        return self._is_for_others and self.makes_sets and not self.hashes
+
+    def _does(self, asked: Callable[[Any], bool]) -> bool:
+        codes = [each.__code__ for each in self.reached_functions()]
+        return self.given is hash or (self._kept is not None and asked(self._kept)) or any(asked(words_in(code)) for code in codes)
+
+    def reached_functions(self) -> list[types.FunctionType]:
+        """The functions whose names are bound, or the one that was given."""
+        if self._family is not None:
+            return self._family.members
+        return [self.given] if type(self.given) is types.FunctionType and users_module(self.given.__module__) is not None else []
 
     def reached(self) -> list[Any]:
         """What the function reaches: by names, in its defaults, in small collections and attributes."""
@@ -62,9 +178,22 @@ class FunctionAsNow:
 
     def now(self) -> Function:
         """What is to be called now, for some rows."""
+        if self._is_to_be_compared:
+            self._is_to_be_compared = False
+            if self._kept is not None and self._received is None and self._rested != self._state_reached():
+                self._call_as_kept(self._kept)
         if not self._is_copied and self._family is not None and not self._family.is_as_it_was():
             self._called, self._is_copied = self._form(copied(self.given, self._family)), True
         return self._called
+
+    def _call_as_kept(self, kept: PackedProgram) -> None:
+        """Others have changed what the function reaches: a copy of it, of its modules and classes is called, as they were."""
+        try:
+            self._received = copy_of_program(kept)
+        except Exception as error:
+            told = f"what {self.given!r:.80} reaches has been changed since it was given, and cannot be made again as it was"
+            raise StateNotSharedError(f"{told} ({type(error).__name__}: {error}): materialize() the column before it is changed") from error
+        self._called, self._is_copied = self._received.function, True
 
     def was(self, function: Function) -> bool:
         """Say whether a function was right to call until now."""
@@ -76,7 +205,7 @@ class FunctionAsNow:
         return self.now() is function
 
     def __call__(self, *values: Any) -> Any:
-        """Call the function."""
+        """Call the function, in the state that this process has; see :meth:`entered`."""
         function = self.now()
         try:
             return function(*values)
@@ -92,8 +221,38 @@ def others_run() -> bool:
 
 
 def now(function: Function) -> Function:
-    """What is to be called now for a function, as a user gave it or bound to its names."""
+    """What is to be called now for a function, as a user gave it, bound to its names, or received from another process."""
+    if type(function) is ReceivedFunction:
+        return function.function
     return function.now() if type(function) is FunctionAsNow else function
+
+
+def entered(function: Function) -> AbstractContextManager[None]:
+    """A block in which what :func:`now` gives may be called: this process has the state that it had where the function was given."""
+    return function.entered() if isinstance(function, (FunctionAsNow, ReceivedFunction)) else nullcontext()
+
+
+def hashes(function: Function) -> bool:
+    """Say whether a function asks for hashes."""
+    return type(function) is FunctionAsNow and function.hashes
+
+
+def looked_at(function: Function) -> AbstractContextManager[None]:
+    """A block in which rows are computed that may need a function."""
+    return function.looked_at() if type(function) is FunctionAsNow else nullcontext()
+
+
+def packed(function: Function, description: str) -> PackedFunction:
+    """A function as it is sent to other processes, with the state that it is to find there.
+
+    Raises
+    ------
+    pickle.PicklingError
+        If something cannot be sent; or whatever error its class raises.
+    """
+    if type(function) is FunctionAsNow:
+        return function.packed(description)
+    return addressed(description, pack_program(now(function), state_now(), contextvars.copy_context()))
 
 
 def still_right(function: Function, used: Function) -> bool:
@@ -103,214 +262,10 @@ def still_right(function: Function, used: Function) -> bool:
 
 def original(function: Function) -> Function:
     """What the user gave."""
+    if type(function) is ReceivedFunction:
+        return function.function
     return function.given if type(function) is FunctionAsNow else function
 
 
 def _itself(function: Function) -> Function:
     return function
-
-
-def copied(given: Function, family: Family) -> Function:
-    """A copy of a function and those that it uses, in which names mean what they meant when the family was looked at."""
-    copies = _Copies(family)
-    function = copies.of_given(given)
-    scopes = [scope for scope in copies.scopes.values() if type(scope) is Scope]
-    return AssigningFunction(function, scopes) if scopes else function
-
-
-class Scope(dict[str, Any]):
-    """Globals of copied functions that assign some of them: these are not here until they are assigned, but where the originals find them.
-
-    Parameters
-    ----------
-    module
-        The globals of the originals.
-    assigned
-        Names that functions assign. Python does so past any method: they are carried to the module afterwards.
-    """
-
-    def __init__(self, module: dict[str, Any], assigned: frozenset[str]) -> None:
-        super().__init__()
-        self.module, self.assigned = module, assigned
-
-    def __missing__(self, name: str) -> Any:
-        if name in self.assigned:
-            return self.module[name]
-        raise KeyError(name)
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (name in self.assigned and name in self.module)
-
-    def carry(self) -> None:
-        """Let the module have what was assigned."""
-        for name in self.assigned:
-            if dict.__contains__(self, name):
-                self.module[name] = self[name]
-                self.pop(name, None)
-
-
-class AssigningFunction:
-    """A function that assigns names of modules, which see that after each call.
-
-    Parameters
-    ----------
-    function
-        The function whose names are bound.
-    scopes
-        Where it assigns them.
-    """
-
-    def __init__(self, function: Function, scopes: list[Scope]) -> None:
-        self.function, self.scopes = function, scopes
-
-    def __call__(self, *values: Any) -> Any:
-        """Call the function."""
-        try:
-            return self.function(*values)
-        finally:
-            for scope in self.scopes:
-                scope.carry()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Elsewhere the globals are its own.
-        return _itself, (self.function,)
-
-
-class _Copies:
-    """Copies of the functions of a family, whose names mean what they did.
-
-    Parameters
-    ----------
-    family
-        The functions.
-    """
-
-    def __init__(self, family: Family) -> None:
-        self._family = family
-        self.scopes: dict[int, dict[str, Any]] = {}
-        self._cells: dict[int, types.CellType] = {}
-        self._depth = self._looked_at = 0
-        # By identity, with the originals, so that no other object gets their numbers.
-        self._done: dict[int, tuple[Any, Any]] = {}
-        for function in family.members:
-            self._done[id(function)] = function, self._copy(function)
-        # When all are there: they use each other.
-        self._fill()
-
-    def of_given(self, given: Any) -> Any:
-        """What is called in the place of what the user gave: an object with functions in it, or one that is called, as well."""
-        bound = self.bound(given.__func__ if type(given) is staticmethod else given)
-        if bound is not given or type(given) in (types.FunctionType, types.MethodType):
-            return bound
-        attributes = {name: self.bound(value) for name, value in attributes_of(given).items()}
-        changed = {name: value for name, value in attributes.items() if value is not attributes_of(given)[name]}
-        if changed:
-            bound = _with_attributes(given, changed)
-        function = self.bound(called(given))
-        return bound if function is called(given) else types.MethodType(function, bound)
-
-    def bound(self, value: Any) -> Any:
-        """What a name means: the copy of a function, and of what holds one."""
-        if id(value) in self._done:
-            return self._done[id(value)][1]
-        kind, made = type(value), value
-        if kind is types.MethodType:
-            function = self.bound(value.__func__)
-            made = value if function is value.__func__ else types.MethodType(function, value.__self__)
-        elif issubclass(kind, functools.partial):
-            made = self._partial(value)
-        elif kind is CACHED and not found_by_name(value):
-            function = self.bound(value.__wrapped__)
-            made = value if function is value.__wrapped__ else functools.lru_cache(**value.cache_parameters())(function)
-        elif kind in COLLECTIONS and self._depth < _DEEPEST and self._looked_at < MOST_LOOKED_AT:
-            self._depth += 1
-            made = self._collection(value)
-            self._depth -= 1
-        else:
-            return value
-        self._done[id(value)] = value, made
-        return made
-
-    def _partial(self, value: functools.partial[Any]) -> functools.partial[Any]:
-        if self._depth >= _DEEPEST:
-            return value
-        self._depth += 1
-        old = (value.func, *value.args, *value.keywords.values())
-        new = tuple(map(self.bound, old))
-        self._depth -= 1
-        if all(map(_same, old, new)):
-            return value
-        arguments, keywords = new[1 : 1 + len(value.args)], dict(zip(value.keywords, new[1 + len(value.args) :], strict=True))
-        made: Any = copy.copy(value)
-        made.__setstate__((new[0], arguments, keywords, dict(value.__dict__)))
-        return made
-
-    def _collection(self, value: Any) -> Any:
-        """The same collection, unless it holds functions that are copied."""
-        # It may hold itself.
-        self._done[id(value)] = value, value
-        keys, items = (list(value), list(value.values())) if type(value) is dict else ([], list(value))
-        self._looked_at += len(keys) + len(items)
-        new_keys, new_items = list(map(self.bound, keys)), list(map(self.bound, items))
-        if all(map(_same, keys, new_keys)) and all(map(_same, items, new_items)):
-            return value
-        return dict(zip(new_keys, new_items, strict=False)) if type(value) is dict else type(value)(new_items)
-
-    def _copy(self, function: types.FunctionType) -> types.FunctionType:
-        cells = tuple(self._cell(cell) for cell in cells_of(function).values())
-        made = types.FunctionType(function.__code__, self._scope(function), function.__name__, None, cells)
-        made.__qualname__, made.__module__, made.__doc__ = function.__qualname__, function.__module__, function.__doc__
-        # What a function keeps as its attributes is the user's.
-        made.__dict__ = function.__dict__
-        if sys.version_info >= (3, 12):
-            made.__type_params__ = function.__type_params__
-        if sys.version_info < (3, 14):
-            made.__annotations__ = function.__annotations__
-        return made
-
-    def _cell(self, cell: types.CellType) -> types.CellType:
-        return self._cells.setdefault(id(cell), types.CellType()) if id(cell) in self._family.cells else cell
-
-    def _scope(self, function: types.FunctionType) -> dict[str, Any]:
-        """The globals of all copies of functions with the same globals."""
-        module = function.__globals__
-        key = id(module)
-        if key not in self.scopes:
-            assigned = frozenset(name for place, name in self._family.assigned if place == key)
-            scope = Scope(module, assigned) if assigned else {}
-            scope.update((name, value) for name, value in list(module.items()) if name not in assigned)
-            self.scopes[key] = scope
-        return self.scopes[key]
-
-    def _fill(self) -> None:
-        """Give the copies what their names meant."""
-        for cell, value in self._family.cells.values():
-            if id(cell) in self._cells:
-                self._cells[id(cell)].cell_contents = self.bound(value)
-        for module, name, value in self._family.names:
-            scope = self.scopes[id(module)]
-            if was_absent(value):
-                scope.pop(name, None)
-            else:
-                scope[name] = self.bound(value)
-        for function in self._family.members:
-            made = self._done[id(function)][1]
-            made.__defaults__ = None if function.__defaults__ is None else tuple(map(self.bound, function.__defaults__))
-            made.__kwdefaults__ = {name: self.bound(value) for name, value in (function.__kwdefaults__ or {}).items()} or None
-
-
-def _with_attributes(given: Any, attributes: dict[str, Any]) -> Any:
-    """A copy of an object with other attributes; the object itself where it has its own way of being copied, or none."""
-    try:
-        made = copy.copy(given)
-        found = attributes_of(made)
-    except Exception:
-        return given
-    if made is given or type(made) is not type(given) or found.keys() != attributes_of(given).keys():
-        return given
-    found.update(attributes)
-    return made
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other

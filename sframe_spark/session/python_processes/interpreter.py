@@ -108,7 +108,12 @@ def environment_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     """
     ignored = sys.flags.ignore_environment
     kept = {name: value for name, value in environment.items() if name not in NOT_INHERITED and not (ignored and name.startswith("PYTHON"))}
-    return {**kept, **_threads(kept), **QUIET, STARTING: "1"}
+    return {**kept, **_threads(kept), **QUIET, **_seed(kept), STARTING: "1"}
+
+
+def _seed(environment: Mapping[str, str]) -> dict[str, str]:
+    """The seed of hashes of texts, which the order of sets depends on: one for all processes, as Spark tells its workers."""
+    return {"PYTHONHASHSEED": "0"} if environment.get("PYTHONHASHSEED", "random") == "random" else {}
 
 
 def environment_of_functions(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,546 @@
+"""A user's function as bytes, with what it reaches of the user's program: variables of its modules, classes and functions, by value.
+
+Modules of installed packages go by name, as every process that calls functions has them. Of the user's modules such variables are sent as the code
+that the function reaches names, whatever it names them in; a variable that cannot be sent is refused where the function reads it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextvars
+import functools
+import io
+import keyword
+import os
+import pickle
+import sys
+import threading
+import types
+import typing
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import attrs
+from pyspark import cloudpickle
+
+from sframe_spark.errors import StateTooLargeError, VariableNotSentError
+from sframe_spark.operators.user_functions import received_program
+from sframe_spark.operators.user_functions.changed_modules import ENVIRONMENT, MOST_ITEMS, OF_THE_MACHINE, PLAIN, may_be_changed
+from sframe_spark.operators.user_functions.names_in_code import CACHED, found_by_name, is_class
+from sframe_spark.operators.user_functions.process_state import State
+from sframe_spark.operators.user_functions.reached_modules import ReachedModules
+from sframe_spark.operators.user_functions.received_program import TEXT, UsersProgram, module_of, owner_of, variables_of
+from sframe_spark.operators.user_functions.user_modules import MAIN, is_users_module, module_of_globals, users_module
+
+_MOST_LEFT_OUT = 200
+_DEEPEST_CULPRIT = 6
+
+
+class _Variables:
+    """The variables of a module in the pickled form of functions, whose globals they are."""
+
+    def __init__(self, place: tuple[Any, ...]) -> None:
+        self._place = place
+
+    def __reduce__(self) -> Any:
+        return received_program.variables_of, self._place
+
+
+class _Limited(io.BytesIO):
+    """Bytes up to some number."""
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__()
+        self._most = most
+
+    def write(self, content: Any) -> int:
+        if self._most is not None and self.tell() + memoryview(content).nbytes > self._most:
+            raise StateTooLargeError
+        return super().write(content)
+
+
+class ProgramPickler(cloudpickle.Pickler):
+    """Pickles a function, then the variables that it reaches, one after the other.
+
+    Parameters
+    ----------
+    file
+        Where the bytes go.
+    context
+        Context variables, as they were where the function was given.
+    left_out
+        What cannot be pickled, and why.
+    """
+
+    def __init__(self, file: io.BytesIO, context: contextvars.Context, left_out: Mapping[tuple[str, str], str]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.program = UsersProgram(bool(left_out))
+        self.reached = ReachedModules()
+        self.installed: dict[str, types.ModuleType] = {}
+        self.installed_classes: dict[tuple[str, str], type] = {}
+        self._sent = set[tuple[str, str]]()
+        self._context, self._left_out = context, left_out
+        self._is_surely_called, self._is_of_module = True, False
+        self._variable: Any = None
+        self._classes: dict[int, type] = {}
+        self._spaces: dict[int, types.ModuleType | None] = {}
+        # Methods that are called when classes are made: classes have them when all of them are made.
+        self._hooks: list[tuple[type, str, Any]] = []
+
+    def pickle(self, function: Any, state: State) -> None:
+        """Write a function, and all that goes with it."""
+        self.dump((self.program, function))
+        self._is_of_module = True
+        while (waiting := self._waiting()) or self._hooks:
+            for module, name in waiting:
+                self._write_variable(module, name)
+            hooks, self._hooks = self._hooks if not waiting else [], self._hooks if waiting else []
+            for hook in hooks:
+                self.dump(hook)
+        self._is_surely_called = False
+        for name, attribute, value in self._changed():
+            try:
+                self.dump((self.program, name, (attribute, value)))
+            except StateTooLargeError:
+                raise
+            except Exception as error:
+                raise _not_sent(name, attribute, value, error) from error
+        self.dump(None)
+        text_hash = hash(TEXT) if self.reached.hashes else None
+        places = list(map(self._place, self.reached.modules.values()))
+        self.dump((self._not_sent(), state, self._environment(), text_hash, places))
+
+    def _write_variable(self, module: str, name: str) -> None:
+        self._sent.add((module, name))
+        content = self.reached.modules[module]
+        value = self._variable = vars(content)[name]
+        self._is_surely_called = (module, name) in self.reached.surely_read and type(value) in (types.FunctionType, CACHED)
+        if (module, name) in self._left_out:
+            if name not in self.reached.assigned or module == MAIN:
+                return
+            value = _FromImport(module, name)
+        try:
+            self.dump((self._place(content), name, value))
+        except StateTooLargeError:
+            raise
+        except Exception as error:
+            raise _not_sent(module, name, value, error) from error
+
+    def _waiting(self) -> list[tuple[str, str]]:
+        """Variables that are to be sent, and are not yet."""
+        modules, found = self.reached.modules, dict.fromkeys(self.reached.variables())
+        return [each for each in found if each not in self._sent and each[1] in vars(modules[each[0]])]
+
+    def _not_sent(self) -> dict[str, dict[str, str]]:
+        """Variables of modules that are there and are not sent, with what to do about it."""
+        unnamed = "no code that the function reaches names it; name it in the function, or give it what it needs as an argument"
+        found: dict[str, dict[str, str]] = {}
+        for module, content in self.reached.modules.items():
+            refused = {name: reason for (owner, name), reason in self._left_out.items() if owner == module and name not in self.reached.assigned}
+            others = [name for name in vars(content) if not name.startswith("__") and (module, name) not in self._sent] if module != MAIN else []
+            found[module] = {**dict.fromkeys(others, unnamed), **refused}
+        return found
+
+    def _environment(self) -> dict[str, str]:
+        """Variables of the environment that the code names."""
+        if ENVIRONMENT.isdisjoint(self.reached.names):
+            return {}
+        return {name: os.environ[name] for name in sorted(self.reached.texts) if name in os.environ}
+
+    def _place(self, module: types.ModuleType) -> tuple[Any, ...]:
+        """What makes a module in the program, or finds it there."""
+        content = vars(module)
+        name = self.reached.add(module)
+        directories = content.get("__path__")
+        path = content.get("__file__") if name != MAIN else None
+        return self.program, name, path, None if directories is None else list(directories)
+
+    def dump_all(self, values: list[Any]) -> None:
+        """Write values of variables, one after the other."""
+        self._is_of_module = True
+        for value in values:
+            self.dump(value)
+
+    def state(self) -> ReachedState:
+        """Where the state is that has been reached by names of modules and classes."""
+        left_out, modules = self._left_out, self.reached.modules
+        # Names of a script are those of the function itself.
+        variables = [(modules[module], name) for module, name in self._sent if module != MAIN and (module, name) not in left_out]
+        variables.sort(key=lambda each: (each[0].__name__, each[1]))
+        changed = [(name, path) for name, path, _ in self._changed()]
+        return ReachedState(tuple(variables), tuple(self._classes.values()), tuple(changed), tuple(self._environment()))
+
+    def reducer_override(self, value: Any) -> Any:
+        """How modules, functions and classes of the user's are pickled, and what Python itself cannot."""
+        kind = type(value)
+        if kind is types.FunctionType:
+            return self._function(value)
+        if is_class(value):
+            return self._class(value)
+        if issubclass(kind, types.ModuleType):
+            if is_users_module(value):
+                if value is not self._variable:
+                    self.reached.add_value(value)
+                return received_program.module_of, self._place(value)
+            self.installed[vars(value).get("__name__", "")] = value
+            return NotImplemented
+        if kind is CACHED:
+            return self._cached(value)
+        other = _OTHERS.get(kind)
+        if other is not None:
+            return other(self, value)
+        if self._is_of_module and kind.__module__ == "_thread" and kind.__name__ in ("lock", "RLock"):
+            # It keeps threads of one process apart, and there it is free.
+            return threading.Lock if kind.__name__ == "lock" else threading.RLock, ()
+        return super().reducer_override(value)
+
+    def _function(self, value: types.FunctionType) -> Any:
+        module = self._space(value.__globals__)
+        is_users = module is not None or users_module(value.__module__) is not None
+        if not is_users:
+            reduced = super().reducer_override(value)
+            if reduced is NotImplemented:
+                return reduced
+        self.reached.add_function(value)
+        if module is None:
+            return self._dynamic_function_reduce(value)
+        if id(value.__globals__) not in self.globals_ref:
+            self.globals_ref[id(value.__globals__)] = _Variables(self._place(module))
+        _, (code, variables, _, _, closure), (attributes, slots), *rest = self._dynamic_function_reduce(value)
+        self.reached.add_read(module, slots["__globals__"], self._is_surely_called)
+        within = [each for each in slots["_cloudpickle_submodules"] if not is_users_module(each)]
+        # They come one by one, so that none is nested in others, and one that cannot be sent is known by its name.
+        slots = {**slots, "__globals__": {}, "_cloudpickle_submodules": within}
+        return received_program.function_of, (self.program, code, variables, closure), (attributes, slots), *rest
+
+    def _space(self, names: dict[str, Any]) -> types.ModuleType | None:
+        if id(names) not in self._spaces:
+            self._spaces[id(names)] = module_of_globals(names)
+        return self._spaces[id(names)]
+
+    def _class(self, value: Any) -> Any:
+        module = users_module(getattr(value, "__module__", None))
+        if module is None:
+            reduced = super().reducer_override(value)
+        else:
+            self.reached.add(module)
+            self._classes[id(value)] = value
+            reduced = cloudpickle.cloudpickle._dynamic_class_reduce(value)
+        if type(reduced) is not tuple or reduced[0] not in _CLASS_MAKERS:
+            if reduced is NotImplemented and value.__flags__ & _HEAP_TYPE:
+                self.installed_classes[(value.__module__, value.__qualname__)] = value
+            return reduced
+        # A class that is sent again is another one: it may have other attributes by then.
+        make, arguments, (content, slots), *rest = reduced
+        arguments = *arguments[:-2], None, arguments[-1]
+        if make is _CLASS_MAKERS[0]:
+            kind = arguments[0]
+            while users_module(getattr(kind, "__module__", None)) is not None:
+                kind = kind.__base__
+            make, arguments = received_program.class_of, (kind, *arguments[:4])
+        hooks = [name for name in _HOOKS if name in content]
+        self._hooks += [(value, name, content.pop(name)) for name in hooks]
+        return make, arguments, (content, slots), *rest
+
+    def _cached(self, value: Any) -> Any:
+        if found_by_name(value) and users_module(value.__module__) is None:
+            return NotImplemented
+        own = {name: each for name, each in vars(value).items() if not (name.startswith("__") and name.endswith("__"))}
+        return received_program.caching_function, (value.__wrapped__, value.cache_parameters()), own or None
+
+    def context_variable(self, value: ContextVar[Any]) -> Any:
+        """A context variable, with what it is by default and what it is now."""
+        default, found = contextvars.Context().run(_got, value), self._context.copy().run(_got, value)
+        return received_program.context_variable, (self.program, value.name, default, found)
+
+    def type_variable(self, value: typing.TypeVar) -> Any:
+        """A type variable, which others may find by its name in a module."""
+        if users_module(value.__module__) is None:
+            return NotImplemented
+        keywords = {"bound": value.__bound__, "covariant": value.__covariant__, "contravariant": value.__contravariant__}
+        return _type_variable, (value.__name__, value.__constraints__, keywords)
+
+    def _changed(self) -> Iterator[tuple[str, str, Any]]:
+        """Variables of installed modules that the code names, as far as the program may have changed them."""
+        named = self.reached.names | self.reached.texts
+        if "argv" in named and "sys" in self.installed:
+            yield "sys", "argv", list(sys.argv)
+        yield from (("builtins", name, value) for name, value in _added_to_builtins(named))
+        for name, module in self.installed.items():
+            if name.partition(".")[0] in OF_THE_MACHINE or sys.modules.get(name) is not module:
+                continue
+            for attribute in sorted(named.intersection(vars(module))):
+                value = vars(module)[attribute]
+                if is_class(value) and value.__flags__ & _HEAP_TYPE and users_module(value.__module__) is None:
+                    self.installed_classes[(value.__module__, value.__qualname__)] = value
+                elif not attribute.startswith("__") and may_be_changed(value, name):
+                    yield name, attribute, value
+        for (name, qualified), owner in self.installed_classes.items():
+            if name in sys.modules and name.partition(".")[0] not in _LEFT_ALONE:
+                content = type.__dict__["__dict__"].__get__(owner)
+                for attribute in sorted(named.intersection(content)):
+                    if not attribute.startswith("__") and may_be_changed(content[attribute], name):
+                        yield name, f"{qualified}.{attribute}", content[attribute]
+
+
+# Of the interpreter's, and ours.
+_LEFT_ALONE = OF_THE_MACHINE | {"builtins", "sframe_spark", "pyspark", "abc", "typing", "types", "enum"}
+_HEAP_TYPE = 1 << 9
+_HOOKS = ("__init_subclass__",)
+
+
+def _got(variable: ContextVar[Any]) -> tuple[Any, ...]:
+    """What a context variable is here, if it is anything."""
+    try:
+        return (variable.get(),)
+    except LookupError:
+        return ()
+
+
+def _type_variable(name: str, constraints: tuple[Any, ...], keywords: dict[str, Any]) -> typing.TypeVar:
+    return typing.TypeVar(name, *constraints, **keywords)
+
+
+def _weak_reference(pickler: ProgramPickler, value: Any) -> Any:
+    held = value()
+    return (received_program.dead_reference, ()) if held is None else (received_program.weak_reference, (type(value), held))
+
+
+def _weak_dict(pickler: ProgramPickler, value: Any) -> Any:
+    return type(value), (dict(value),)
+
+
+def _local(pickler: ProgramPickler, value: threading.local) -> Any:
+    # Of this thread, which gives the function away.
+    return threading.local, (), dict(vars(value))
+
+
+# What Python pickles not at all, or by a name that leads to another process's own.
+_OTHERS: dict[type, Callable[[ProgramPickler, Any], Any]] = {
+    ContextVar: ProgramPickler.context_variable,
+    typing.TypeVar: ProgramPickler.type_variable,
+    functools.cached_property: lambda _, value: (received_program.cached_attribute, (type(value), value.func, value.attrname)),
+    weakref.ref: _weak_reference,
+    weakref.WeakValueDictionary: _weak_dict,
+    weakref.WeakKeyDictionary: _weak_dict,
+    threading.local: _local,
+}
+_CLASS_MAKERS = cloudpickle.cloudpickle._make_skeleton_class, cloudpickle.cloudpickle._make_skeleton_enum
+
+
+class _FromImport:
+    """A variable that the function assigns itself: it begins in each process as importing its module leaves it."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._place = module, name
+
+    def __reduce__(self) -> Any:
+        return received_program.from_import, self._place
+
+
+def _not_sent(module: str, name: str, value: Any, error: Exception) -> VariableNotSentError:
+    inner = culprit(value)
+    kind = type(value)
+    what = "which" if is_class(value) or kind is types.FunctionType else f"a {kind.__module__}.{kind.__qualname__}, which"
+    because = f" because of {name}{inner}" if inner else ""
+    return VariableNotSentError(
+        (module, name), f"{what} cannot be pickled{because} ({error}): let the function make it itself, or give it plain values"
+    )
+
+
+def culprit(value: Any, depth: int = 0) -> str:
+    """Which part of a value is the reason that it cannot be pickled, as its users would write it."""
+    if depth >= _DEEPEST_CULPRIT:
+        return ""
+    if type(value) is dict:
+        parts = [(f"[{key!r:.40}]", item) for key, item in value.items()]
+    elif type(value) in (list, tuple):
+        parts = [(f"[{place}]", item) for place, item in enumerate(value)]
+    else:
+        content = getattr(value, "__dict__", None) if type(value) is not types.FunctionType else None
+        parts = [(f".{name}", item) for name, item in content.items() if not name.startswith("__")] if isinstance(content, Mapping) else []
+    for name, item in parts[:MOST_ITEMS]:
+        if type(item) not in PLAIN and not isinstance(item, types.FunctionType) and not _is_pickled(item):
+            return name + culprit(item, depth + 1)
+    return ""
+
+
+def _is_pickled(value: Any) -> bool:
+    try:
+        ProgramPickler(io.BytesIO(), contextvars.copy_context(), {}).dump(value)
+    except Exception:
+        return False
+    return True
+
+
+def _added_to_builtins(names: set[str]) -> Iterator[tuple[str, Any]]:
+    """Of some names those that the program has made, or changed, for all modules, as ``gettext.install`` does."""
+    for name in sorted(names.intersection(vars(builtins))):
+        value = vars(builtins)[name]
+        is_pythons = type(value) in (types.BuiltinFunctionType, type) and value.__module__ == "builtins"
+        if not is_pythons and name not in keyword.kwlist and name not in _OF_SITE and not name.startswith("__"):
+            yield name, value
+
+
+_OF_SITE = frozenset({"exit", "quit", "copyright", "credits", "license", "help", "NotImplemented", "Ellipsis", "open"})
+
+
+class _StatePickler(ProgramPickler):
+    """Pickles state to compare it: functions and classes are themselves."""
+
+    def _function(self, value: types.FunctionType) -> Any:
+        return abs, (id(value),)
+
+    def _class(self, value: Any) -> Any:
+        return abs, (id(value),)
+
+    def _cached(self, value: Any) -> Any:
+        return abs, (id(value),)
+
+
+@attrs.frozen(eq=False)
+class ReachedState:
+    """Where the state is that a function reaches by names of modules and classes.
+
+    Parameters
+    ----------
+    variables
+        Variables of the user's modules.
+    classes
+        Classes of the user's.
+    changed
+        Variables of installed modules, or of their classes.
+    environment
+        Variables of the environment.
+    """
+
+    variables: tuple[tuple[types.ModuleType, str], ...]
+    classes: tuple[type, ...]
+    changed: tuple[tuple[str, str], ...]
+    environment: tuple[str, ...]
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is none."""
+        return not (self.variables or self.classes or self.changed or self.environment)
+
+    def now(self) -> bytes | None:
+        """The state as it is now, to be compared; None if nobody can tell."""
+        variables = [(module.__name__, name, vars(module).get(name)) for module, name in self.variables]
+        attributes = [self._attributes_of(each) for each in self.classes]
+        changed = []
+        for name, path in self.changed:
+            owner, attribute = owner_of(name, path)
+            changed.append((path, vars(owner).get(attribute)))
+        return content_now([*variables, *attributes, *changed, [os.environ.get(name) for name in self.environment]])
+
+    @staticmethod
+    def _attributes_of(kind: type) -> list[Any]:
+        content = type.__dict__["__dict__"].__get__(kind)
+        # Caches of classes change by themselves.
+        return [(name, value) for name, value in content.items() if not name.startswith(("__", "_abc_")) and type(value) not in _OF_CLASSES]
+
+
+def content_now(values: list[Any]) -> bytes | None:
+    """What some values hold now, to be compared; None if nobody can tell, or if it is much."""
+    file = _Limited(MOST_COMPARED)
+    try:
+        _StatePickler(file, contextvars.copy_context(), {}).dump_all(values)
+    except Exception:
+        return None
+    return file.getvalue()
+
+
+MOST_COMPARED = 8 << 20
+_OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+@attrs.frozen
+class PackedProgram:
+    """A function with what it reaches.
+
+    Parameters
+    ----------
+    content
+        The bytes, for :func:`received`.
+    hashes, makes_sets
+        Code that it reaches asks for hashes, or makes sets.
+    state
+        Where the state is that it reaches by names of modules and classes.
+    """
+
+    content: bytes
+    hashes: bool
+    makes_sets: bool
+    state: ReachedState
+
+
+def packed_program(function: Any, state: State, context: contextvars.Context, most_bytes: int | None = None) -> PackedProgram:
+    """A function with what it reaches.
+
+    Parameters
+    ----------
+    function
+        The function.
+    state, context
+        The state of the process and the context variables, as the function is to find them.
+    most_bytes
+        More are of no use.
+
+    Raises
+    ------
+    StateTooLargeError
+        If it takes more than ``most_bytes``.
+    VariableNotSentError
+        If what the function surely reads cannot be sent; the message names it.
+    """
+    left_out: dict[tuple[str, str], str] = {}
+    while True:
+        file = _Limited(most_bytes)
+        pickler = ProgramPickler(file, context, left_out)
+        try:
+            pickler.pickle(function, state)
+            return PackedProgram(file.getvalue(), pickler.reached.hashes, pickler.reached.makes_sets, pickler.state())
+        except VariableNotSentError as error:
+            module, name = error.place
+            is_its_own = name in pickler.reached.assigned and module != MAIN
+            if (error.place in pickler.reached.surely_read and not is_its_own) or error.place in left_out or len(left_out) >= _MOST_LEFT_OUT:
+                raise
+            left_out[error.place] = error.reason
+
+
+class _ProgramUnpickler(pickle.Unpickler):
+    """Reads what :class:`ProgramPickler` has written."""
+
+    def __init__(self, file: io.BytesIO, is_users_process: bool) -> None:
+        super().__init__(file)
+        self._is_users_process = is_users_process
+
+    def find_class(self, module: str, name: str) -> Any:
+        if name == "new_program" and module == received_program.__name__:
+            return functools.partial(UsersProgram, is_users_process=self._is_users_process)
+        return super().find_class(module, name)
+
+
+def received(content: bytes, is_users_process: bool = False) -> tuple[Any, UsersProgram]:
+    """A function, and what it reaches of the program that it comes from; ``is_users_process``: that program runs in this process."""
+    unpickler = _ProgramUnpickler(io.BytesIO(content), is_users_process)
+    program, function = unpickler.load()
+    hooks = []
+    while (item := unpickler.load()) is not None:
+        owner, name, value = item
+        if owner is program:
+            program.changed.append((name, *value))
+        elif is_class(owner):
+            hooks.append(item)
+        else:
+            variables_of(*owner)[name] = value
+    for owner, name, value in hooks:
+        setattr(owner, name, value)
+    program.left_out, program.state, program.environment, program.text_hash, places = unpickler.load()
+    for place in places:
+        module_of(*place)
+    program.finish()
+    return function, program

@@ -1,0 +1,237 @@
+"""State that a whole process or thread has, which functions read without naming it: precision, error modes, locale, time zone, limits, filters.
+
+It is read where a function is given, and set wherever the function is called. What is not imported has its default, in any process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import StateNotSharedError
+
+State = Mapping[str, Any]
+
+
+@attrs.frozen
+class _Kind:
+    """One kind of state.
+
+    Parameters
+    ----------
+    module
+        The module that has it; as long as it is not loaded the state is the default one.
+    read
+        The state now: plain values, which are compared.
+    enter
+        Sets a state, and has the stack of the block set back what was before.
+    is_of_thread
+        Each thread, or task, has its own: in the user's process it can be set for a block. Others are of all threads, and not ours to set there.
+    tells
+        Results may well depend on it: it is refused, in the user's process, when it is another one than it was.
+    """
+
+    module: str
+    read: Callable[[], Any]
+    enter: Callable[[ExitStack, Any], None]
+    is_of_thread: bool = False
+    tells: bool = True
+
+
+def _decimal() -> Any:
+    import decimal
+
+    return decimal.getcontext()
+
+
+def _read_decimal() -> Any:
+    now = _decimal()
+    trapped = frozenset(signal.__name__ for signal, is_on in now.traps.items() if is_on)
+    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, trapped
+
+
+def _enter_decimal(stack: ExitStack, value: Any) -> None:
+    import decimal
+
+    traps = [getattr(decimal, name) for name in value[6]]
+    stack.callback(decimal.setcontext, decimal.getcontext())
+    prec, rounding, emin, emax, capitals, clamp = value[:6]
+    decimal.setcontext(decimal.Context(prec, rounding, emin, emax, capitals, clamp, [], traps))
+
+
+def _read_numpy_errors() -> Any:
+    import numpy as np
+
+    return np.geterr(), np.geterrcall()
+
+
+def _enter_numpy_errors(stack: ExitStack, value: Any) -> None:
+    import numpy as np
+
+    errors, call = value
+    stack.enter_context(np.errstate(call=call, **errors))
+
+
+def _read_print_options() -> Any:
+    import numpy as np
+
+    return np.get_printoptions()
+
+
+def _enter_print_options(stack: ExitStack, value: Any) -> None:
+    import numpy as np
+
+    stack.enter_context(np.printoptions(**value))
+
+
+def _read_locale() -> Any:
+    import locale
+
+    numbers = [locale.LC_NUMERIC, locale.LC_TIME, locale.LC_COLLATE, locale.LC_MONETARY]
+    found = {number: locale.setlocale(number) for number in numbers}
+    if all(name in ("C", "POSIX") for name in found.values()):
+        # Letters are those of the environment, which each machine has its own of.
+        return found
+    return {locale.LC_CTYPE: locale.setlocale(locale.LC_CTYPE), **found}
+
+
+def _enter_locale(stack: ExitStack, value: Mapping[int, str]) -> None:
+    import locale
+
+    for number, name in value.items():
+        before = locale.setlocale(number)
+        if before == name:
+            continue
+        try:
+            locale.setlocale(number, name)
+        except locale.Error:
+            raise StateNotSharedError(
+                f"the locale {name!r}, which your program has set, is not installed where the function is called: install it there, or set another"
+            ) from None
+        stack.callback(locale.setlocale, number, before)
+
+
+def _read_zone() -> Any:
+    return os.environ.get("TZ"), time.tzname, time.timezone
+
+
+def _enter_zone(stack: ExitStack, value: Any) -> None:
+    stack.callback(_set_zone, os.environ.get("TZ"))
+    _set_zone(value[0])
+
+
+def _set_zone(name: str | None) -> None:
+    if name is None:
+        os.environ.pop("TZ", None)
+    else:
+        os.environ["TZ"] = name
+    time.tzset()
+
+
+def _read_filters() -> Any:
+    return tuple(warnings.filters)
+
+
+def _enter_filters(stack: ExitStack, value: Any) -> None:
+    stack.enter_context(warnings.catch_warnings())
+    warnings.resetwarnings()
+    warnings.filters.extend(value)  # type: ignore[attr-defined]
+
+
+def _number(module: str, read: str, write: str, tells: bool) -> _Kind:
+    """A number that two functions of a module read and set."""
+
+    def enter(stack: ExitStack, value: Any) -> None:
+        functions = sys.modules[module]
+        stack.callback(getattr(functions, write), getattr(functions, read)())
+        getattr(functions, write)(value)
+
+    return _Kind(module, lambda: getattr(sys.modules[module], read)(), enter, tells=tells)
+
+
+def _read_field_size() -> Any:
+    import csv
+
+    return csv.field_size_limit()
+
+
+def _enter_field_size(stack: ExitStack, value: int) -> None:
+    import csv
+
+    stack.callback(csv.field_size_limit, csv.field_size_limit(value))
+
+
+def _enter_recursion_limit(stack: ExitStack, value: int) -> None:
+    before = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(value)
+    except RecursionError:
+        # The calls that have led here are more already.
+        return
+    stack.callback(sys.setrecursionlimit, before)
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "the precision of decimals": _Kind("decimal", _read_decimal, _enter_decimal, is_of_thread=True),
+    "NumPy's error modes": _Kind("numpy", _read_numpy_errors, _enter_numpy_errors, is_of_thread=True),
+    "NumPy's print options": _Kind("numpy", _read_print_options, _enter_print_options, is_of_thread=True),
+    "the locale": _Kind("locale", _read_locale, _enter_locale),
+    "the recursion limit": _Kind("sys", sys.getrecursionlimit, _enter_recursion_limit, tells=False),
+    "the longest text of an int": _number("sys", "get_int_max_str_digits", "set_int_max_str_digits", tells=True),
+    "the filters of warnings": _Kind("warnings", _read_filters, _enter_filters, tells=False),
+    "the longest field of CSV": _Kind("csv", _read_field_size, _enter_field_size),
+    "the timeout of sockets": _number("socket", "getdefaulttimeout", "setdefaulttimeout", tells=False),
+    **({"the time zone": _Kind("time", _read_zone, _enter_zone)} if hasattr(time, "tzset") else {}),
+}
+
+
+def state_now() -> State:
+    """The state of this process and thread.
+
+    Examples
+    --------
+    >>> import decimal
+    >>> with decimal.localcontext(prec=3):
+    ...     state = state_now()
+    >>> with entered(state):
+    ...     print(decimal.Decimal(1) / 3)
+    0.333
+    """
+    return {name: kind.read() for name, kind in _KINDS.items() if kind.module in sys.modules}
+
+
+@contextmanager
+def entered(state: State, is_users_process: bool = False) -> Iterator[None]:
+    """A block in which this process and thread have a state; what differs is set, and set back afterwards.
+
+    Raises
+    ------
+    StateNotSharedError
+        If it cannot be set here, or is not ours to set.
+    """
+    with ExitStack() as stack:
+        for name, value in state.items():
+            kind = _KINDS[name]
+            if kind.module not in sys.modules:
+                __import__(kind.module)
+            if kind.read() == value:
+                continue
+            if kind.is_of_thread or not is_users_process:
+                kind.enter(stack, value)
+            elif kind.tells:
+                raise changed_since(name)
+        yield
+
+
+def changed_since(what: str) -> StateNotSharedError:
+    """The error about state of the whole process that is not what it was."""
+    return StateNotSharedError(
+        f"{what} has been changed since the function was given, and not all rows are computed: materialize() the column before it is changed"
+    )

@@ -1,0 +1,297 @@
+"""What a function reaches of the user's program, in the process that calls it: modules with the variables that were sent, and the state to set."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from sframe_spark.errors import StateNotSharedError
+from sframe_spark.operators.user_functions.process_state import changed_since, entered
+
+_ABSENT = object()
+# Processes that have the same hash of this have the same of all texts.
+TEXT = "a text"
+
+
+class UsersProgram:
+    """Modules of the user's program as they were where a function was given, so far as the function reaches them.
+
+    They are this function's own: two functions that were given under two states of the program are called under these two.
+    """
+
+    def __init__(self, lacks_some: bool = False, is_users_process: bool = False) -> None:
+        # Some variables of its modules could not be sent.
+        self.lacks_some = lacks_some
+        # It is a copy in the process that it comes from, of which nothing is changed for it.
+        self.is_users_process = is_users_process
+        self.modules: dict[str, types.ModuleType] = {}
+        self.left_out: dict[str, Mapping[str, str]] = {}
+        self.changed: list[tuple[str, str, Any]] = []
+        self.context: list[tuple[ContextVar[Any], Any]] = []
+        self.state: Mapping[str, Any] = {}
+        self.environment: Mapping[str, str] = {}
+        self.text_hash: int | None = None
+        # What the function has asked for and was not sent: it fails, whatever it did about the error.
+        self.refused: StateNotSharedError | None = None
+
+    def __reduce__(self) -> Any:
+        return new_program, (self.lacks_some,)
+
+    def builtins_of(self, module: str) -> dict[str, Any]:
+        """Where functions of a module look for what it lacks, and for how they import."""
+        return _ProgramBuiltins(self, module) if self.lacks_some or self.is_users_process else vars(builtins)
+
+    def refusal(self, module: str, name: str) -> StateNotSharedError:
+        """The error about a variable that was not sent."""
+        self.refused = StateNotSharedError(f"{module}.{name} is not in the Python process that calls the function: {self.left_out[module][name]}")
+        return self.refused
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """A block in which this process has the modules and the state of the program.
+
+        Raises
+        ------
+        StateNotSharedError
+            If a variable was asked for that was not sent; in the user's own process also if what all its threads see has been changed.
+        """
+        self.refused = None
+        with ExitStack() as stack:
+            if self.is_users_process:
+                self._require_unchanged()
+            else:
+                if self.text_hash not in (None, hash(TEXT)):
+                    told = "hash() of a text is another number in the Python process that would call the function than in yours"
+                    raise StateNotSharedError(f"{told}: start your program, and Spark's executors, with PYTHONHASHSEED=0, or use hashlib")
+                stack.callback(_put_back, {name: sys.modules.get(name, _ABSENT) for name in self.modules})
+                sys.modules.update(self.modules)
+                self._change(stack)
+            for variable, value in self.context:
+                stack.callback(variable.reset, variable.set(value))
+            stack.enter_context(entered(self.state, self.is_users_process))
+            try:
+                yield
+            finally:
+                if self.refused is not None:
+                    raise self.refused from None
+
+    def _change(self, stack: ExitStack) -> None:
+        for name, path, value in self.changed:
+            owner, attribute = owner_of(name, path)
+            before = vars(owner).get(attribute, _ABSENT)
+            if not _is_same(before, value):
+                setattr(owner, attribute, value)
+                stack.callback(delattr, owner, attribute) if before is _ABSENT else stack.callback(setattr, owner, attribute, before)
+        for name, text in self.environment.items():
+            if os.environ.get(name) != text:
+                stack.callback(_set_variable, name, os.environ.get(name))
+                os.environ[name] = text
+
+    def _require_unchanged(self) -> None:
+        for name, path, value in self.changed:
+            owner, attribute = owner_of(name, path)
+            if not _is_same(vars(owner).get(attribute, _ABSENT), value):
+                raise changed_since(f"{name}.{path}")
+        for name, text in self.environment.items():
+            if os.environ.get(name) != text:
+                raise changed_since(f"the environment's {name}")
+
+    def finish(self) -> None:
+        """When all has been received: let names that were not sent be refused where they are read."""
+        for name, module in self.modules.items():
+            content = vars(module)
+            parent, _, own = name.rpartition(".")
+            if parent in self.modules:
+                vars(self.modules[parent]).setdefault(own, module)
+            if self.left_out.get(name):
+                content["__getattr__"] = functools.partial(_refuse_attribute, self, name, content.get("__getattr__"))
+
+
+class ReceivedFunction:
+    """A function that was sent, with what it reaches of the program that it comes from.
+
+    Parameters
+    ----------
+    function
+        The function.
+    program
+        The program.
+    """
+
+    def __init__(self, function: Callable[..., Any], program: UsersProgram) -> None:
+        self.function, self.program = function, program
+
+    def entered(self) -> AbstractContextManager[None]:
+        """A block in which the function may be called as it is."""
+        return self.program.entered()
+
+    def __call__(self, *arguments: Any) -> Any:
+        with self.program.entered():
+            return self.function(*arguments)
+
+
+class _ProgramBuiltins(dict[str, Any]):
+    """The built-in names, as functions of a module of a program see them."""
+
+    def __init__(self, program: UsersProgram, module: str) -> None:
+        super().__init__(vars(builtins))
+        self._program, self._module = program, module
+        if program.is_users_process:
+            self["__import__"] = self._import
+
+    def _import(self, name: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
+        found = name
+        if level:
+            package = (names or {}).get("__package__") or ""
+            found = ".".join([*package.split(".")[: len(package.split(".")) - level + 1], *([name] if name else [])])
+        modules = self._program.modules
+        if found not in modules:
+            return importlib.__import__(name, names, local, wanted, level)
+        for each in wanted or ():
+            if f"{found}.{each}" in modules:
+                vars(modules[found]).setdefault(each, modules[f"{found}.{each}"])
+        return modules[found] if wanted or level else modules[found.partition(".")[0]]
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._program.left_out.get(self._module, ()):
+            raise self._program.refusal(self._module, name)
+        raise KeyError(name)
+
+
+def _refuse_attribute(program: UsersProgram, module: str, otherwise: Callable[[str], Any] | None, name: str) -> Any:
+    if name in program.left_out[module]:
+        raise program.refusal(module, name)
+    if otherwise is not None:
+        return otherwise(name)
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def _put_back(modules: Mapping[str, Any]) -> None:
+    for name, module in modules.items():
+        if module is _ABSENT:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = module
+
+
+def _set_variable(name: str, text: str | None) -> None:
+    if text is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = text
+
+
+def owner_of(module: str, path: str) -> tuple[Any, str]:
+    """The module or class that has a variable, and the variable's own name."""
+    owner: Any = importlib.import_module(module)
+    *classes, name = path.split(".")
+    for each in classes:
+        owner = getattr(owner, each)
+    return owner, name
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and type(one) in _COMPARED and bool(one == other))
+
+
+_COMPARED = (int, float, str, bool, bytes, complex, type(None), tuple, list, dict, set, frozenset)
+
+
+# What the pickled form of a function calls. Each takes the program first: it is pickled with the function.
+
+
+def new_program(lacks_some: bool) -> UsersProgram:
+    """A program, of which nothing has been received."""
+    return UsersProgram(lacks_some)
+
+
+def function_of(program: UsersProgram, code: types.CodeType, variables: dict[str, Any], closure: Any) -> types.FunctionType:
+    """A function of a module of a program."""
+    # A function takes what is built in from its module when it is made.
+    variables["__builtins__"] = program.builtins_of(variables["__name__"])
+    return types.FunctionType(code, variables, None, None, closure)
+
+
+def module_of(program: UsersProgram, name: str, path: str | None, directories: list[str] | None) -> types.ModuleType:
+    """The module of a name in a program; without variables as long as none has been received."""
+    if name not in program.modules:
+        module = types.ModuleType(name)
+        if path is not None or directories is not None:
+            spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=directories) if path else None
+            spec = spec or importlib.machinery.ModuleSpec(name, None, is_package=directories is not None)
+            module.__spec__, module.__loader__ = spec, spec.loader
+        module.__package__ = name if directories is not None else name.rpartition(".")[0]
+        if path is not None:
+            module.__file__ = path
+        if directories is not None:
+            module.__path__ = directories
+        program.modules[name] = module
+    return program.modules[name]
+
+
+def variables_of(program: UsersProgram, name: str, path: str | None, directories: list[str] | None) -> dict[str, Any]:
+    """The variables of a module."""
+    return vars(module_of(program, name, path, directories))
+
+
+def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> Any:
+    """A class without its attributes.
+
+    Parameters
+    ----------
+    maker
+        The class of classes that makes it: one that is installed, as what one of the user's does beyond that, such as filling a register, was
+        done in the program.
+    kind, name, bases, content
+        What it is made from.
+    """
+    if maker is kind:
+        return types.new_class(name, bases, {"metaclass": kind}, lambda names: names.update(content))
+    names = dict(maker.__prepare__(name, bases))
+    names.update(content)
+    return maker.__new__(kind, name, bases, names)
+
+
+def from_import(module: str, name: str) -> Any:
+    """A variable as importing its module in this process leaves it."""
+    return getattr(importlib.import_module(module), name)
+
+
+def context_variable(program: UsersProgram, name: str, default: tuple[Any, ...], value: tuple[Any, ...]) -> ContextVar[Any]:
+    """A context variable, which has its value while functions of the program are called."""
+    made: ContextVar[Any] = ContextVar(name, default=default[0]) if default else ContextVar(name)
+    program.context += [(made, each) for each in value]
+    return made
+
+
+def caching_function(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    """A function that remembers its results, of which it has none yet."""
+    return functools.lru_cache(**parameters)(function)
+
+
+def cached_attribute(kind: type, function: Callable[..., Any], name: str | None) -> Any:
+    """A cached property of a class."""
+    made = kind(function)
+    made.attrname = name
+    return made
+
+
+def weak_reference(kind: type, value: Any) -> Any:
+    """A weak reference; what nobody else holds is gone at once, as it was to be."""
+    return kind(value)
+
+
+def dead_reference() -> Any:
+    """A weak reference to what is gone."""
+    return weakref.ref(type("Gone", (), {})())
