@@ -64,6 +64,13 @@ class ColumnType:
 
     kind: str
     physical: pa.DataType
+    # Ints that a comparison gave. Not part of what the type is: nothing but other libraries' idea of the values depends on it, and no file keeps it.
+    is_logical: bool = attrs.field(default=False, eq=False, repr=False, kw_only=True)
+
+    @property
+    def of_values(self) -> ColumnType:
+        """The type of values that are computed of these, which are no truth values even where these are."""
+        return INT if self.is_logical else self
 
     @property
     def python_class(self) -> type:
@@ -98,6 +105,9 @@ class ColumnType:
 ZONED_PHYSICAL = pa.struct([("instant", pa.timestamp("us")), ("offset", pa.int32())])
 
 INT = ColumnType(INT_KIND, pa.int64())
+LOGICAL = ColumnType(INT_KIND, pa.int64(), is_logical=True)
+"""Ints that are 1 where something is true and 0 where it is not: equal to ``INT``, but numpy takes them for truth values."""
+
 FLOAT = ColumnType(FLOAT_KIND, pa.float64())
 STR = ColumnType(STR_KIND, pa.string())
 ARRAY = ColumnType(ARRAY_KIND, pa.list_(pa.float64()))
@@ -163,7 +173,7 @@ def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
     if left.kind != right.kind:
         raise TypeError(f"no common encoding of {left.kind} and {right.kind}")
     if left == right:
-        return left
+        return left if right.is_logical else left.of_values
     return ZONED_DATETIME if left.kind == DATETIME_KIND else STANDARD_TYPES[left.kind]
 
 

@@ -41,7 +41,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "values": (("temporal", "moment_texts"), ("flat",), (NO_ROOM,), ("outgoing",)),
+    "values": (("temporal", "moment_texts", "byte_text"), ("layouts", "inexact"), ("flat",), (NO_ROOM,), ("outgoing",)),
     "storage": (
         ("files",),
         ("calendars",),

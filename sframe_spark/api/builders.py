@@ -25,6 +25,7 @@ from sframe_spark.errors import (
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
+from sframe_spark.values.inexact.rounded import RoundedNumbers, may_be_rounded
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.plain import MISSING, NUMBERS, family_of, plain_number
 from sframe_spark.visible import brief
@@ -43,6 +44,7 @@ class _Builder(NeverPickled):
         self._segments = [AppendedRows(types) for _ in range(max(num_segments, 1))]
         self._history: list[deque[Any]] = [deque(maxlen=history_size) for _ in range(num_segments)]
         self._is_closed = False
+        self._rounded = RoundedNumbers()
 
     def _add(self, value: Any, row: Sequence[Any], segment: Any) -> None:
         self._segments[segment].add(row)
@@ -56,6 +58,13 @@ class _Builder(NeverPickled):
         self._require_open()
         if not isinstance(segment, int) or not 0 <= segment < len(self._history):
             raise BuilderError(f"there is no segment {segment!r:.60}: this builder has {len(self._history)}, counted from 0")
+
+    def _converted(self, value: Any, kind: str, name: str | None) -> Any:
+        """A value as one of a kind; what is rounded is told when the builder is closed."""
+        if not may_be_rounded(value):
+            return construct_value(value, kind)
+        with self._rounded.of(name):
+            return construct_value(value, kind)
 
     def read_history(self, num: int = 10, segment: int = 0) -> list[Any]:
         """The rows that were appended last, at most ``num``, in order.
@@ -84,6 +93,7 @@ class _Builder(NeverPickled):
         self._require_open()
         found = appended(self._segments)
         self._is_closed = True
+        self._rounded.tell()
         return found
 
 
@@ -169,7 +179,7 @@ class SArrayBuilder(_Builder):
         found = None
         if family in (kind, MISSING) or {family, kind} <= {LIST_KIND, ARRAY_KIND}:
             with contextlib.suppress(SFrameError):
-                found = construct_value(value, kind)
+                found = self._converted(value, kind, None)
         if found is None and family != MISSING:
             raise BuilderError(f"{brief(value)} ({type(value).__name__}) does not go into a column of {kind}: convert it first")
         return found
@@ -308,7 +318,7 @@ class SFrameBuilder(_Builder):
         found = []
         for name, value, column_type in zip(self._names, row, self._types, strict=True):
             try:
-                found.append(construct_value(value, column_type.kind))
+                found.append(self._converted(value, column_type.kind, name))
             except SFrameError as error:
                 raise SchemaError(f"column {name!r}: {error}") from None
         return found

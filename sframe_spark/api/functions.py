@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import decimal
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import MixedTypesError, SchemaError, UnknownResultError
+from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, SchemaError, UnknownResultError, users_level
 from sframe_spark.operators.rowwise.python_function import describe_function, kept
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
@@ -15,14 +19,16 @@ from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType
+from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LOGICAL, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import encode
+from sframe_spark.values.inexact.rounded import DIGITS_OF_FLOAT, rounding_told
 from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.plain import MISSING, family_of
 
 # The rows of a column, and of a frame, that results are inferred from, as in the reference.
 SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
+_TRUTH_VALUES = frozenset({bool, np.bool_})
 
 
 def infer_result_type(
@@ -57,6 +63,16 @@ def infer_result_type(
     return found, kept_results, Guess.of([(found, present)])
 
 
+def _tell_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
+    """Warn where a column does not hold the first results with all their digits, and of decimals where there may be more rows."""
+    if len(results) >= SAMPLE_ROWS and column_type == FLOAT and any(isinstance(result, decimal.Decimal) for result in results):
+        message = f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer results are rounded; give dtype=float, or return texts"
+        warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())
+        return
+    with contextlib.suppress(TypeError, ValueError, OverflowError, pa.ArrowException), rounding_told():
+        encode(results, column_type)
+
+
 def _family(result: Any) -> str | None:
     """That of a result's class; None for one of no column, which is told where it is stored."""
     try:
@@ -66,7 +82,7 @@ def _family(result: Any) -> str | None:
 
 
 def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:
-    """The type of what a function gave for some rows, which are not those of their places where it was not called for each.
+    """The type of what a function gave for some rows, which are not those of their places where it was not called for each; warns of rounded numbers.
 
     Parameters
     ----------
@@ -87,11 +103,13 @@ def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:
     sframe_spark.errors.SchemaError: the function returns what is no column: a column cannot hold values of class object: ...
     """
     try:
-        return infer_type(values, of_rows=False)
+        found = infer_type(values, of_rows=False)
     except MixedTypesError as error:
         raise SchemaError(f"the function returns values of different types, so give {asked_for}: {error}") from None
     except SchemaError as error:
         raise SchemaError(f"the function returns what is no column: {error}") from None
+    _tell_of_rounding(values, found)
+    return LOGICAL if found == INT and set(map(type, values)) <= _TRUTH_VALUES else found
 
 
 def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:

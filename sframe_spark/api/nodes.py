@@ -19,15 +19,17 @@ from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.rowwise.columns import project, with_column_replaced, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
+from sframe_spark.operators.sources.memory_source import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.broken_texts import broken_texts_told, require_unicode_values
+from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.encode import encode_parts
+from sframe_spark.values.inexact.rounded import rounding_told
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.plain import one_value, plain
@@ -35,22 +37,26 @@ from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.sources import simplify
 
 
-def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False) -> PlannerNode:
-    """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type."""
-    if isinstance(values, pa.ChunkedArray):
-        # Before its chunks are put together.
-        require_sound(values)
+def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:
+    """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type; warnings say what the column is called."""
+    asks_for_floats = dtype is not None and column_type_for(dtype).kind == FLOAT_KIND
+    with rounding_told(name, not asks_for_floats):
+        return _node_from_values(values, dtype, ignore_cast_failure, name)
+
+
+def _node_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name: str | None) -> PlannerNode:
     source = simplify(values)
-    if isinstance(source, pa.Array):
+    if isinstance(source, (pa.Array, pa.ChunkedArray)):
         require_sound(source)
-        tell_of_nanoseconds(source)
+        tell_of_nanoseconds(source, name)
+        tell_of_values([(name, source)])
     with broken_texts_told(source):
         if dtype is None:
             empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
             column_type = infer_type(values if empty_text else source)
         else:
             column_type = encoding_for(source, column_type_for(dtype))
-        return memory_source([encode(source, column_type, ignore_cast_failure)], [column_type])
+        return memory_source_of_parts([encode_parts(source, column_type, ignore_cast_failure)], [column_type])
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
@@ -211,6 +217,17 @@ def present_numbers(node: PlannerNode) -> np.ndarray | None:
     return np.concatenate([array.to_numpy() for array in arrays])
 
 
+def numbers_for_numpy(node: PlannerNode) -> np.ndarray | None:
+    """As :func:`present_numbers`, but truth values of what a comparison gave: numpy chooses rows by these, and takes ints for numbers of rows."""
+    numbers = present_numbers(node)
+    if not node.schema[0].is_logical:
+        return numbers
+    if numbers is None:
+        return np.empty(0, bool) if not row_count(node) else None
+    # Rows of others may have been appended since.
+    return numbers.astype(bool) if ((numbers == 0) | (numbers == 1)).all() else numbers
+
+
 def numpy_column(node: PlannerNode) -> np.ndarray:
     """All values of a one-column node as a numpy array: numbers as they are, others as objects.
 
@@ -276,7 +293,7 @@ def require_pairs(first: PlannerNode, second: PlannerNode, what: str, others: st
 def literal_of(value: Any) -> Literal:
     """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
     value = one_value(value)
-    with broken_texts_told([value]):
+    with rounding_told(), broken_texts_told([value]):
         found = Literal(plain(value), infer_type([value]))
     require_unicode_values([found.value])
     return found

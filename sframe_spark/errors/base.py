@@ -386,8 +386,15 @@ class LostNanosecondsWarning(InexactWarning):
     """Date-times of a table are cut to the microsecond, as columns hold them; warned of once, when a frame or column is made of them."""
 
 
-class InexactDecimalWarning(InexactWarning):
-    """Decimals of a table have more digits than a float holds, so that some of them are rounded.
+class InexactNumberWarning(InexactWarning):
+    """Numbers have more digits than a column holds, so that some of them are rounded: ints of more than 64 bits, large ints beside floats.
+
+    Warned of once for each column. Give texts, or ask for them with ``dtype=str``, to keep all digits; ask for ``dtype=float`` to have no warning.
+    """
+
+
+class InexactDecimalWarning(InexactNumberWarning):
+    """Decimals have more digits than a float holds, so that some of them are rounded.
 
     Warned of once, when a frame is made of the table; of tables that are read later, such as Spark DataFrames and Parquet files, by their types.
     Cast the column to a string first to keep all digits.
@@ -402,6 +409,7 @@ class InexactDecimalWarning(InexactWarning):
 def users_level() -> int:
     """How many calls above the one who asks the user's own line is, for warnings."""
     level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+    # Methods of attrs' classes, and blocks that open a context, are called by way of other modules.
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (__name__.split(".")[0], "contextlib"):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return level

@@ -9,15 +9,15 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import TooLargeError
 from sframe_spark.planner.facts import Schema
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.values.layouts.parts import in_one_array
+from sframe_spark.values.layouts.standard import MOST_BYTES
 from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 Item = TypeVar("Item")
 
 # Arrow counts the bytes of texts, and the items of lists, in 32 bits.
-MOST_BYTES_OF_ARRAY = (1 << 31) - 1
+MOST_BYTES_OF_ARRAY = MOST_BYTES
 
 
 @attrs.frozen(eq=False)
@@ -190,24 +190,6 @@ def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
             return column.chunk(0)
         return in_one_array(column.chunks) if column.num_chunks else pa.array([], column.type)
     return column
-
-
-def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
-    """The values of arrays of one type, one after the other.
-
-    Raises
-    ------
-    TooLargeError
-        If they are texts or lists of more than an array holds.
-    """
-    try:
-        return pa.concat_arrays(arrays)
-    except pa.ArrowInvalid:
-        size = sum(array.nbytes for array in arrays)
-        if size <= MOST_BYTES_OF_ARRAY:
-            raise
-        advice = "take fewer rows at a time (head, a slice, a filter), go through them (for row in ...), or save() them"
-        raise TooLargeError(f"{in_words(size)} of a column were asked for in one piece, which holds 2 GiB of texts or lists: {advice}") from None
 
 
 def joined(first: Chunk, second: Chunk) -> Chunk:

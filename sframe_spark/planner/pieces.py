@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.planner.chunk import Chunk, concatenate, in_one_array, stacked
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, stacked
 from sframe_spark.planner.facts import Schema
+from sframe_spark.values.layouts.parts import in_one_array
 
 # Shorter pieces are put together: each has a price of its own, whoever goes through them.
 FEW_ROWS = 32_768
@@ -111,18 +112,44 @@ def in_pieces(chunks: Iterable[Chunk], schema: Schema) -> Chunk | Pieces:
     return Pieces(tuple(found)) if len(found) > 1 else concatenate(found, schema)
 
 
+def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | Pieces:
+    """Rows of columns that are each cut into arrays at places of its own.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> aligned([[pa.array([1, 2]), pa.array([3])], [pa.array([4, 5, 6])]], (INT, INT)).between(1, 3).columns[1].to_pylist()
+    [5, 6]
+    """
+    return in_pieces(aligned_chunks(columns), schema)
+
+
+def aligned_chunks(columns: Sequence[Sequence[pa.Array]]) -> Iterator[Chunk]:
+    """The same rows, cut wherever one of the columns is; without rows, none.
+
+    Examples
+    --------
+    >>> [chunk.rows for chunk in aligned_chunks([[pa.array([1, 2]), pa.array([3])], [pa.array([4]), pa.array([5, 6])]])]
+    [1, 1, 1]
+    """
+    table = pa.table({str(place): pa.chunked_array(list(parts)) for place, parts in enumerate(columns)})
+    return (Chunk.of(batch.columns) for batch in table.to_batches())
+
+
 def _runs(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
-    """Chunks that have rows, short ones with their neighbours."""
+    """Chunks that have rows, short ones with their neighbours, as far as an array holds the texts of all."""
     waiting: list[Chunk] = []
-    rows = 0
+    rows, size = 0, 0
     for chunk in chunks:
         if not chunk.rows:
             continue
-        if waiting and rows + chunk.rows > 2 * FEW_ROWS:
+        more = chunk.size
+        if waiting and (rows + chunk.rows > 2 * FEW_ROWS or size + more > MOST_BYTES_OF_ARRAY):
             yield waiting
-            waiting, rows = [], 0
+            waiting, rows, size = [], 0, 0
         waiting.append(chunk)
         rows += chunk.rows
+        size += more
     if waiting:
         yield waiting
 

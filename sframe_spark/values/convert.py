@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import array
 import datetime
+import decimal
 import math
 from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.values.inexact.rounded import RoundedNumbers, may_be_rounded
 from sframe_spark.values.plain import (
     LARGEST_INT,
     MISSING,
     NUMBERS,
     SMALLEST_INT,
     family_of,
+    float_of_number,
     plain_array,
     plain_dict,
     plain_list,
@@ -121,13 +124,30 @@ def list_to_array(values: list[Any]) -> array.array:
 
 
 def _integer(value: Any) -> int | None:
-    number = plain_number(value)
+    number, is_rounded = _number_told(value)
+    if isinstance(value, decimal.Decimal) and is_rounded and SMALLEST_INT <= value <= LARGEST_INT:
+        return int(value)
     if not isinstance(number, float):
         return number
     if family_of(type(value)) == INT_KIND:
         # A float already, of fewer digits.
-        raise SchemaError(f"{brief(value)} (int) is no int of 64 bits: ask for floats")
+        raise SchemaError(f"{brief(value)} (int) is no int of 64 bits: ask for floats, or for texts to keep all digits")
     return float_to_int(number)
+
+
+def _number_text(value: Any) -> str:
+    """As a column of numbers would show it, but for numbers that such a column does not hold: these keep all digits."""
+    number, is_rounded = _number_told(value)
+    return str(value) if is_rounded else display_text(number)
+
+
+def _number_told(value: Any) -> tuple[int | float, bool]:
+    """The plain number, and whether it has less digits than the value."""
+    if not may_be_rounded(value):
+        return plain_number(value), False
+    rounded = RoundedNumbers()
+    with rounded.of(None):
+        return plain_number(value), rounded.found
 
 
 def _sequence_text(value: Any) -> str:
@@ -156,8 +176,8 @@ def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
     }
     for family in NUMBERS:
         table[family, INT_KIND] = _integer
-        table[family, FLOAT_KIND] = lambda value: float(plain_number(value))
-        table[family, STR_KIND] = lambda value: display_text(plain_number(value))
+        table[family, FLOAT_KIND] = float_of_number
+        table[family, STR_KIND] = _number_text
         table[family, DATETIME_KIND] = lambda value: seconds_to_datetime(plain_number(value))
     for family in (LIST_KIND, ARRAY_KIND):
         table[family, STR_KIND] = _sequence_text

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import MOST_NAMES_SHOWN, InexactDecimalWarning, users_level
+from sframe_spark.values.inexact.rounded import DIGITS_OF_FLOAT
 
-# Every decimal of so many digits is the one that its nearest float shows.
-DIGITS_OF_FLOAT = 15
 # All of these fit 64 bits.
 DIGITS_OF_INT = 18
 
@@ -37,13 +36,13 @@ def tell_of_types(columns: Iterable[tuple[str, pa.DataType]]) -> None:
     _warn([f"{name!r} ({kind.precision} digits)" for name, data_type in columns if (kind := _long_decimal(data_type)) is not None])
 
 
-def tell_of_values(columns: Iterable[tuple[str, pa.Array | pa.ChunkedArray]]) -> None:
-    """Warn once of columns in which there are decimals with more digits than floats hold; of lists and dicts by their types."""
+def tell_of_values(columns: Iterable[tuple[str | None, pa.Array | pa.ChunkedArray]]) -> None:
+    """Warn once of columns in which there are decimals with more digits than floats hold; of lists, dicts and dictionaries by their types."""
     told = []
     for name, values in columns:
         kind = _long_decimal(values.type)
         if kind is not None and (not pa.types.is_decimal(values.type) or _has_long_ones(values)):
-            told.append(f"{name!r} ({kind.precision} digits)")
+            told.append(f"{'the column' if name is None else repr(name)} ({kind.precision} digits)")
     _warn(told)
 
 
@@ -52,6 +51,8 @@ def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
     if pa.types.is_decimal(data_type):
         return data_type if data_type.precision > DIGITS_OF_FLOAT and not is_whole_decimal(data_type) else None
     within = [data_type.field(number).type for number in range(data_type.num_fields)]
+    if pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
+        within = [data_type.value_type]
     return next((found for found in map(_long_decimal, within) if found is not None), None)
 
 

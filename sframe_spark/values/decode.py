@@ -37,7 +37,7 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
         If the bytes of a text are none.
     """
     if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+        return list(itertools.chain.from_iterable(decode(chunk, column_type) for chunk in values.chunks))
     try:
         return _decoded(values, column_type)
     except UnicodeDecodeError as error:

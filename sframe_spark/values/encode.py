@@ -30,11 +30,14 @@ from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.flat.cells import stored_cells
 from sframe_spark.values.flat.stored import flat_items, stored_lists
-from sframe_spark.values.from_arrow import list_from_lengths, normalize, zoned_array
+from sframe_spark.values.from_arrow import BEYOND_64_BITS, list_from_lengths, normalize, normalized_parts, zoned_array
 from sframe_spark.values.infer import infer_type
+from sframe_spark.values.layouts.parts import in_one_array, maps_of_dicts, parts_of
 from sframe_spark.values.plain import (
     MISSING,
     family_of,
+    float_of_number,
+    have_long_doubles,
     plain_array,
     plain_dict,
     plain_list,
@@ -62,6 +65,8 @@ def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = Fal
     ------
     SchemaError
         If a value cannot be stored as the type.
+    TooLargeError
+        If they are texts or lists of more than an array holds.
 
     Examples
     --------
@@ -69,16 +74,35 @@ def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = Fal
     >>> encode([1, None, 2.5], INT).to_pylist()
     [1, None, 2]
     """
+    return in_one_array(encode_parts(values, column_type, ignore_cast_failure))
+
+
+def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool = False) -> list[pa.Array]:
+    """As :func:`encode`, in as many arrays as more than 2 GiB of texts or lists need, at least one.
+
+    Raises
+    ------
+    SchemaError
+        If a value cannot be stored as the type.
+    TooLargeError
+        If one value alone has more than an array holds.
+    """
     source = simplify(values)
     if isinstance(source, list):
-        return _encode_list(source, column_type, ignore_cast_failure)
+        return parts_of(_encode_list(source, column_type, ignore_cast_failure))
     if isinstance(source, np.ndarray):
+        if source.dtype.kind == "u":
+            if column_type.kind == INT_KIND:
+                raise SchemaError(BEYOND_64_BITS)
+            # As Python's ints, of which all digits are known.
+            return parts_of(_encode_list(source.tolist(), column_type, ignore_cast_failure))
         array, natural = _from_numpy(source.copy())
+        parts = [array]
     else:
-        array, natural = normalize(source)
+        parts, natural = normalized_parts(source)
     if natural == column_type:
-        return array
-    return _encode_list(decode(array, natural), column_type, ignore_cast_failure)
+        return parts
+    return [made for part in parts for made in parts_of(_encode_list(decode(part, natural), column_type, ignore_cast_failure))]
 
 
 def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
@@ -90,7 +114,7 @@ def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
     return zoned_array(utc, zero, utc.is_valid()), ZONED_DATETIME
 
 
-def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array:
+def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
     if column_type.kind in _DIRECT_KINDS:
         # Arrow converts a list of values of the right class much faster than we can look at them.
         try:
@@ -115,7 +139,7 @@ def arrow_floats(values: Sequence[Any]) -> pa.Array:
     Raises
     ------
     pyarrow.ArrowException, OverflowError, TypeError
-        If a value is something else, or an int beyond 2**53, which may lose digits.
+        If a value is something else, or an int beyond 2**53 or a long double, which may lose digits.
 
     Examples
     --------
@@ -125,6 +149,8 @@ def arrow_floats(values: Sequence[Any]) -> pa.Array:
     Traceback (most recent call last):
     pyarrow.lib.ArrowInvalid: an unsigned int beyond 2**53
     """
+    if have_long_doubles(values):
+        raise pa.ArrowInvalid("a long double")
     found = pa.array(values, pa.float64())
     # Arrow takes numpy's ints without a sign for those with one: the largest for -1. To look at all classes takes as long as Arrow's work.
     seem_ints = pc.and_(pc.less(found, 0.0), pc.equal(pc.floor(found), found))
@@ -133,7 +159,7 @@ def arrow_floats(values: Sequence[Any]) -> pa.Array:
     return found
 
 
-def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array:
+def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
     """Convert the values one at a time to the kind wanted."""
     converted = []
     for position, value in enumerate(values):
@@ -143,7 +169,7 @@ def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cas
         except SchemaError as error:
             if not ignore_cast_failure:
                 raise SchemaError(f"row {position}: {error}") from error
-    return encode_plain(converted, column_type)
+    return _encode_plain(converted, column_type)
 
 
 def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
@@ -160,9 +186,12 @@ def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
     >>> encode_plain([[[1, 2]]], ENCODED_LIST).to_pylist(), encode([[[1, 2]]], ENCODED_LIST).to_pylist()
     (['[[1,2]]'], ['[{"$array":[1.0,2.0]}]'])
     """
+    return in_one_array(parts_of(_encode_plain(values, column_type)))
+
+
+def _encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     if column_type.is_encoded:
-        found = stored_cells(values, column_type.kind)
-        return found if found is not None else pa.array([None if value is None else encode_value(value) for value in values], column_type.physical)
+        return _stored_texts(values, column_type)
     if column_type.kind in (LIST_KIND, DICT_KIND) and not _fits_natively(values, column_type):
         raise SchemaError(f"{column_type} cannot hold every one of these values")
     return _BUILDERS[column_type.kind](values, column_type)
@@ -219,11 +248,11 @@ def _build_ints(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
 
 
 def _build_floats(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    numbers = [None if _is_missing(value) else float(plain_number(value)) for value in values]
+    numbers = [None if _is_missing(value) else float_of_number(value) for value in values]
     return pa.array(numbers, column_type.physical)
 
 
-def _build_texts(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+def _build_texts(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     return pa.array([None if _is_missing(value) else plain_text(value) for value in values], column_type.physical)
 
 
@@ -270,14 +299,14 @@ def _join_arrays(cells: Sequence[Any], elements: list[Any] | None) -> pa.Array:
     return list_from_lengths(lengths, numbers, ARRAY.physical)
 
 
-def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    if not column_type.is_encoded and set(map(type, values)) <= _LISTS:
+def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
+    if not column_type.is_encoded and set(map(type, values)) <= _LISTS and not have_long_doubles(chain.from_iterable(filter(None, values))):
         try:
             return pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
     cells = [None if _is_missing(value) else plain_list(_as_sequence(value)) for value in values]
-    return _store_nested(cells, column_type, lambda cell: cell)
+    return _stored_texts(cells, column_type) if column_type.is_encoded else pa.array(cells, column_type.physical)
 
 
 def _as_sequence(value: Any) -> Any:
@@ -285,25 +314,24 @@ def _as_sequence(value: Any) -> Any:
     return plain_array(value) if isinstance(value, array.array) else value
 
 
-def _build_dicts(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+def _build_dicts(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     if not column_type.is_encoded and set(map(type, values)) <= {dict, type(None)}:
         try:
-            return pa.array([None if cell is None else list(cell.items()) for cell in values], column_type.physical)
+            if have_long_doubles(chain.from_iterable(cell.values() for cell in values if cell is not None)):
+                raise pa.ArrowInvalid("a long double")
+            return maps_of_dicts(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
     cells = [None if _is_missing(value) else plain_dict(value) for value in values]
-    return _store_nested(cells, column_type, lambda cell: list(cell.items()))
+    return _stored_texts(cells, column_type) if column_type.is_encoded else maps_of_dicts(cells, column_type.physical)
 
 
-def _store_nested(cells: Sequence[Any], column_type: ColumnType, to_arrow: Callable[[Any], Any]) -> pa.Array:
-    found = stored_cells(cells, column_type.kind) if column_type.is_encoded else None
-    if found is not None:
-        return found
-    write = encode_value if column_type.is_encoded else to_arrow
-    return pa.array([None if cell is None else write(cell) for cell in cells], column_type.physical)
+def _stored_texts(cells: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
+    found = stored_cells(cells, column_type.kind)
+    return found if found is not None else pa.array([None if cell is None else encode_value(cell) for cell in cells], column_type.physical)
 
 
-_BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array]] = {
+_BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array | pa.ChunkedArray]] = {
     INT_KIND: _build_ints,
     FLOAT_KIND: _build_floats,
     STR_KIND: _build_texts,

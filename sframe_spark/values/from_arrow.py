@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -24,15 +23,24 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.decimals import floats_of_decimals, is_whole_decimal
-from sframe_spark.values.plain import plain, plain_dict, plain_list
-from sframe_spark.values.temporal import MINUTE, SECOND
+from sframe_spark.values.decimals import DIGITS_OF_INT, floats_of_decimals, is_whole_decimal
+from sframe_spark.values.layouts.parts import in_one_array, maps_of_dicts, parts_of
+from sframe_spark.values.layouts.standard import is_list, standard_parts
+from sframe_spark.values.plain import LARGEST_INT, plain, plain_dict, plain_list
+from sframe_spark.values.temporal import MINUTE, SECOND, arrow_microseconds, floored
 from sframe_spark.values.text import encode_value
 from sframe_spark.values.variants import VariantType, is_stored_variant, variant_value
 from sframe_spark.visible import visible
 
 MOST_MINUTES = 24 * 60 - 1
 _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+BEYOND_64_BITS = (
+    "an int column has 64 bits with a sign, and some uint64 values are beyond that: cast them to another type first, to texts to keep all digits"
+)
+
+# Of rows that become Python objects on their way, which take several times as much.
+_BYTES_AS_OBJECTS = 64 << 20
 
 WITH_OFFSET = "arrow.timestamp_with_offset"
 OFFSET_FIELDS = [pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False), pa.field("offset_minutes", pa.int16(), nullable=False)]
@@ -55,20 +63,26 @@ def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]
     >>> str(array.type), str(column_type)
     ('int64', 'int')
     """
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
-    if pa.types.is_dictionary(values.type):
-        return normalize(_decoded_dictionary(values))
-    if pa.types.is_run_end_encoded(values.type):
-        return normalize(pc.run_end_decode(values))
-    if isinstance(values.type, pa.BaseExtensionType):
-        return normalize_extension(values)
+    parts, column_type = normalized_parts(values)
+    return in_one_array(parts), column_type
+
+
+def normalized_parts(values: pa.Array | pa.ChunkedArray) -> tuple[list[pa.Array], ColumnType]:
+    """As :func:`normalize`, in as many arrays as texts and lists of more than 2 GiB need, and as there are chunks of values that are not converted.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold the Arrow type.
+    TooLargeError
+        If one value alone has more than an array holds.
+    """
     column_type = arrow_column_type(values.type)
-    if values.type == column_type.physical:
-        if column_type.is_zoned:
-            _check_offsets(values.field("offset").filter(values.is_valid()))
-        return values, column_type
-    return _convert(values, column_type), column_type
+    try:
+        return [made for part in standard_parts(values) for made in _converted(part, column_type)], column_type
+    except pa.ArrowException as error:
+        # What Arrow has no kernel for, or cannot convert.
+        raise SchemaError(f"Arrow does not convert {visible(str(values.type)):.200} values: {visible(str(error)):.200}") from error
 
 
 def arrow_column_type(data_type: pa.DataType) -> ColumnType:
@@ -107,15 +121,6 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     return _nested_column_type(data_type)
 
 
-def _decoded_dictionary(values: pa.DictionaryArray) -> pa.Array:
-    """Each value for itself; Arrow takes no views out of a dictionary, as polars has them."""
-    if pa.types.is_string_view(values.type.value_type):
-        values = pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.string()))
-    elif pa.types.is_binary_view(values.type.value_type):
-        values = pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.binary()))
-    return values.dictionary_decode()
-
-
 # Arrow's own extensions that have a counterpart: the rest would be a guess.
 _EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, WITH_OFFSET: ZONED_DATETIME}
 
@@ -134,15 +139,6 @@ def extension_column_type(data_type: pa.DataType) -> ColumnType:
             f"a column cannot hold values of the Arrow extension {visible(name)!r}: give what it is stored as, {data_type.storage_type}"
         )
     return _EXTENSIONS[name]
-
-
-def normalize_extension(values: pa.Array) -> tuple[pa.Array, ColumnType]:
-    """The values of one of Arrow's own extensions in our physical form, and their column type."""
-    column_type = extension_column_type(values.type)
-    if values.type.extension_name == "arrow.uuid":
-        texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in values.storage.to_pylist()]
-        return pa.array(texts, pa.string()), column_type
-    return normalize(values.storage)[0], column_type
 
 
 def _is_text(data_type: pa.DataType) -> bool:
@@ -165,7 +161,7 @@ def _nested_column_type(data_type: pa.DataType) -> ColumnType:
         if key.is_encoded or (pa.types.is_nested(key.physical) and not key.is_zoned):
             raise SchemaError(f"a dict has no lists or dicts as keys, so a column cannot hold Arrow {data_type} values")
         return dict_of(key, arrow_column_type(data_type.item_type))
-    if _is_list(data_type):
+    if is_list(data_type):
         element = arrow_column_type(data_type.value_type)
         if types.is_null(data_type.value_type):
             return ENCODED_LIST
@@ -173,18 +169,23 @@ def _nested_column_type(data_type: pa.DataType) -> ColumnType:
     raise SchemaError(f"a column cannot hold Arrow {data_type} values")
 
 
-def _is_list(data_type: pa.DataType) -> bool:
-    types = pa.types
-    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
-    return any(test(data_type) for test in tests)
-
-
-def _convert(values: pa.Array, column_type: ColumnType) -> pa.Array:
+def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
+    """The values of a standard layout in the physical form of a column type; texts of lists and dicts may need more than one array."""
+    if values.type == column_type.physical:
+        if column_type.is_zoned:
+            _check_offsets(values.field("offset").filter(values.is_valid()))
+        return [values]
     if column_type in _CONVERSIONS:
-        return _CONVERSIONS[column_type](values)
-    if column_type.is_encoded or not _is_list(values.type):
-        return _from_python(values, column_type)
-    return _list_values(values, column_type)
+        return [_CONVERSIONS[column_type](values)]
+    if column_type.is_encoded or not is_list(values.type):
+        return [made for rows in _few_rows(values) for made in parts_of(_from_python(rows, column_type))]
+    return [_list_values(values, column_type)]
+
+
+def _few_rows(values: pa.Array) -> Iterator[pa.Array]:
+    """Consecutive rows with about as many bytes as there is room for as Python objects."""
+    step = max(1, len(values) * _BYTES_AS_OBJECTS // max(values.nbytes, 1))
+    yield from (values.slice(start, step) for start in range(0, max(len(values), 1), step))
 
 
 def _int_values(values: pa.Array) -> pa.Array:
@@ -192,7 +193,10 @@ def _int_values(values: pa.Array) -> pa.Array:
         try:
             return values.cast(pa.int64())
         except pa.ArrowInvalid as error:
-            raise SchemaError("an int column has 64 bits with a sign: cast uint64 values beyond that first") from error
+            raise SchemaError(BEYOND_64_BITS) from error
+    if pa.types.is_decimal(values.type):
+        # Arrow refuses to make ints of decimals with 32 bits.
+        values = values.cast(pa.decimal128(DIGITS_OF_INT, 0))
     return values.cast(pa.int64())
 
 
@@ -206,8 +210,6 @@ def _float_values(values: pa.Array) -> pa.Array:
 
 
 def _text_values(values: pa.Array) -> pa.Array:
-    if pa.types.is_fixed_size_binary(values.type):
-        values = values.cast(pa.binary())
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid as error:
@@ -216,7 +218,7 @@ def _text_values(values: pa.Array) -> pa.Array:
 
 def _datetime_values(values: pa.Array) -> pa.Array:
     _check_microseconds(values)
-    return values.cast(DATETIME.physical, safe=False)
+    return arrow_microseconds(values) if pa.types.is_timestamp(values.type) else values.cast(DATETIME.physical)
 
 
 def _check_microseconds(values: pa.Array) -> None:
@@ -250,15 +252,13 @@ def _zoned_values(values: pa.Array) -> pa.Array:
     if is_with_offset(values.type):
         _check_microseconds(values.field(0))
         _check_offsets(values.field(1).filter(values.is_valid()))
-        return zoned_array(
-            values.field(0).cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()), values.field(1).cast(pa.int32()), values.is_valid()
-        )
+        return zoned_array(arrow_microseconds(values.field(0)).cast(pa.int64()), values.field(1).cast(pa.int32()), values.is_valid())
     _check_microseconds(values)
-    instant = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+    instant = arrow_microseconds(values)
     wall = pc.local_timestamp(instant).cast(pa.int64())
     utc = instant.cast(pa.int64())
-    # Whole minutes, rounded down: zones before about 1900 have odd seconds, which the instant keeps.
-    offset = pc.divide(pc.subtract(wall, utc), MINUTE).cast(pa.int32())
+    # Whole minutes, rounded down as everywhere: zones before about 1900 have odd seconds, which the instant keeps.
+    offset = floored(pc.subtract(wall, utc), MINUTE).cast(pa.int32())
     return zoned_array(utc, offset, values.is_valid())
 
 
@@ -282,11 +282,10 @@ def zoned_array(utc: pa.Array, offset: pa.Array, valid: pa.Array) -> pa.Array:
 
 def _list_values(values: pa.Array, column_type: ColumnType) -> pa.Array:
     """Convert the elements; an array cell has no missing elements, they become NaN."""
-    plain_lists = values.cast(pa.list_(values.type.value_type))
-    elements, _ = normalize(plain_lists.flatten())
+    elements, _ = normalize(values.flatten())
     if column_type == ARRAY:
         elements = elements.fill_null(float("nan"))
-    lengths = pc.list_value_length(plain_lists)
+    lengths = pc.list_value_length(values)
     return list_from_lengths(lengths, elements, column_type.physical)
 
 
@@ -298,7 +297,7 @@ def list_from_lengths(lengths: pa.Array, elements: pa.Array, data_type: pa.DataT
     return pa.ListArray.from_arrays(offsets, elements, type=data_type, mask=mask)
 
 
-def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array:
+def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     """Go through Python values: nested types without a layout in common with ours."""
     read = _reader(values.type)
     try:
@@ -310,8 +309,7 @@ def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array:
     except UnicodeDecodeError:
         raise SchemaError("in a list or dict, texts are UTF-8: some binary values are not UTF-8") from None
     if not column_type.is_encoded:
-        items = [None if cell is None else list(plain_dict(cell).items()) for cell in cells]
-        return pa.array(items, column_type.physical)
+        return maps_of_dicts([None if cell is None else plain_dict(cell) for cell in cells], column_type.physical)
     write: Callable[[Any], Any] = plain_list if column_type == ENCODED_LIST else plain_dict
     return pa.array([None if cell is None else encode_value(write(cell)) for cell in cells], pa.string())
 
@@ -324,7 +322,7 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_struct(data_type):
         readers = {field.name: _reader(field.type) for field in data_type}
         return lambda cell: {name: None if v is None else readers[name](v) for name, v in cell.items()}
-    if _is_list(data_type):
+    if is_list(data_type):
         element = _reader(data_type.value_type)
         return lambda cell: [None if v is None else element(v) for v in cell]
     if isinstance(data_type, VariantType):
@@ -333,9 +331,20 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
         return int
     if isinstance(data_type, pa.BaseExtensionType) and data_type.extension_name == "arrow.uuid":
         return str
+    if pa.types.is_uint64(data_type):
+        return _signed
+    if pa.types.is_decimal(data_type):
+        # The type says how many digits there are, so users were told of them.
+        return float
     if pa.types.is_time(data_type):
         return lambda cell: cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond / SECOND
     return plain
+
+
+def _signed(value: int) -> int:
+    if value > LARGEST_INT:
+        raise SchemaError(BEYOND_64_BITS)
+    return value
 
 
 _CONVERSIONS: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {

@@ -40,7 +40,8 @@ from sframe_spark.values.sources import simplify
 from sframe_spark.visible import brief
 
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
-_NUMPY_TYPES = {"i": INT, "f": FLOAT, "M": ZONED_DATETIME}
+# Unsigned ints are those of which some are no signed ones.
+_NUMPY_TYPES = {"i": INT, "u": FLOAT, "f": FLOAT, "M": ZONED_DATETIME}
 _ELEMENT_TYPES = {INT_KIND: INT, FLOAT_KIND: FLOAT, STR_KIND: STR}
 _ASKED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
     ((numbers.Integral, np.bool_), INT),
@@ -103,7 +104,7 @@ def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
     ('float', 'list:list<item: string>')
     """
     source = simplify(values)
-    if isinstance(source, pa.Array):
+    if isinstance(source, (pa.Array, pa.ChunkedArray)):
         return arrow_column_type(source.type)
     if isinstance(source, np.ndarray):
         return _NUMPY_TYPES[source.dtype.kind]

@@ -10,12 +10,14 @@ import array
 import collections.abc
 import datetime
 import decimal
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.values.inexact.rounded import has_more_digits, note_rounded
 from sframe_spark.values.temporal import to_datetime
 from sframe_spark.values.text import MOST_LEVELS, too_deep
 
@@ -125,7 +127,7 @@ def int_equal_to(number: int | float) -> int | None:
 
 
 def plain_number(value: Any) -> int | float:
-    """Make an int or float of a value of a number family (integers beyond 64 bits become floats).
+    """Make an int or float of a value of a number family (integers beyond 64 bits become floats); digits that are lost are noted.
 
     Raises
     ------
@@ -135,13 +137,51 @@ def plain_number(value: Any) -> int | float:
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
     if family_of(type(value)) == FLOAT_KIND:
-        return float("nan") if isinstance(value, decimal.Decimal) and value.is_snan() else float(value)
+        return _plain_float(value)
     number = int(value)
+    if SMALLEST_INT <= number <= LARGEST_INT:
+        return number
     try:
-        return number if SMALLEST_INT <= number <= LARGEST_INT else float(number)
+        return _nearest_float(number)
     except OverflowError:
         # Python has no text of an int with thousands of digits.
         raise BeyondRangeError(f"an int of {number.bit_length()} bits is beyond the largest float: give its text, or a float instead") from None
+
+
+def _plain_float(value: Any) -> float:
+    if isinstance(value, decimal.Decimal):
+        if value.is_snan():
+            return float("nan")
+        if has_more_digits(value):
+            note_rounded(value)
+    found = float(value)
+    if isinstance(value, np.longdouble) and found != value and value == value:
+        note_rounded(value)
+    return found
+
+
+def _nearest_float(number: int) -> float:
+    found = float(number)
+    if found != number:
+        note_rounded(number)
+    return found
+
+
+def float_of_number(value: Any) -> float:
+    """The nearest float of a value of a number family; digits that are lost are noted.
+
+    Examples
+    --------
+    >>> float_of_number(2**53 + 1)
+    9007199254740992.0
+    """
+    number = plain_number(value)
+    return _nearest_float(number) if isinstance(number, int) else number
+
+
+def have_long_doubles(values: Iterable[Any]) -> bool:
+    """True where there are floats of numpy's with more digits than a float; Arrow takes them for floats. Few programs ever have one."""
+    return np.longdouble in _FAMILY_OF_CLASS and np.longdouble in set(map(type, values))
 
 
 def plain_text(value: Any) -> str:
@@ -160,7 +200,7 @@ def plain_array(values: Any) -> array.array:
     if (isinstance(values, array.array) and values.typecode in "uw") or not families_of(values) <= NUMBERS:
         raise SchemaError("an array cell holds numbers only: use a list for mixed elements")
     missing = float("nan")
-    return array.array("d", [missing if value is None else float(plain_number(value)) for value in values])
+    return array.array("d", [missing if value is None else float_of_number(value) for value in values])
 
 
 def plain_list(values: Any, levels: int = MOST_LEVELS) -> list[Any]:

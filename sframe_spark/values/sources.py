@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.types import FLOAT_KIND
+from sframe_spark.values.inexact.rounded import note_rounded
 from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.plain import NUMBERS, families_of
 from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
 
-# One of ``list[Any] | np.ndarray | pa.Array``; Arrow comes without types, so a checker learns nothing from the union.
+# One of ``list[Any] | np.ndarray | pa.Array | pa.ChunkedArray``; Arrow comes without types, so a checker learns nothing from the union.
 ValuesGiven = Any
 
 _INTEGER_DTYPES = "biu"
@@ -34,7 +35,9 @@ NO_VALUES = "a {} of Spark's holds no values: use the frame's own columns, sf['n
 
 
 def simplify(values: Any) -> ValuesGiven:
-    """Return the values as a list, a one-dimensional numpy array or an Arrow array, copying as little as possible.
+    """Return the values as a list, a one-dimensional numpy array or an Arrow array, which may be chunked, copying as little as possible.
+
+    Arrays of numpy are of 64 bits then: unsigned ones where a signed int does not hold all of them.
 
     Raises
     ------
@@ -44,10 +47,8 @@ def simplify(values: Any) -> ValuesGiven:
     if isinstance(values, list):
         return values
     if _is_arrow_column(values):
-        values = pa.chunked_array(values)
-    if isinstance(values, pa.ChunkedArray):
-        return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
-    if isinstance(values, pa.Array):
+        values = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if library_of(values) == "pandas":
         values = _from_pandas(values)
@@ -57,7 +58,7 @@ def simplify(values: Any) -> ValuesGiven:
         values = _from_range(values)
     if isinstance(values, np.ndarray):
         return _from_numpy(values)
-    if isinstance(values, (pa.Array, list)):
+    if isinstance(values, (pa.Array, pa.ChunkedArray, list)):
         return values
     if is_of_spark(values):
         raise SchemaError(NO_VALUES.format(type(values).__name__))
@@ -69,8 +70,9 @@ def simplify(values: Any) -> ValuesGiven:
 
 def _is_arrow_column(values: Any) -> bool:
     """True for a column of another library that gives it to Arrow, of polars for one; what is missing in one of pandas, pandas knows best."""
-    gives = hasattr(values, "__arrow_c_stream__") and hasattr(values, "dtype") and not hasattr(values, "column_names")
-    return gives and library_of(values) != "pandas"
+    gives = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
+    is_table = hasattr(values, "column_names") or hasattr(values, "columns") or isinstance(values, pa.RecordBatchReader)
+    return gives and not is_table and library_of(values) != "pandas"
 
 
 def _from_pandas(values: Any) -> Any:
@@ -84,11 +86,19 @@ def _from_pandas(values: Any) -> Any:
         raise SchemaError(f"the values of a column come as a sequence, not as pandas {type(values).__name__}")
     if hasattr(values, "sparse"):
         return values.sparse.to_dense().to_numpy()
+    if hasattr(values, "to_dense"):
+        return values.to_dense()
     # Arrow shares the memory of masked values and of date-times with a zone, which pandas changes in place.
-    converted = pa.array(values.copy(), from_pandas=True)
+    try:
+        converted = pa.array(values.copy(), from_pandas=True)
+    except pa.ArrowInvalid:
+        if getattr(dtype, "tz", None) is None:
+            raise
+        # Arrow has no zones of a fixed offset with seconds.
+        return list(values)
     if type(dtype).__name__ in _INSTEAD:
         raise SchemaError(f"a column cannot hold pandas {dtype} values: {_INSTEAD[type(dtype).__name__]}")
-    return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
+    return converted
 
 
 def _from_objects(values: np.ndarray) -> list[Any]:
@@ -113,6 +123,15 @@ def _from_range(values: range) -> Any:
     return np.arange(*bounds, dtype=np.int64) if all(-(2**62) < bound < 2**62 for bound in bounds) else list(values)
 
 
+def _floats(values: np.ndarray) -> np.ndarray:
+    found = values.astype(np.float64, copy=False)
+    if values.dtype.itemsize > found.dtype.itemsize:
+        rounded = (found != values) & (values == values)
+        if rounded.any():
+            note_rounded(values[rounded][0])
+    return found
+
+
 def _from_numpy(values: np.ndarray) -> ValuesGiven:
     if values.ndim == 0:
         raise SchemaError("a numpy scalar is not a column: pass a sequence of values")
@@ -121,11 +140,11 @@ def _from_numpy(values: np.ndarray) -> ValuesGiven:
     if values.dtype.kind == "O" or values.ndim == 2:
         return list(values)
     if values.dtype.kind == "u" and values.size and values.max() > np.iinfo(np.int64).max:
-        return values.astype(np.float64)
+        return values
     if values.dtype.kind in _INTEGER_DTYPES:
         return values.astype(np.int64, copy=False)
     if values.dtype.kind == "f":
-        return values.astype(np.float64, copy=False)
+        return _floats(values)
     if values.dtype.kind in "US":
         return values.tolist()
     if values.dtype.kind == "M":

@@ -7,6 +7,7 @@ works and no time zone of the machine has a say.
 from __future__ import annotations
 
 import datetime
+import zoneinfo
 from functools import cache
 from typing import Any
 
@@ -23,6 +24,9 @@ DAY = 86_400 * SECOND
 _PER_MICROSECOND = {"us": 1, "ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12, "generic": 1}
 
 EPOCH = datetime.datetime(1970, 1, 1)
+_UTC_EPOCH = EPOCH.replace(tzinfo=datetime.UTC)
+# Monrovia was the last place with seconds in its offset, until January 1972.
+_FIRST_YEAR_OF_WHOLE_MINUTES = 1973
 MICROSECOND = datetime.timedelta(microseconds=1)
 FIRST_MICROSECOND = (datetime.datetime.min - EPOCH) // MICROSECOND
 LAST_MICROSECOND = (datetime.datetime.max - EPOCH) // MICROSECOND
@@ -82,8 +86,37 @@ def numpy_microseconds(values: Any) -> Any:
     return found
 
 
+def floored(ticks: pa.Array, step: int) -> pa.Array:
+    """Ints divided by a step and rounded down; Arrow's own casts and divisions round towards zero, which is up before 1970.
+
+    Examples
+    --------
+    >>> floored(pa.array([-1, None, 1999]), 1000).to_pylist()
+    [-1, None, 1]
+    """
+    quotients = np.floor_divide(ticks.fill_null(0).to_numpy(zero_copy_only=False), step)
+    return pa.array(quotients, ticks.type, mask=ticks.is_null().to_numpy(zero_copy_only=False) if ticks.null_count else None)
+
+
+def arrow_microseconds(values: pa.Array) -> pa.Array:
+    """The timestamps of an Arrow array in microseconds and in their zone, nanoseconds rounded down; all casts of other units are exact or refused.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If 64 bits do not hold the microseconds of one.
+
+    Examples
+    --------
+    >>> arrow_microseconds(pa.array([-1, 1], pa.timestamp("ns"))).cast(pa.int64()).to_pylist()
+    [-1, 0]
+    """
+    wanted = pa.timestamp("us", values.type.tz)
+    return floored(values.cast(pa.int64()), 1_000).cast(wanted) if values.type.unit == "ns" else values.cast(wanted)
+
+
 def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
-    """Split a datetime into microseconds (in UTC if it has an offset) and its offset in minutes.
+    """Split a datetime into microseconds (in UTC if it has an offset) and its offset in whole minutes, rounded down.
 
     Examples
     --------
@@ -95,7 +128,19 @@ def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
     microseconds = (wall.days * 86_400 + wall.seconds) * SECOND + wall.microseconds
     if offset is None:
         return microseconds, None
-    return microseconds - offset // MICROSECOND, offset // datetime.timedelta(minutes=1)
+    instant = microseconds - offset // MICROSECOND
+    if value.year < _FIRST_YEAR_OF_WHOLE_MINUTES and (zone := getattr(value.tzinfo, "zone", None)) is not None:
+        offset = _offset_of_zone(zone, instant, offset)
+    return instant, offset // datetime.timedelta(minutes=1)
+
+
+def _offset_of_zone(zone: str, instant: int, known: datetime.timedelta) -> datetime.timedelta:
+    """The offset of a zone of pytz at an instant: pytz, and pandas with it, rounds seconds to minutes, where Arrow and ``zoneinfo`` keep them."""
+    try:
+        found = (_UTC_EPOCH + instant * MICROSECOND).astimezone(zoneinfo.ZoneInfo(zone)).utcoffset()
+    except (OSError, ValueError, OverflowError, zoneinfo.ZoneInfoNotFoundError):
+        return known
+    return known if found is None else found
 
 
 def is_shown(microseconds: int, offset: int | None = None) -> bool:

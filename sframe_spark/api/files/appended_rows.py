@@ -11,11 +11,12 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import write_runs
 from sframe_spark.operators.relational.rows import append
-from sframe_spark.operators.sources.memory_source import memory_source
-from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.operators.sources.memory_source import memory_source, memory_source_of_parts
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.pieces import aligned_chunks
 from sframe_spark.types import ColumnType
-from sframe_spark.values.encode import encode
+from sframe_spark.values.encode import encode, encode_parts
 
 # Rows that are kept as Python objects until they become columns.
 ROWS_PER_RUN = 8192
@@ -45,10 +46,11 @@ class AppendedRows:
 
     def _make_run(self) -> None:
         columns = zip(*self._rows, strict=True)
-        run = [encode(list(column), column_type) for column, column_type in zip(columns, self.types, strict=True)]
+        parts = [encode_parts(list(column), column_type) for column, column_type in zip(columns, self.types, strict=True)]
         self._rows = []
-        self._runs.append(run)
-        self._bytes += sum(column.nbytes for column in run)
+        for run in aligned_chunks(parts):
+            self._runs.append(list(run.columns))
+            self._bytes += run.size
         if self._bytes > config.memory_budget:
             self._written.append(write_runs(self._runs, self.types))
             self._runs, self._bytes = [], 0
@@ -58,8 +60,7 @@ class AppendedRows:
         if self._rows:
             self._make_run()
         kept = [Chunk(tuple(run), len(run[0])) for run in self._runs]
-        columns = concatenate(kept, self.types).columns
-        return [*self._written, *([memory_source(list(columns), list(self.types))] if kept else [])]
+        return [*self._written, *([_in_memory(kept, self.types)] if kept else [])]
 
 
 def node_from_runs(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
@@ -72,8 +73,14 @@ def node_from_runs(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnTyp
         size += sum(column.nbytes for column in run)
         if size > config.memory_budget:
             return write_runs(chain(kept, coming), tuple(types))
-    columns = concatenate([Chunk(tuple(run), len(run[0])) for run in kept], tuple(types)).columns
-    return memory_source(list(columns), list(types))
+    return _in_memory([Chunk(tuple(run), len(run[0])) for run in kept], types)
+
+
+def _in_memory(runs: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:
+    """Runs as a source, each column in one array where that holds all."""
+    columns: list[Sequence[pa.Array]] = list(zip(*(run.columns for run in runs), strict=True))
+    columns = columns or [[pa.array([], kind.physical)] for kind in types]
+    return memory_source_of_parts(columns, types)
 
 
 def appended(segments: Sequence[AppendedRows]) -> PlannerNode:

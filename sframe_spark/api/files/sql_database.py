@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain, islice
 from types import ModuleType
@@ -20,9 +21,11 @@ from sframe_spark.api.names import require_distinct, require_unicode, with_autom
 from sframe_spark.api.nodes import iterate_tuples
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.pieces import aligned_chunks
 from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.encode import encode
+from sframe_spark.values.encode import encode_parts
+from sframe_spark.values.inexact.rounded import RoundedNumbers, may_be_rounded
 from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.visible import brief, visible
@@ -65,7 +68,11 @@ def read_sql(
         rows = _all_rows(cursor, size, names)
         first = list(islice(rows, inference_rows))
         types = _types(first, names, hints, _told_types(conn, module, cursor.description))
-        return node_from_runs(_runs(chain(first, rows), names, types), types), names
+        rounded = RoundedNumbers()
+        asked_for = {name for place, name in enumerate(names) if dict(_hinted(hints, names)).get(place) == FLOAT}
+        found = node_from_runs(_runs(chain(first, rows), names, types, rounded), types)
+        rounded.tell(but=asked_for)
+        return found, names
 
 
 def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence[Any]]:
@@ -77,8 +84,8 @@ def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence
             yield [row[name] for name in names] if isinstance(row, Mapping) else row
 
 
-def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType]) -> Iterator[list[pa.Array]]:
-    """Rows as columns, some at a time."""
+def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
+    """Rows as columns, some at a time; numbers that are rounded are noted."""
     numbered = enumerate(rows)
     while some := list(islice(numbered, appended_rows.ROWS_PER_RUN)):
         first, given = some[0][0], [row for _, row in some]
@@ -86,10 +93,11 @@ def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[C
             if len(row) != len(types):
                 raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
         columns = zip(*given, strict=True)
-        yield [
-            encode([_fitting(value, kind, name, number) for number, value in enumerate(column, first)], kind)
+        parts = [
+            encode_parts([_fitting(value, kind, name, number, rounded) for number, value in enumerate(column, first)], kind)
             for column, kind, name in zip(columns, types, names, strict=True)
         ]
+        yield from (list(run.columns) for run in aligned_chunks(parts))
 
 
 def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any, told: Sequence[ColumnType]) -> list[ColumnType]:
@@ -133,9 +141,10 @@ def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]
     return [(place, column_type_for(hint)) for place, hint in enumerate(hints)]
 
 
-def _fitting(value: Any, kind: ColumnType, name: str, number: int) -> Any:
+def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: RoundedNumbers) -> Any:
     try:
-        found = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
+        with rounded.of(name) if may_be_rounded(value) else nullcontext():
+            found = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
         if kind.kind == INT_KIND and found is not None and not isinstance(value, datetime.datetime) and found != value:
             raise SchemaError(f"as an int it would be {found}")
         if kind.kind == FLOAT_KIND and isinstance(value, int) and found != value:

@@ -31,7 +31,8 @@ def gives_rows(data: Any) -> bool:
     >>> gives_rows(pa.table({"a": [1]}).to_reader()), gives_rows([1])
     (True, False)
     """
-    return (hasattr(data, "__arrow_c_stream__") and not hasattr(data, "dtype") and not isinstance(data, pa.ChunkedArray)) or is_lazy_in_polars(data)
+    gives = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+    return (gives and not hasattr(data, "dtype") and not isinstance(data, (pa.Array, pa.ChunkedArray))) or is_lazy_in_polars(data)
 
 
 def is_lazy_in_polars(data: Any) -> bool:
@@ -52,6 +53,9 @@ def arrow_table(data: Any) -> pa.Table:
     try:
         data = data.collect() if is_lazy_in_polars(data) else data
         _refuse_false_bytes(data)
+        if not hasattr(data, "__arrow_c_stream__"):
+            values = pa.array(data)
+            return pa.table(pa.RecordBatch.from_struct_array(values)) if pa.types.is_struct(values.type) else pa.table({"X1": values})
         try:
             reader = pa.RecordBatchReader.from_stream(data)
         except (pa.ArrowException, TypeError):

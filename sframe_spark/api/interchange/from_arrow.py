@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from sframe_spark.api.names import require_distinct
-from sframe_spark.errors import SchemaError
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
 from sframe_spark.values.broken_texts import broken_texts_told
 from sframe_spark.values.decimals import tell_of_values
-from sframe_spark.values.encode import encode
-from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.encode import encode_parts
+from sframe_spark.values.from_arrow import normalized_parts
+from sframe_spark.values.inexact.rounded import rounding_told
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.outgoing.arrow_forms import JSON, KIND, TAGGED, TEXT
 from sframe_spark.values.outgoing.arrow_json import kind_of_json, values_of_texts
 from sframe_spark.values.sound_arrow import require_known_extensions, require_sound
-from sframe_spark.visible import visible
 
 ENCODED = {LIST_KIND: ENCODED_LIST, DICT_KIND: ENCODED_DICT}
 JSON_EXTENSION = "arrow.json"
@@ -43,33 +43,34 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
         with column_named(name):
             pairs.append(column_from_arrow(field, column))
     tell_of_values(zip(names, table.columns, strict=True))
-    return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
+    return memory_source_of_parts([parts for parts, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
 
 
-def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
-    """A column in our physical form, and its type; of JSON that is all lists or all dicts, these."""
+def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa.Array], ColumnType]:
+    """A column in our physical form, in one array or several, and its type; of JSON that is all lists or all dicts, these."""
     require_known_extensions(field)
     require_sound(column)
     tell_of_nanoseconds(column, field.name)
-    try:
-        array, found = normalize(column)
-    except pa.ArrowException as error:
-        # What Arrow has no kernel for, or cannot convert.
-        raise SchemaError(f"Arrow does not convert {visible(str(field.type)):.200} values: {visible(str(error)):.200}") from error
+    with rounding_told(field.name):
+        parts, found = normalized_parts(column)
     kind, text = told(field, KIND), told(field, TEXT)
     if found == STR and kind in ENCODED and text in (JSON, TAGGED):
-        return _of_texts(array, kind, text == TAGGED)
+        return _of_texts(parts, kind, text == TAGGED)
     if found == STR and isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == JSON_EXTENSION:
-        kind = kind_of_json(array.to_pylist())
-        return (array, found) if kind is None else _of_texts(array, kind, False)
+        kind = kind_of_json(_texts(parts))
+        return (parts, found) if kind is None else _of_texts(parts, kind, False)
     # An array and a list of floats are the same inside.
-    return array, ColumnType(LIST_KIND, found.physical) if kind == LIST_KIND and found == ARRAY else found
+    return parts, ColumnType(LIST_KIND, found.physical) if kind == LIST_KIND and found == ARRAY else found
 
 
-def _of_texts(texts: pa.Array, kind: str, tagged: bool) -> tuple[pa.Array, ColumnType]:
-    values = values_of_texts(texts.to_pylist(), kind, tagged)
+def _of_texts(parts: Sequence[pa.Array], kind: str, tagged: bool) -> tuple[list[pa.Array], ColumnType]:
+    values = values_of_texts(_texts(parts), kind, tagged)
     with broken_texts_told(values):
-        return encode(values, ENCODED[kind]), ENCODED[kind]
+        return encode_parts(values, ENCODED[kind]), ENCODED[kind]
+
+
+def _texts(parts: Sequence[pa.Array]) -> list[Any]:
+    return [text for part in parts for text in part.to_pylist()]
 
 
 def told(field: pa.Field, key: str) -> str | None:

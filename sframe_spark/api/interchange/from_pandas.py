@@ -9,8 +9,9 @@ import pyarrow as pa
 from sframe_spark.api.interchange.from_arrow import column_from_arrow
 from sframe_spark.api.names import require_distinct, with_automatic_names
 from sframe_spark.api.nodes import combine_columns, node_from_values
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.named_columns import column_named
 
 
@@ -40,8 +41,10 @@ def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list
 def _column(series: Any, name: str, naive: bool) -> PlannerNode:
     with column_named(name):
         if hasattr(series.dtype, "pyarrow_dtype"):
-            array, column_type = column_from_arrow(pa.field(name, series.dtype.pyarrow_dtype), pa.chunked_array(series.array.__arrow_array__()))
-            return memory_source([array], [column_type])
+            values = pa.chunked_array(series.array.__arrow_array__())
+            parts, column_type = column_from_arrow(pa.field(name, series.dtype.pyarrow_dtype), values)
+            tell_of_values([(name, values)])
+            return memory_source_of_parts([parts], [column_type])
         if naive and series.dtype.kind == "M" and getattr(series.dtype, "tz", None) is None:
-            return node_from_values(pa.array(series.copy(), from_pandas=True))
-        return node_from_values(series)
+            return node_from_values(pa.array(series.copy(), from_pandas=True), name=name)
+        return node_from_values(series, name=name)

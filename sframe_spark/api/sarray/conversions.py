@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.interchange.arrow_streams import array_of_values, forms_of, stream_of_values
-from sframe_spark.api.nodes import numpy_column, present_numbers
+from sframe_spark.api.nodes import numbers_for_numpy, numpy_column
 from sframe_spark.errors import NoAttributeError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import STR_KIND
@@ -44,7 +44,7 @@ class ValuesElsewhere:
         """All numbers for ``numpy.asarray``; where one is missing, and of other values, numpy asks for one after the other, as in the reference."""
         if not self._node.schema[0].is_numeric:
             raise NoAttributeError(f"values of type {self._node.schema[0].kind} are no numbers: use to_numpy()")
-        values = present_numbers(self._node)
+        values = numbers_for_numpy(self._node)
         if values is None:
             raise NoAttributeError("a number is missing, or there is none: use to_numpy()")
         return interface_of(values)
@@ -53,16 +53,21 @@ class ValuesElsewhere:
     def __array__(self) -> Callable[..., np.ndarray]:
         """All numbers or texts for scikit-learn, which takes no target without; where one is missing, and of other values, there is none.
 
+        What a comparison gave is an array of truth values, so that it chooses rows of other arrays.
+
         Examples
         --------
+        >>> import numpy
         >>> from sframe_spark import SArray
+        >>> numpy.array([10, 20, 30])[SArray([3, 5, 4]) > 3]
+        array([20, 30])
         >>> SArray(["a", "b"]).__array__()
         array(['a', 'b'], dtype='<U1')
         >>> hasattr(SArray(["a", None]), "__array__")
         False
         """
         column_type = self._node.schema[0]
-        read = present_numbers if column_type.is_numeric else numpy_column if column_type.kind == STR_KIND else None
+        read = numbers_for_numpy if column_type.is_numeric else numpy_column if column_type.kind == STR_KIND else None
         values = None if read is None else read(self._node)
         # Of objects pandas would make a column of objects: it takes the values one by one instead.
         if values is None or values.dtype.kind == "O":

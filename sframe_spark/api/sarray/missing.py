@@ -19,9 +19,10 @@ from sframe_spark.errors import FillValueError, NotValuesError
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
-from sframe_spark.types import ARRAY_KIND, INT, LIST_KIND, STR
+from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.cast import cast_array
+from sframe_spark.values.inexact.rounded import rounding_told
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
@@ -87,7 +88,8 @@ class Missing:
         # Beside arrays and lists a column may be meant as one value, as an array of numpy is.
         if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, Faces.array) or is_column(value)):
             raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
-        return self._function("fill_missing", value)
+        with rounding_told():
+            return self._function("fill_missing", value)
 
     @as_in("sf['a'].clip(lower=0, upper=1)")
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
@@ -189,7 +191,7 @@ class Missing:
         """
         kind, other = self._node.schema[0].kind, one_value(other)
         if isinstance(other, str) and kind == STR.kind:
-            return made_array(apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
+            return made_array(apply_lambda(self._node, PartOf(other), LOGICAL, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__") or is_of_spark(other):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
         is_alike = isinstance(other, Faces.array) and self._node.schema == other._node.schema and self._node.schema[0] in ALIKE_AS_KEYS

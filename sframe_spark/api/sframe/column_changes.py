@@ -11,7 +11,7 @@ from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, unchanged_rows
 from sframe_spark.api.names import FrameNames, automatic_name, first_places
-from sframe_spark.api.nodes import equal_length, row_count
+from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import (
@@ -47,7 +47,8 @@ class ColumnChanges(Columns):
             if is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key):
                 told = f"{told}; {unchanged_rows(_A_COLUMN)}"
             raise SchemaError(told)
-        self._assign(key or automatic_name(self._names), self._column_of(value))
+        name = key or automatic_name(self._names)
+        self._assign(name, self._column_of(value, name))
 
     def _assign_several(self, names: list[Any], value: Any) -> None:
         """Add the columns of a frame; the names only say how many.
@@ -66,7 +67,7 @@ class ColumnChanges(Columns):
             raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}; {kept}")
         self.add_columns(value, inplace=True)
 
-    def _column_of(self, value: Any, alone: int = 0) -> SArray:
+    def _column_of(self, value: Any, name: str, alone: int = 0) -> SArray:
         if isinstance(value, SArray):
             return value
         if isinstance(value, (Columns, Mapping)):
@@ -74,7 +75,7 @@ class ColumnChanges(Columns):
         value = one_value(value)
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             return SArray.from_const(value, row_count(self._node) if self._names else alone)
-        return SArray(value)
+        return SArray(_node=node_from_values(value, name=name))
 
     def _assign(self, name: str, column: SArray) -> None:
         place = self._names.place(name)
@@ -124,7 +125,7 @@ class ColumnChanges(Columns):
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         # Where there is no column yet, one value is one row, as one SArray would be all rows; assignment makes none.
-        column = self._column_of(data, alone=1)
+        column = self._column_of(data, column_name or automatic_name(self._names), alone=1)
         name = free_name(column_name, self._names)
         frame = self if inplace else made_frame(self._node, self._names)
         frame._assign(name, column)

@@ -129,7 +129,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
         values = columns[name]
         given = list(values) if isinstance(values, str) else values
         with column_named(name):
-            nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
+            nodes.append(values._node if isinstance(values, SArray) else node_from_values(given, name=name))
     if not nodes:
         return memory_source([], [], 0), []
     for node, name in zip(nodes[1:], names[1:], strict=True):
@@ -166,7 +166,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
         return frame_from_pairs(names, items)
     if isinstance(items, list) and any(isinstance(item, SArray) for item in items):
         raise InvalidArgumentError("a list holds columns, each an SArray, or values: not both")
-    return node_from_values(items), ["X1"]
+    return node_from_values(items, name="X1"), ["X1"]
 
 
 def frame_from_parquet(path: Any) -> Frame:

@@ -31,7 +31,7 @@ ORDERED = ("int", "float", "datetime")
 
 def _infer_first(types: Types, parameters: Parameters) -> ColumnType:
     require("MIN or MAX", types[0], ORDERED)
-    return types[0]
+    return types[0].of_values
 
 
 def _infer_second(types: Types, parameters: Parameters) -> ColumnType:
@@ -151,7 +151,7 @@ def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:
 
 
 def _infer_any(types: Types, parameters: Parameters) -> ColumnType:
-    return types[0]
+    return types[0].of_values
 
 
 def _first_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:

@@ -54,7 +54,7 @@ def _count_column(columns: Sequence[Column], types: Types, parameters: Parameter
 
 def _infer_sum(types: Types, parameters: Parameters) -> ColumnType:
     require("SUM", types[0], (*NUMBERS, "array"))
-    return types[0]
+    return types[0].of_values
 
 
 def _infer_mean(types: Types, parameters: Parameters) -> ColumnType:

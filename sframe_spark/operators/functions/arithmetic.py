@@ -185,7 +185,7 @@ def _monotone_binary(name: str) -> MonotonyOf:
 def _infer_unary(symbol: str) -> Infer:
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         if types[0].is_numeric or types[0].kind == ARRAY_KIND:
-            return types[0]
+            return types[0].of_values
         raise unsupported(symbol, types)
 
     return infer

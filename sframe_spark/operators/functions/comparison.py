@@ -32,8 +32,8 @@ from sframe_spark.types import (
     DATETIME_KIND,
     DICT_KIND,
     FLOAT_KIND,
-    INT,
     INT_KIND,
+    LOGICAL,
     STR_KIND,
     ColumnType,
 )
@@ -72,7 +72,7 @@ def _seconds(argument: Argument, column_type: ColumnType) -> Argument:
 
 
 def _infer_equality(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    return INT
+    return LOGICAL
 
 
 def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -137,7 +137,7 @@ def _compute_not_equal(arguments: Sequence[Argument], types: Sequence[ColumnType
 def _infer_ordering(name: str) -> Infer:
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         if _are_on_one_scale(types):
-            return INT
+            return LOGICAL
         raise unsupported(_SYMBOLS[name], types)
 
     return infer

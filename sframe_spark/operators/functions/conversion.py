@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """The target's kind in the encoding that the cast yields."""
-    return cast_type(types[0], parameters[0])
+    return cast_type(types[0], parameters[0]).of_values
 
 
 def _compute_cast(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:

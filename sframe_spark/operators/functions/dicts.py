@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function
-from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, STR, ColumnType, list_of
+from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, LOGICAL, STR, ColumnType, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
 from sframe_spark.values.flat.stored import any_items, flat_items, stored_by_keys, texts_of_items
@@ -80,7 +80,7 @@ def _build_list(side: str) -> Any:
 def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Parameters: the keys, and whether all of them must be there."""
     _require_dicts(types)
-    return INT
+    return LOGICAL
 
 
 def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:

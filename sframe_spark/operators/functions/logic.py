@@ -20,8 +20,8 @@ from sframe_spark.types import (
     DATETIME_KIND,
     DICT_KIND,
     FLOAT_KIND,
-    INT,
     LIST_KIND,
+    LOGICAL,
     STR_KIND,
     ColumnType,
     common_encoding,
@@ -71,7 +71,7 @@ def _has_truth(column_type: ColumnType) -> bool:
 
 def _infer_truth(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     if _has_truth(types[0]):
-        return INT
+        return LOGICAL
     raise unsupported("truth", types)
 
 
@@ -101,7 +101,7 @@ def _known_truth_column(column: Column, column_type: ColumnType) -> Column:
 def _infer_connective(symbol: str) -> Infer:
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         if all(map(_has_truth, types)):
-            return INT
+            return LOGICAL
         raise unsupported(symbol, types)
 
     return infer

@@ -18,7 +18,7 @@ from sframe_spark.operators.functions.dicts import by_keys, counts_of
 from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.operators.kernels.equal_keys import one_float
 from sframe_spark.operators.kernels.number_sets import NumberSet
-from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, LOGICAL, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
 from sframe_spark.values.flat.stored import flat_items
@@ -44,7 +44,7 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
         if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
             # Told here, where it is beyond the largest float, too: no plan is made of an int that Python does not show.
             plain_number(value)
-    return INT
+    return LOGICAL
 
 
 def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
@@ -164,7 +164,7 @@ def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
         raise unsupported("contains", types)
     if not takes[kind](item):
         raise UnsupportedOperationError(f"a column of {kind} cannot contain {item!r:.60}")
-    return INT
+    return LOGICAL
 
 
 def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:

@@ -12,7 +12,7 @@ from sframe_spark.errors import FillValueError, SchemaError, SFrameError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.logic import choose_nested
 from sframe_spark.operators.functions.support import always_by_arrow, array_of, define_function, to_ints, unsupported
-from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT, LIST_KIND, STR_KIND, ColumnType, common_encoding
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT, LIST_KIND, LOGICAL, STR_KIND, ColumnType, common_encoding
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.encode import encode, recode
 from sframe_spark.values.infer import encoding_for
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _infer_test(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    return INT
+    return LOGICAL
 
 
 def _is_missing(values: Argument, column_type: ColumnType) -> Argument:
@@ -78,7 +78,8 @@ def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
 
 def _infer_fill(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     value = _fill_value(types[0], parameters[0])
-    return common_encoding(types[0], _fill_type(types[0], value))
+    found = common_encoding(types[0], _fill_type(types[0], value))
+    return found if isinstance(value, int) and value in (0, 1) else found.of_values
 
 
 def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:

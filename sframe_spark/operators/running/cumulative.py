@@ -59,7 +59,7 @@ class Cumulative(SequentialOperator):
             return (ARRAY,)
         if not column_type.is_numeric and not (column_type == DATETIME and self.kind in ("min", "max")):
             raise UnsupportedOperationError(f"cumulative_{self.kind} takes numbers, not values of type {column_type.kind}")
-        return (column_type if self.kind in ("sum", "min", "max") else FLOAT,)
+        return (column_type.of_values if self.kind in ("sum", "min", "max") else FLOAT,)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Maxima ascend and minima descend where there is no NaN; sums of ints that are not negative ascend where they cannot overflow."""

@@ -13,9 +13,9 @@ from sframe_spark.operators.kernels.runs import ranges
 from sframe_spark.operators.running.groups import RowGroups, totals_so_far
 from sframe_spark.operators.running.growing import first_of_each
 from sframe_spark.operators.running.held import HeldValues, brackets_of, pieces_of, refuse_more_than_an_array
-from sframe_spark.planner.chunk import in_one_array
 from sframe_spark.types import ENCODED_DICT, ColumnType
 from sframe_spark.values.flat.stored import in_brackets, texts_of_items
+from sframe_spark.values.layouts.parts import in_one_array
 
 # Digits of a count, and what stands around it.
 MOST_BESIDE = 24

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.kernels.runs import ranges
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, in_one_array
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.types import ColumnType
 from sframe_spark.values.flat.stored import STORED_DICT, STORED_LIST, in_brackets
+from sframe_spark.values.layouts.parts import in_one_array
 
 # So many values are put into lists at a time, which then need not have room twice.
 PIECE = 1 << 18

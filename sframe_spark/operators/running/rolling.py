@@ -83,7 +83,7 @@ class Rolling(Operator):
             return (ARRAY,)
         if not column_type.is_numeric and not (column_type == DATETIME and self.kind in ("min", "max")):
             raise UnsupportedOperationError(f"rolling_{self.kind} takes numbers, not values of type {column_type.kind}")
-        return (column_type if self.kind in ("sum", "min", "max") else FLOAT,)
+        return (column_type.of_values if self.kind in ("sum", "min", "max") else FLOAT,)
 
     @property
     def width(self) -> int:

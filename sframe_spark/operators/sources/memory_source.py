@@ -13,17 +13,18 @@ from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.operators.sources.source import SegmentSource, Source, check_range
 from sframe_spark.operators.sources.statistics import memory_statistics
-from sframe_spark.planner.chunk import Chunk, column_names
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.parameters import at_least, column_positions
-from sframe_spark.planner.pieces import Pieces
+from sframe_spark.planner.pieces import Pieces, aligned
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.types import ColumnType
+from sframe_spark.values.layouts.parts import in_one_array
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 MOST_ROWS_KEPT_OPEN = 20_000
@@ -165,3 +166,10 @@ def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows
         raise PlanInvariantError("a table without columns has as many rows as it is told, and it was told none")
     chunk = Chunk(tuple(columns), count)
     return MemorySource.of(chunk, tuple(types)).make_planner_node()
+
+
+def memory_source_of_parts(columns: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
+    """A node over columns each of which is in one array or several, one at least; each is put in one array where that holds all."""
+    if all(len(parts) == 1 or sum(part.nbytes for part in parts) <= MOST_BYTES_OF_ARRAY for parts in columns):
+        return memory_source([in_one_array(parts) for parts in columns], types, rows)
+    return MemorySource.of(aligned(columns, tuple(types)), tuple(types)).make_planner_node()

@@ -12,11 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.errors import TooLargeError
 from sframe_spark.types import LIST_KIND
 from sframe_spark.values.flat.moments import stored_moments
 from sframe_spark.values.flat.parts import by_codes
 from sframe_spark.values.flat.patterns import EMPTY_ARRAY
 from sframe_spark.values.flat.stored import STORED_DICT, STORED_LIST, in_brackets, json_of_texts, stored_floats
+from sframe_spark.values.inexact.rounded import note_rounded
+from sframe_spark.values.layouts.parts import in_one_array, parts_of
 
 # Lists that hold themselves are told by who goes value by value; before that they would become as many items as nothing has room for.
 MOST_LEVELS_AT_ONCE, MOST_ITEMS_AT_ONCE = 8, 1 << 24
@@ -34,6 +37,8 @@ _PLAIN_CODES: dict[type, int] = {
 }
 # What users' values hold besides, and are stored as one of these.
 _CODES = {**_PLAIN_CODES, bool: _LIKE_INT, np.int64: _LIKE_INT, np.float64: _FLOAT, tuple: _LIST, np.ndarray: _NUMPY}
+# Ints from there on may be rounded.
+_FIRST_ROUNDED = 2.0**53
 _STORED_ARRAY = (EMPTY_ARRAY[:-2], ",", EMPTY_ARRAY[-2:])
 Writer = Callable[[list[Any]], pa.Array | None]
 
@@ -62,8 +67,8 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
         return None
     try:
         found = _lists(present, MOST_LEVELS_AT_ONCE, True, are_plain) if kind == LIST_KIND else _dicts(present, MOST_LEVELS_AT_ONCE, are_plain)
-    except (OverflowError, UnicodeError, pa.ArrowInvalid):
-        # Ints have 64 bits, and texts are UTF-8.
+    except (OverflowError, UnicodeError, pa.ArrowInvalid, pa.ArrowCapacityError, TooLargeError):
+        # Ints have 64 bits, texts are UTF-8, and an array has 2 GiB of them.
         return None
     if found is None or len(present) == len(cells):
         return found
@@ -128,16 +133,27 @@ def _arrays(arrays: list[Any]) -> pa.Array | None:
     counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
     if not all(type(one) is not array.array or one.typecode == "d" for one in arrays):
         return None
-    numbers = np.fromiter(map(float, chain.from_iterable(arrays)), np.float64, int(counts.sum()))
+    items = [*chain.from_iterable(arrays)]
+    numbers = np.fromiter(map(float, items), np.float64, len(items))
+    for place in np.flatnonzero(np.abs(numbers) >= _FIRST_ROUNDED).tolist():
+        if isinstance(items[place], (int, np.integer)) and int(numbers[place]) != int(items[place]):
+            note_rounded(items[place])
     return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
 
 
 def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
     """Arrays of numbers with one dimension; empty ones are lists, and those of more are lists of arrays."""
-    if not all(one.ndim == 1 and one.size and one.dtype.kind in "biuf" for one in arrays):
+    if not all(one.ndim == 1 and one.size and one.dtype.kind in "biuf" and one.dtype.itemsize <= 8 for one in arrays):
         return None
     counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
-    return in_brackets(counts, _floats(np.concatenate([one.astype(np.float64) for one in arrays])), _STORED_ARRAY)
+    numbers = np.concatenate([one.astype(np.float64) for one in arrays])
+    if (np.abs(numbers) >= _FIRST_ROUNDED).any():
+        for one in arrays:
+            if one.dtype.kind in "iu":
+                rounded = [number for number in one.tolist() if int(float(number)) != number]
+                if rounded:
+                    note_rounded(rounded[0])
+    return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
 
 
 def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Array | None:
@@ -156,7 +172,7 @@ def _before_values(keys: list[Any]) -> pa.Array | None:
     if codes is None or not np.isin(codes, (_INT, _TEXT)).all():
         return None
     if (codes == _TEXT).all():
-        names = pa.array(keys, pa.string()).dictionary_encode()
+        names = in_one_array(parts_of(pa.array(keys, pa.string()))).dictionary_encode()
         return pc.binary_join_element_wise("[", json_of_texts(names.dictionary), ",", "").take(names.indices)
     return pc.binary_join_element_wise("[", _by_codes(keys, codes, _SCALARS), ",", "")
 
@@ -165,7 +181,7 @@ _SCALARS: dict[int, Writer] = {
     _INT: _ints,
     _LIKE_INT: lambda values: _ints([*map(int, values)]),
     _FLOAT: lambda values: _floats(np.array(values, np.float64)),
-    _TEXT: lambda values: json_of_texts(pa.array(values, pa.string())),
+    _TEXT: lambda values: json_of_texts(in_one_array(parts_of(pa.array(values, pa.string())))),
     _MISSING: lambda values: pa.repeat("null", len(values)),
     _MOMENT: stored_moments,
     _ARRAY: _arrays,

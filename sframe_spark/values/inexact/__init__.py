@@ -1,0 +1,1 @@
+"""What values lose on their way into columns, and how users learn of it."""

@@ -1,0 +1,1 @@
+"""Layouts of Arrow arrays, and arrays in parts."""

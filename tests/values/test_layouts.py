@@ -1,0 +1,83 @@
+"""Arrow arrays of every layout, nested in each other, sliced, and cut where offsets of 32 bits end, have the values that Arrow shows of them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sframe_spark import SArray
+from sframe_spark.errors import TooLargeError
+from sframe_spark.values.layouts.parts import in_one_array, maps_of_dicts, parts_of
+from sframe_spark.values.layouts.standard import standard_parts, standard_type
+from tests.values.foreign_layouts import expected, foreign_arrays
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(foreign_arrays(), st.sampled_from([None, 60, 25]))
+def test_values_stay_what_they_are(values: pa.Array, most_bytes: int | None) -> None:
+    try:
+        parts = standard_parts(values, most_bytes)
+    except TooLargeError:
+        assert most_bytes is not None
+        return
+    for part in parts:
+        part.validate(full=True)
+        assert part.type == standard_type(values.type) and (most_bytes is None or _texts_of(part) <= most_bytes)
+    assert repr([cell for part in parts for cell in part.to_pylist()]) == repr(expected(values))
+
+
+def _texts_of(values: pa.Array) -> int:
+    """Bytes of texts that are not in lists or structs."""
+    if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+        return 0
+    return sum(len(cell if isinstance(cell, bytes) else cell.encode()) for cell in values.to_pylist() if cell is not None)
+
+
+def test_standard_arrays_are_not_copied_and_chunks_are_taken_one_by_one() -> None:
+    chunks = pa.chunked_array([["a", None], [], ["b"]])
+    assert [part.buffers()[2].address for part in standard_parts(chunks)] == [chunks.chunk(place).buffers()[2].address for place in (0, 2)]
+    assert [len(part) for part in standard_parts(pa.chunked_array([], pa.string_view()))] == [0]
+    # Together they have more entries than an index of 8 bits has numbers.
+    coded = [pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), pa.array([f"{row} {chunk}" for row in range(100)])) for chunk in "ab"]
+    found = [cell for part in standard_parts(pa.chunked_array(coded)) for cell in part.to_pylist()]
+    assert found == [f"{row} {chunk}" for chunk in "ab" for row in range(100)]
+
+
+def test_one_value_that_is_too_large_is_named() -> None:
+    with pytest.raises(TooLargeError, match="row 1 alone has 12"):
+        standard_parts(pa.array(["a", "b" * 12], pa.string_view()), most_bytes=10)
+
+
+@pytest.mark.parametrize("kind", [pa.map_(pa.string(), pa.string()), pa.map_(pa.int64(), pa.float64())])
+def test_maps_of_dicts(kind: pa.DataType) -> None:
+    cells = [{"a": "x", "b": None}, None, {}] if kind.key_type == pa.string() else [{1: 0.5, 2: None}, None, {}]
+    assert maps_of_dicts(cells, kind).to_pylist() == pa.array([None if cell is None else list(cell.items()) for cell in cells], kind).to_pylist()
+    with pytest.raises(pa.ArrowInvalid):
+        maps_of_dicts([{None: cells[0]["a" if "a" in cells[0] else 1]}], kind)
+    assert in_one_array(parts_of(maps_of_dicts([], kind))).to_pylist() == []
+
+
+def _with_hidden(data_type: pa.DataType, inside: pa.Array) -> pa.Array:
+    """Three rows, of which the second is missing and has items, as SQL's ``nullif`` makes them."""
+    offsets = pa.array([0, 2, 4, 5], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(data_type, 3, [pa.py_buffer(bytes([0b101])), offsets], children=[inside])
+
+
+def test_missing_lists_and_maps_have_no_items() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    entries = pa.StructArray.from_arrays([pa.array(list("abcde")), pa.array(range(1, 6))], fields=[kind.key_field, kind.item_field])
+    hidden = _with_hidden(kind, entries)
+    assert standard_parts(hidden)[0].items.to_pylist() == [1, 2, 5]
+    assert list(SArray(hidden).dict_trim_by_keys(["a", "c"])) == [{"b": 2}, None, {"e": 5}]
+    assert list(SArray(hidden).dict_trim_by_values(2, 5)) == [{"b": 2}, None, {"e": 5}]
+    lists = _with_hidden(pa.list_(pa.int64()), pa.array(range(1, 6))).slice(1)
+    assert [part.values.to_pylist() for part in standard_parts(lists)] == [[5]] and list(SArray(lists)) == [None, [5]]
+
+
+@pytest.mark.parametrize("kind", [pa.decimal32(5, 0), pa.decimal64(18, 0), pa.decimal128(18, 0), pa.decimal256(18, 0)])
+def test_whole_decimals_of_any_width(kind: pa.DataType) -> None:
+    assert list(SArray(pa.array([Decimal(-10), None, Decimal(99_999)], kind))) == [-10, None, 99_999]
