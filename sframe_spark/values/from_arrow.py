@@ -25,7 +25,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.decimals import DIGITS_OF_INT, floats_of_decimals, is_whole_decimal
 from sframe_spark.values.layouts.parts import in_one_array, maps_of_dicts, parts_of
-from sframe_spark.values.layouts.standard import is_list, standard_parts
+from sframe_spark.values.layouts.standard import TICKS_PER_SECOND, is_list, standard_parts
 from sframe_spark.values.plain import LARGEST_INT, plain, plain_dict, plain_list
 from sframe_spark.values.temporal import MINUTE, SECOND, arrow_microseconds, floored
 from sframe_spark.values.text import encode_value
@@ -33,7 +33,6 @@ from sframe_spark.values.variants import VariantType, is_stored_variant, variant
 from sframe_spark.visible import visible
 
 MOST_MINUTES = 24 * 60 - 1
-_TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 BEYOND_64_BITS = (
     "an int column has 64 bits with a sign, and some uint64 values are beyond that: cast them to another type first, to texts to keep all digits"
@@ -201,12 +200,7 @@ def _int_values(values: pa.Array) -> pa.Array:
 
 
 def _float_values(values: pa.Array) -> pa.Array:
-    data_type = values.type
-    if pa.types.is_duration(data_type) or pa.types.is_time(data_type):
-        ticks = values.cast(pa.int32() if data_type.bit_width == 32 else pa.int64()).cast(pa.int64())
-        seconds = ticks.cast(pa.float64(), safe=False)
-        return pc.divide(seconds, float(_TICKS_PER_SECOND[data_type.unit]))
-    return floats_of_decimals(values) if pa.types.is_decimal(data_type) else values.cast(pa.float64(), safe=False)
+    return floats_of_decimals(values) if pa.types.is_decimal(values.type) else values.cast(pa.float64(), safe=False)
 
 
 def _text_values(values: pa.Array) -> pa.Array:
@@ -230,7 +224,7 @@ def _check_microseconds(values: pa.Array) -> None:
         If there are some.
     """
     if pa.types.is_timestamp(values.type):
-        unit, factor = values.type.unit, SECOND // _TICKS_PER_SECOND[values.type.unit]
+        unit, factor = values.type.unit, SECOND // TICKS_PER_SECOND[values.type.unit]
     elif pa.types.is_date32(values.type):
         unit, factor = "days", 24 * 3600 * SECOND
     else:
@@ -252,7 +246,9 @@ def _zoned_values(values: pa.Array) -> pa.Array:
     if is_with_offset(values.type):
         _check_microseconds(values.field(0))
         _check_offsets(values.field(1).filter(values.is_valid()))
-        return zoned_array(arrow_microseconds(values.field(0)).cast(pa.int64()), values.field(1).cast(pa.int32()), values.is_valid())
+        # Who writes them may leave a moment out in place of the whole.
+        valid = pc.and_(values.is_valid(), values.field(0).is_valid())
+        return zoned_array(arrow_microseconds(values.field(0)).cast(pa.int64()), values.field(1).cast(pa.int32()), valid)
     _check_microseconds(values)
     instant = arrow_microseconds(values)
     wall = pc.local_timestamp(instant).cast(pa.int64())
@@ -336,8 +332,6 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_decimal(data_type):
         # The type says how many digits there are, so users were told of them.
         return float
-    if pa.types.is_time(data_type):
-        return lambda cell: cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond / SECOND
     return plain
 
 
@@ -367,4 +361,6 @@ def is_with_offset(data_type: pa.DataType) -> bool:
     if not pa.types.is_struct(data_type) or [field.name for field in data_type] != [field.name for field in OFFSET_FIELDS]:
         return False
     moment, offset = (field.type for field in data_type)
+    if pa.types.is_dictionary(offset) or pa.types.is_run_end_encoded(offset):
+        offset = offset.value_type
     return pa.types.is_timestamp(moment) and moment.tz in ("UTC", "Etc/UTC") and pa.types.is_int16(offset)

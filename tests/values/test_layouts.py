@@ -81,3 +81,23 @@ def test_missing_lists_and_maps_have_no_items() -> None:
 @pytest.mark.parametrize("kind", [pa.decimal32(5, 0), pa.decimal64(18, 0), pa.decimal128(18, 0), pa.decimal256(18, 0)])
 def test_whole_decimals_of_any_width(kind: pa.DataType) -> None:
     assert list(SArray(pa.array([Decimal(-10), None, Decimal(99_999)], kind))) == [-10, None, 99_999]
+
+
+@pytest.mark.parametrize("encoded", ["plain", "dictionary", "run ends"])
+def test_offsets_in_any_layout(encoded: str) -> None:
+    """Arrow's canonical extension allows encoded offsets, and whoever writes them may leave out the moment of a missing value."""
+    plain = pa.array([60, -30, 0], pa.int16())
+    run_ends = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3], pa.int32()), plain)
+    offsets = {"plain": plain, "dictionary": plain.dictionary_encode(), "run ends": run_ends}[encoded]
+    moments = pa.array([0, 1_000_000, None], pa.timestamp("us", "UTC"))
+    kind = [pa.field("timestamp", moments.type, nullable=False), pa.field("offset_minutes", offsets.type, nullable=False)]
+    found = list(SArray(pa.StructArray.from_arrays([moments, offsets], fields=kind)))
+    assert [None if moment is None else moment.isoformat() for moment in found] == ["1970-01-01T01:00:00+01:00", "1969-12-31T23:30:01-00:30", None]
+
+
+@pytest.mark.parametrize("kind", [pa.time64("ns"), pa.duration("ns")])
+def test_nanoseconds_of_times_and_durations_in_structs(kind: pa.DataType) -> None:
+    times = pa.array([1, None], kind)
+    assert list(SArray(times)) == [1e-9, None]
+    assert list(SArray(pa.StructArray.from_arrays([times], ["t"]))) == [{"t": 1e-9}, {"t": None}]
+    assert list(SArray(pa.StructArray.from_arrays([times, pa.array(["a", "b"])], ["t", "x"]))) == [{"t": 1e-9, "x": "a"}, {"t": None, "x": "b"}]

@@ -22,6 +22,8 @@ from sframe_spark.values.temporal import arrow_microseconds
 MOST_BYTES = (1 << 31) - 1
 """Bytes of texts, and items of lists, that offsets of 32 bits can address; tests lower it."""
 
+TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
 UUID = "arrow.uuid"
 # Extensions whose values are those of their storage.
 _TRANSPARENT = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset"})
@@ -31,7 +33,8 @@ _UUID_LENGTH = 36
 def standard_type(data_type: pa.DataType) -> pa.DataType:
     """The type with the same values in the standard layouts: text and lists with offsets of 32 bits, no dictionaries, run ends or extensions.
 
-    Timestamps of nanoseconds are in microseconds. Extensions that columns do not hold, and unions, stay as they are.
+    Timestamps of nanoseconds are in microseconds, times of day and durations are seconds as floats. Extensions that columns do not hold, and
+    unions, stay as they are.
 
     Examples
     --------
@@ -51,6 +54,8 @@ def standard_type(data_type: pa.DataType) -> pa.DataType:
         return pa.binary()
     if types.is_timestamp(data_type) and data_type.unit == "ns":
         return pa.timestamp("us", data_type.tz)
+    if types.is_time(data_type) or types.is_duration(data_type):
+        return pa.float64()
     if types.is_map(data_type):
         return pa.map_(_standard_field(data_type.key_field), _standard_field(data_type.item_field), data_type.keys_sorted)
     if is_list(data_type):
@@ -197,7 +202,15 @@ def _widened(values: pa.Array) -> pa.Array:
         return _of_list_view(values)
     if is_list(data_type):
         return _list(values, _offsets(values), _widened(values.values))
+    if types.is_time(data_type) or types.is_duration(data_type):
+        return _seconds(values)
     return arrow_microseconds(values) if types.is_timestamp(data_type) and data_type.unit == "ns" else values
+
+
+def _seconds(values: pa.Array) -> pa.Array:
+    """Times of day and durations as floats: Python has no nanoseconds of them."""
+    ticks = values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64())
+    return pc.divide(ticks.cast(pa.float64(), safe=False), float(TICKS_PER_SECOND[values.type.unit]))
 
 
 def _offsets(values: pa.Array) -> np.ndarray:
