@@ -64,13 +64,16 @@ def infer_result_type(
 
 
 def _tell_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
-    """Warn where a column does not hold the first results with all their digits, and of decimals where there may be more rows."""
+    """Warn where a column does not hold the first results with all their digits, and of decimals where there may be more rows.
+
+    Ints that pass 64 bits are floats as in the reference, which results of arithmetic are expected to be.
+    """
     if len(results) >= SAMPLE_ROWS and column_type == FLOAT and any(isinstance(result, decimal.Decimal) for result in results):
         message = f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer results are rounded; give dtype=float, or return texts"
         warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())
         return
     with contextlib.suppress(TypeError, ValueError, OverflowError, pa.ArrowException), rounding_told():
-        encode(results, column_type)
+        encode([result for result in results if not isinstance(result, (int, np.integer))], column_type)
 
 
 def _family(result: Any) -> str | None:

@@ -131,7 +131,7 @@ def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_arrays")
-@pytest.mark.parametrize("layout", ["string view", "binary view", "large string", "dictionary", "run ends", "map"])
+@pytest.mark.parametrize("layout", ["string view", "binary view", "large string", "dictionary", "run ends", "map", "list view of views", "struct"])
 def test_more_texts_than_an_array_holds(layout: str) -> None:
     values = LAYOUTS[layout]
     column = pa.chunked_array([values, values, values.slice(1)])
