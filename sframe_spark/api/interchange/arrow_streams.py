@@ -52,7 +52,7 @@ def arrow_table(data: Any) -> pa.Table:
     """
     try:
         data = data.collect() if is_lazy_in_polars(data) else data
-        _refuse_false_bytes(data)
+        _refuse_false_types(data)
         if not hasattr(data, "__arrow_c_stream__"):
             values = pa.array(data)
             return pa.table(pa.RecordBatch.from_struct_array(values)) if pa.types.is_struct(values.type) else pa.table({"X1": values})
@@ -70,8 +70,8 @@ def arrow_table(data: Any) -> pa.Table:
         raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
 
 
-def _refuse_false_bytes(data: Any) -> None:
-    """Refuse bits of DuckDB and Python objects of polars, which their streams call bytes.
+def _refuse_false_types(data: Any) -> None:
+    """Refuse what streams of others give as something else: bits and ints of 128 bits of DuckDB, Python objects of polars.
 
     Raises
     ------
@@ -79,8 +79,9 @@ def _refuse_false_bytes(data: Any) -> None:
         If a column has some.
     """
     if library_of(data) in ("duckdb", "_duckdb"):
-        types = zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False)
+        types = list(zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False))
         _refuse_types(types, "BIT", "DuckDB gives BIT as bytes, which are no text: cast it to VARCHAR first")
+        _refuse_types(types, "UHUGEINT", "DuckDB gives the largest UHUGEINT values as negative ones: cast it to HUGEINT or VARCHAR first")
     elif library_of(data) == "polars" and isinstance(schema := getattr(data, "schema", None), Mapping):
         _refuse_types(schema.items(), "Object", "polars gives Python objects as their addresses: give SFrame a dict of lists")
 
