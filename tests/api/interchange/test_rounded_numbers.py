@@ -107,7 +107,7 @@ def test_numbers_of_python(door: str, value: Any) -> None:
         assert float(value) in np.ravel([list(row.values()) if isinstance(row, dict) else row for row in UNNAMED[door]([value])])
         return
     if door == "database" and isinstance(value, int):
-        with pytest.raises(SFrameError, match="column 'id', row 0: -?9223372036854775809"):
+        with pytest.raises(SFrameError, match=r"column 'id', row 0: -?9223372036854775809"):
             NAMED[door]([value])
         return
     category = InexactDecimalWarning if isinstance(value, Decimal) else InexactNumberWarning
