@@ -18,8 +18,10 @@ from sframe_spark.visible import visible
 
 # Fields of a footer, and of an element of its schema.
 _SCHEMA = 2
-_TYPE, _NAME, _CHILDREN, _CONVERTED, _PRECISION, _LOGICAL = 1, 4, 5, 6, 8, 10
-_LAST_PHYSICAL = 7
+_TYPE, _LENGTH, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL = 1, 2, 4, 5, 6, 7, 8, 10
+_PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_LAST_PHYSICAL = len(_PHYSICAL) - 1
+_INT32, _INT64, _BYTES, _FIXED = 1, 2, 6, 7
 
 # Logical types, and converted ones, which they took the place of, by their numbers in Parquet's definition.
 READ_LOGICAL = {
@@ -31,6 +33,15 @@ READ_CONVERTED = {
     9: "TIMESTAMP_MILLIS", 10: "TIMESTAMP_MICROS", 11: "UINT_8", 12: "UINT_16", 13: "UINT_32", 14: "UINT_64", 15: "INT_8", 16: "INT_16",
     17: "INT_32", 18: "INT_64", 19: "JSON",
 }  # fmt: skip
+# What Parquet stores types as: a physical type, and the number of bytes of one of fixed length.
+STORED_AS: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("UTF8", "STRING", "ENUM", "JSON"), (_BYTES, None)),
+    **dict.fromkeys(("DATE", "TIME_MILLIS", "UINT_8", "UINT_16", "UINT_32", "INT_8", "INT_16", "INT_32"), (_INT32, None)),
+    **dict.fromkeys(("TIME_MICROS", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS", "UINT_64", "INT_64"), (_INT64, None)),
+    "UUID": (_FIXED, 16),
+    "FLOAT16": (_FIXED, 2),
+}
+_OF_DECIMAL = (_INT32, _INT64, _BYTES, _FIXED)
 _LEAVE_OUT = "have it written as another type, or without this column"
 _BSON = ("BSON", "have it written as JSON, or without this column")
 _IN_SPARK = "make the frame of a DataFrame, as of spark.read.parquet(...)"
@@ -153,9 +164,11 @@ def _refusal(fields: Struct) -> str | None:
         return None
     if converted in REFUSED_CONVERTED:
         return _named(*REFUSED_CONVERTED[converted])
+    if converted not in READ_CONVERTED:
+        return _unknown(f"of converted type {converted}")
     if converted == _CONVERTED_DECIMAL:
-        return _refusal_of_digits(_number(fields, _PRECISION))
-    return None if converted in READ_CONVERTED else _unknown(f"of converted type {converted}")
+        return _refusal_of_digits(_number(fields, _PRECISION), _number(fields, _SCALE), physical)
+    return _refusal_of_storage(READ_CONVERTED[converted], fields)
 
 
 def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | None:
@@ -163,25 +176,42 @@ def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | Non
         return _named(*REFUSED_LOGICAL[number])
     if number not in READ_LOGICAL:
         return _unknown(f"of logical type {number}")
-    if number in _WITH_UNIT:
-        unit = inner.get(_UNIT)
-        units = unit.content if unit is not None and unit.kind == STRUCT else {}
-        wrong = [each for each in units if not 1 <= each <= _LAST_UNIT]
-        return _unknown(f"{READ_LOGICAL[number]} in unit {wrong[0]}") if wrong else None
+    name = READ_LOGICAL[number]
+    if number == _DECIMAL:
+        return _refusal_of_digits(_number(inner, 2), _number(inner, 1), _number(fields, _TYPE))
     if number == _INTEGER:
         width = inner.get(1)
         bits = width.content[0] if width is not None and width.kind == BYTE and width.content else 0
-        return f"INTEGER of {bits} bits, of which 64 are read: {_LEAVE_OUT}" if bits > _MOST_BITS else None
-    if number == _DECIMAL:
-        precision = _number(inner, 2)
-        return _refusal_of_digits(_number(fields, _PRECISION) if precision is None else precision)
-    return None
+        if bits > _MOST_BITS:
+            return f"INTEGER of {bits} bits, of which {_MOST_BITS} are read: {_LEAVE_OUT}"
+        name = "INT_64" if bits == _MOST_BITS else "INT_32"
+    elif number in _WITH_UNIT:
+        unit = inner.get(_UNIT)
+        units = [*unit.content] if unit is not None and unit.kind == STRUCT else []
+        if not units or not 1 <= units[0] <= _LAST_UNIT:
+            return _unknown(f"{name} in unit {units[0]}" if units else f"{name} in no unit")
+        name = "TIME_MILLIS" if name == "TIME" and units[0] == 1 else "TIME_MICROS"
+    return _refusal_of_storage(name, fields)
 
 
-def _refusal_of_digits(precision: int | None) -> str | None:
-    if precision is None or precision <= _MOST_DIGITS:
+def _refusal_of_digits(precision: int | None, scale: int | None, physical: int | None) -> str | None:
+    if precision is not None and precision > _MOST_DIGITS:
+        return f"DECIMAL of {precision} digits, of which {_MOST_DIGITS} are read: {_LEAVE_OUT}"
+    if precision is None or precision < 1 or not 0 <= (scale or 0) <= precision:
+        said = "no" if precision is None else precision
+        return f"DECIMAL of {said} digits, {scale or 0} of them behind the point, which Parquet does not have: {_LEAVE_OUT}"
+    return None if physical in (None, *_OF_DECIMAL) else f"DECIMAL stored as {_PHYSICAL[physical]}, which Parquet does not have: {_LEAVE_OUT}"
+
+
+def _refusal_of_storage(name: str, fields: Struct) -> str | None:
+    """Why a type cannot be read that is stored as no such type is: pyarrow reads no footer with one, or takes what is stored for the value."""
+    physical, stored = _number(fields, _TYPE), STORED_AS.get(name)
+    if physical is None or stored is None:
         return None
-    return f"DECIMAL of {precision} digits, of which {_MOST_DIGITS} are read: {_LEAVE_OUT}"
+    width = _number(fields, _LENGTH) if physical == _FIXED else None
+    if (physical, width) == stored:
+        return None
+    return f"{name} stored as {_PHYSICAL[physical]}{'' if width is None else f' of {width} bytes'}, which Parquet does not have: {_LEAVE_OUT}"
 
 
 def _named(name: str, advice: str) -> str:

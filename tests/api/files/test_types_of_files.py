@@ -47,6 +47,12 @@ REFUSED: dict[str, tuple[pa.Array, dict[int, Value], str]] = {
     "a unit of picoseconds": (WHOLE, {LOGICAL: union(8, unit(4))}, "TIMESTAMP in unit 4"),
     "a time in picoseconds": (WHOLE, {LOGICAL: union(7, unit(4))}, "TIME in unit 4"),
     "128 bits": (fixed(16), {LOGICAL: union(10, {1: Value(3, b"\x80"), 2: Value(1, None)})}, "INTEGER of 128 bits"),
+    "no digits": (fixed(9), {CONVERTED: number(5)}, "DECIMAL of no digits"),
+    "more digits behind the point": (fixed(9), {CONVERTED: number(5), SCALE: number(9), PRECISION: number(5)}, "DECIMAL of 5 digits"),
+    "a date of 64 bits": (WHOLE, {CONVERTED: number(6)}, "DATE stored as INT64"),
+    "a text of numbers": (SMALL, {CONVERTED: number(0), LOGICAL: union(1)}, "STRING stored as INT32"),
+    "a short uuid": (fixed(12), {LOGICAL: union(14)}, "UUID stored as FIXED_LEN_BYTE_ARRAY of 12 bytes"),
+    "a long half": (fixed(4), {LOGICAL: union(15)}, "FLOAT16 stored as FIXED_LEN_BYTE_ARRAY of 4 bytes"),
     "90 digits": (fixed(40), {CONVERTED: number(5), SCALE: number(2), PRECISION: number(90)}, "DECIMAL of 90 digits"),
 }
 
