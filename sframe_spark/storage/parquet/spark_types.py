@@ -14,6 +14,11 @@ from sframe_spark.visible import visible
 PARQUET_NOTE = b"org.apache.spark.sql.parquet.row.metadata"
 ORC_NOTE = b"spark.sql.catalyst.type"
 _MOST_NESTED = 100
+# Names of types that are stored as themselves, or as a struct that is recognised.
+_PLAIN = frozenset({
+    "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "double", "decimal", "string", "char", "varchar",
+    "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "time", "interval", "void", "null", "variant", "array", "map", "struct",
+})  # fmt: skip
 
 
 def type_by_note(stored: pa.DataType, note: Any, depth: int = 0) -> pa.DataType:
@@ -115,11 +120,17 @@ def field_by_note(field: pa.Field) -> pa.Field:
 
 
 def _scalar(stored: pa.DataType, note: str) -> pa.DataType:
-    if note == "timestamp_ntz" and pa.types.is_int64(stored):
+    """The type that a note means; a note that says what the type itself says means that type."""
+    word = note.partition(" ")[0].partition("(")[0]
+    if word == "timestamp_ntz" and pa.types.is_int64(stored):
         return pa.timestamp("us")
-    if not note.startswith("interval") or not pa.types.is_integer(stored):
-        return stored
-    if note.endswith(("year", "month")):
-        advice = "cast it in Spark to INT, which gives months, or leave it out"
-        raise SchemaError(f"it holds Spark's {visible(note).upper()}, and an interval of months has no length in seconds: {advice}")
-    return pa.duration("us") if pa.types.is_int64(stored) else stored
+    if word == "time" and pa.types.is_int64(stored):
+        return pa.time64("ns")
+    if word == "interval" and pa.types.is_integer(stored):
+        if note.endswith(("year", "month")):
+            advice = "cast it in Spark to INT, which gives months, or leave it out"
+            raise SchemaError(f"it holds Spark's {visible(note).upper()}, and an interval of months has no length in seconds: {advice}")
+        return pa.duration("us") if pa.types.is_int64(stored) else stored
+    if word not in _PLAIN:
+        raise SchemaError(f"it holds Spark's {visible(note).upper():.80}, which is not known here: cast it in Spark to another type, or leave it out")
+    return stored

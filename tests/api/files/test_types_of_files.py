@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import re
 from pathlib import Path
@@ -17,6 +18,7 @@ from sframe_spark import SFrame
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.foreign import orc_footer
 from sframe_spark.storage.parquet.annotations import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL
+from sframe_spark.storage.parquet.spark_types import field_by_note
 from sframe_spark.storage.parquet.thrift_values import read_struct, write_struct
 from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, number, union
 
@@ -249,6 +251,37 @@ def test_later_types_of_orc_are_refused_by_name(kind: int, named: str, tmp_path:
         with pytest.raises(SchemaError, match=rf"'{column}'.*{named}") as caught:
             SFrame.read_orc(str(tmp_path / "x.orc"))
         assert "damage" not in str(caught.value)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_what_spark_stores_as_numbers(spark: Any, form: str, tmp_path: Path) -> None:
+    values = {
+        "interval '1 02' day to hour": 93600.0,
+        "time'10:11:12'": 36672.0,
+        "timestamp_ntz'2020-01-01 10:00:00'": datetime.datetime(2020, 1, 1, 10),
+        "interval '1-2' year to month": "INTERVAL",
+        "interval '3' month": "INTERVAL",
+    }
+    read = SFrame.read_parquet if form == "parquet" else SFrame.read_orc
+    shapes = {"{}": lambda x: x, "named_struct('a', {}, 'b', 'x')": lambda x: x["a"], "map('k', {})": lambda x: x["k"]}
+    for query, (sql, expected) in enumerate(values.items()):
+        for depth, (shape, of) in enumerate(shapes.items()):
+            place = str(tmp_path / f"{query}-{depth}")
+            spark.sql(f"select {shape.format(sql)} as x").write.format(form).save(place)
+            if expected == "INTERVAL":
+                with pytest.raises(SchemaError, match=r"'x'.*INTERVAL"):
+                    read(place)
+            else:
+                assert of(read(place)["x"][0]) == expected, (sql, shape)
+
+
+def test_notes_of_spark_that_are_not_known_are_refused() -> None:
+    schema = [pa.field("x", pa.int64(), metadata={"spark.sql.catalyst.type": "fortnight(6)"})]
+    for field in (schema[0], pa.field("x", pa.list_(schema[0])), pa.field("x", pa.struct(schema))):
+        with pytest.raises(SchemaError, match="FORTNIGHT"):
+            field_by_note(field)
+    assert field_by_note(pa.field("x", pa.int64(), metadata={"spark.sql.catalyst.type": "bigint"})).type == pa.int64()
 
 
 def test_the_page_names_each_type() -> None:
