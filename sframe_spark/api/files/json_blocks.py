@@ -40,6 +40,8 @@ class JsonValues:
         Whether it is known that no value is true or false, nor a whole number of more than 64 bits, at any level.
     members
         The same as columns, where all values are objects that are written as most are.
+    is_sparse
+        Whether they are such objects, but of so many names that Python reads the values sooner.
     """
 
     path: str
@@ -48,6 +50,7 @@ class JsonValues:
     size: int
     is_plain: bool = False
     members: JsonMembers | PlainMembers | None = None
+    is_sparse: bool = False
 
 
 # Python's reader refuses whole numbers that would take it long, and nothing else without a place.
@@ -172,13 +175,13 @@ class LinesOfJson:
         JsonError
             If one is not JSON.
         """
-        return self._members() or self._line_by_line()
-
-    def _members(self) -> JsonValues | None:
-        """An object from each line; None where they are looked at one by one."""
         members = plain_members(self.text, self.known, on_lines=True) or members_of(self.text, on_lines=True)
-        if members is None:
-            return None
+        if members is None or members.is_sparse:
+            return self._line_by_line(members is not None)
+        return self._as_columns(members)
+
+    def _as_columns(self, members: JsonMembers | PlainMembers) -> JsonValues:
+        """An object from each line."""
         count = len(members.counts)
         values = Later(count, self._values)
         lines = Later(count, lambda: [number for number, _ in self._not_blank()])
@@ -195,11 +198,11 @@ class LinesOfJson:
             if line := line.strip(" \t\r"):
                 yield number, line
 
-    def _line_by_line(self) -> JsonValues:
+    def _line_by_line(self, is_sparse: bool) -> JsonValues:
         numbered, decoder = list(self._not_blank()), JsonDecoder(are_rows=True)
         values = [self._parsed(decoder, line, number) for number, line in numbered]
         is_plain = are_plain(self.text) and not UNUSUAL_NUMBER.search(self.text)
-        return JsonValues(self.path, values, [number for number, _ in numbered], len(self.text), is_plain)
+        return JsonValues(self.path, values, [number for number, _ in numbered], len(self.text), is_plain, is_sparse=is_sparse)
 
     def _parsed(self, decoder: JsonDecoder, line: str, number: int) -> Any:
         try:

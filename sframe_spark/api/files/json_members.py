@@ -22,8 +22,8 @@ from sframe_spark.values.flat.stored import FlatItems, flat_items
 
 # Of 64 bits, but none that a float holds.
 LARGE_INT = "large int"
-# A column that is made at once takes as long as so many values that Python reads one by one; what matters are many columns.
-ROWS_OF_COLUMN, MANY_COLUMNS = 32, 64
+# To make a column at once takes as long as Python takes for so many values; what matters are many columns.
+VALUES_OF_COLUMN, MANY_COLUMNS = 32, 64
 # Stands for kinds of several items, of which none is in a column of lists of one type.
 SEVERAL = "several"
 OPENING, CLOSING, COLON, COMMA, LIST_OPENING, LIST_CLOSING, MINUS, NULL = b"{}:,[]-n"
@@ -96,6 +96,11 @@ class JsonMembers:
     starts: np.ndarray
     stops: np.ndarray
     _columns: dict[str, JsonColumn | None] = attrs.field(factory=dict, init=False)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether Python reads them, of objects with many names, sooner than a column is made of those of each name."""
+        return len(self.names) > MANY_COLUMNS and len(self.codes) < VALUES_OF_COLUMN * len(self.names)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -177,20 +182,9 @@ def members_of(text: str, on_lines: bool) -> JsonMembers | None:
     counts = counts_within(before, bounds)
     names = texts_between(data, *_without_space(data, before + 1, colons)).dictionary_encode()
     codes = names.indices.to_numpy()
-    if have_twice(counts, codes) or are_few_rows(len(counts), len(names.dictionary)):
+    if have_twice(counts, codes):
         return None
     return JsonMembers(data, counts, [name[1:-1] for name in names.dictionary.to_pylist()], codes, *_without_space(data, colons + 1, after))
-
-
-def are_few_rows(rows: int, columns: int) -> bool:
-    """Whether Python reads the values of some rows, of many columns, sooner than each column is made at once.
-
-    Examples
-    --------
-    >>> are_few_rows(1, 44_000), are_few_rows(1, 3), are_few_rows(1000, 500)
-    (True, False, False)
-    """
-    return rows < ROWS_OF_COLUMN and columns > MANY_COLUMNS
 
 
 def _are_objects(data: np.ndarray, bounds: np.ndarray, pattern: str, last: str) -> bool:

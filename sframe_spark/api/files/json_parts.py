@@ -213,7 +213,7 @@ def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: boo
         except (JsonError, CsvEncodingError):
             # Something may be wrong in a file before it, which one thread tells first.
             return False
-    return first is not None and first.members is not None
+    return first is not None and (first.members is not None or first.is_sparse)
 
 
 def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) -> JsonColumns:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pjson
 
-from sframe_spark.api.files.json_members import CLOSING, OPENING, JsonColumn, are_few_rows
+from sframe_spark.api.files.json_members import CLOSING, MANY_COLUMNS, OPENING, JsonColumn
 from sframe_spark.types import FLOAT, INT, STR
 
 # Up to it floats hold all ints: of larger numbers it matters how they are written.
@@ -30,6 +30,8 @@ TYPES: dict[frozenset[str], pa.DataType] = {
     frozenset({"str"}): pa.string(),
 }
 LINE_FEED = 10
+# Of fewer, with many columns, Python reads the values sooner than a column is made of each name.
+FEW_ROWS = 16
 _COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 
 
@@ -51,6 +53,7 @@ class PlainMembers:
     names: list[str]
     columns: Mapping[str, JsonColumn]
     objects: None = None
+    is_sparse: bool = False
 
     @property
     def places(self) -> Mapping[str, JsonColumn]:
@@ -75,7 +78,7 @@ def plain_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
     data = text.rstrip(" \t\r\n").encode()
     between = _between(data, on_lines) if known else None
     rows = None if between is None else _rows_apart(np.frombuffer(data, np.uint8), np.frombuffer(between, np.uint8))
-    if rows is None or between is None or are_few_rows(rows, len(known)):
+    if rows is None or between is None or (rows < FEW_ROWS and len(known) > MANY_COLUMNS):
         return None
     try:
         table = pjson.read_json(

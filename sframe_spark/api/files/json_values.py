@@ -237,6 +237,8 @@ class JsonText:
             return None
         text = self._text[begin:end].rstrip(" \t\r\n")
         members = plain_members(text, self._known(), on_lines=False) or members_of(text, on_lines=False)
+        is_sparse = members is not None and members.is_sparse
+        members = None if is_sparse else members
         values: Sequence[Any] | None = (
             None if members is None else Later(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
         )
@@ -246,7 +248,7 @@ class JsonText:
             return None
         line = self._line_at(begin)
         lines = Later(len(values), lambda: _lines_of_elements(text, line))
-        found = JsonValues(self._path, values, lines, len(text), members is None and are_plain(text), members)
+        found = JsonValues(self._path, values, lines, len(text), members is None and are_plain(text), members, is_sparse)
         self._drop(end)
         return found
 
