@@ -179,10 +179,11 @@ class SArray(
         first, last = (0, int(start)) if stop is None else (int(start), int(stop))
         if last > first and not (first >= -(2**63) and last <= 2**63):
             raise BeyondRangeError(f"a sequence from {brief(first)} to {brief(last)} holds numbers that need more than 64 bits")
-        return cls(_node=range_source(first, max(0, last - first)))
+        return SArray(_node=range_source(first, max(0, last - first)))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
+        # A class of a user's has attributes as it likes.
+        if not name.startswith("_") and type(self) is SArray:
             raise NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
         super().__setattr__(name, value)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.faces import Faces, made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.names import FrameNames
 from sframe_spark.api.sarray import SArray
@@ -93,7 +93,8 @@ class Columns:
         return made_frame(memory_source([], [], 0), [])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
+        # A class of a user's has attributes as it likes.
+        if not name.startswith("_") and type(self) is Faces.frame:
             raise NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
         super().__setattr__(name, value)
 
