@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import DateTimeRangeError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.storage.calendars.hybrid import (
     FIRST_GREGORIAN_DAY,
     LAST_ZONE_CHANGE,
@@ -23,6 +23,8 @@ from sframe_spark.storage.calendars.zones import UTC, HybridZone
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 # Calendars differ by less than so many days within the years that 64 bits of microseconds can tell.
 _MOST_DAYS = 3_000
+# 4 October 1582 was followed by the 15th.
+_LACKING_DAYS = 10
 
 
 @attrs.frozen
@@ -136,7 +138,13 @@ def _buffers_of_lists(data_type: pa.DataType) -> int:
 
 
 def instants_to_hybrid(values: pa.Array) -> pa.Array:
-    """Return time stamps that have the same names, in UTC, in the hybrid calendar; the very same array where no value changes."""
+    """Return time stamps that have the same names, in UTC, in the hybrid calendar; the very same array where no value changes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is of a day that the hybrid calendar lacks: 5 to 14 October 1582.
+    """
     ticks = values.cast(pa.int64())
     per_day = SECONDS_PER_DAY * _PER_SECOND[values.type.unit]
     lowest = pc.min(ticks).as_py()
@@ -144,6 +152,10 @@ def instants_to_hybrid(values: pa.Array) -> pa.Array:
         return values
     numbers = _numbers(ticks)
     days = np.floor_divide(numbers, per_day)
+    if ((days >= FIRST_GREGORIAN_DAY - _LACKING_DAYS) & (days < FIRST_GREGORIAN_DAY)).any():
+        raise InvalidArgumentError(
+            "some date-times are of 5 to 14 October 1582, days that the calendar of ORC files lacks: write Parquet, or leave such rows out"
+        )
     return _with_values(values, numbers + (days_to_hybrid(days) - days) * per_day)
 
 

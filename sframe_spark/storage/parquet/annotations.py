@@ -7,13 +7,16 @@ geometry as bytes, and bytes that happen to be UTF-8 would become text. Of some 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift
+from sframe_spark.storage.parquet.pages import MAGIC
 from sframe_spark.storage.parquet.thrift import BYTE, INTEGERS, LISTS, STRUCT, field_start, list_start, skipped
-from sframe_spark.storage.parquet.thrift_values import Struct, read_struct
+from sframe_spark.storage.parquet.thrift_values import Struct, Value, read_struct, write_struct
 from sframe_spark.visible import visible
 
 # Fields of a footer, and of an element of its schema.
@@ -54,6 +57,8 @@ _DECIMAL, _CONVERTED_DECIMAL, _MOST_DIGITS = 5, 5, 76
 _INTEGER, _MOST_BITS = 10, 64
 
 
+# A footer's number of rows, and its row groups.
+_NO_ROWS: Struct = {3: Value(INTEGERS[2], 0), 4: Value(LISTS[0], (STRUCT, []))}
 GEO_NOTE = b"geo"
 
 
@@ -118,6 +123,39 @@ def refused_columns(footer: bytes) -> dict[str, str]:
         else:
             path.pop()
     return found
+
+
+def column_not_read(footer: bytes) -> tuple[str, str] | None:
+    """Return the first column of which pyarrow reads no schema, and what it says; None where it reads that of each by itself.
+
+    It tells what it does not read, such as maps whose keys may be missing, but not of which column.
+    """
+    try:
+        schema = read_struct(footer)[0][_SCHEMA].content[1]
+        row = {**schema[0], _CHILDREN: Value(INTEGERS[1], 1)}
+        for column in _columns(schema):
+            alone = write_struct({1: Value(INTEGERS[1], 2), _SCHEMA: Value(LISTS[0], (STRUCT, [row, *column])), **_NO_ROWS})
+            content = MAGIC + alone + len(alone).to_bytes(4, "little") + MAGIC
+            try:
+                pq.read_metadata(pa.BufferReader(content)).schema.to_arrow_schema()
+            except (pa.ArrowException, OSError) as error:
+                said = (str(error).strip().splitlines() or [""])[0]
+                return column[0][_NAME].content.decode(), f"pyarrow does not read its type ({visible(said)}): {_LEAVE_OUT}"
+    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, BrokenThrift):
+        # Of what makes no sense nobody says which column it is.
+        return None
+    return None
+
+
+def _columns(schema: list[Struct]) -> Iterator[list[Struct]]:
+    """The elements of each column: itself, and all its parts."""
+    place = 1
+    while place < len(schema):
+        start, open_elements = place, 1
+        while open_elements and place < len(schema):
+            open_elements += (_number(schema[place], _CHILDREN) or 0) - 1
+            place += 1
+        yield schema[start:place]
 
 
 def _elements(footer: bytes) -> list[_Element]:

@@ -25,7 +25,7 @@ from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS,
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
 from sframe_spark.storage.parquet import int96
-from sframe_spark.storage.parquet.annotations import geometries_by_note, refused_columns
+from sframe_spark.storage.parquet.annotations import column_not_read, geometries_by_note, refused_columns
 from sframe_spark.storage.parquet.foreign_footer import check_footer
 from sframe_spark.storage.parquet.hybrid_files import hybrid_columns
 from sframe_spark.storage.parquet.pages import MAGIC
@@ -329,6 +329,8 @@ def _refuse_unknown_types(footer: bytes) -> None:
     with contextlib.suppress(BrokenThrift):
         if unknown := refused_columns(footer):
             raise _UnknownTypesError(unknown)
+    if found := column_not_read(footer):
+        raise _UnknownTypesError(dict([found]))
 
 
 def _refuse_false_length(location: str, source: pa.NativeFile) -> int:

@@ -20,7 +20,7 @@ from sframe_spark.storage.foreign import orc_footer
 from sframe_spark.storage.parquet.annotations import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL
 from sframe_spark.storage.parquet.spark_types import field_by_note
 from sframe_spark.storage.parquet.thrift_values import read_struct, write_struct
-from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, number, union
+from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, element, number, union, without_rows
 
 TEXTS = pa.array([b"ab", b"{}", None], pa.binary())
 WHOLE = pa.array([1, -1, None], pa.int64())
@@ -94,6 +94,35 @@ def test_what_is_known_is_read(kind: str, tmp_path: Path) -> None:
         return
     nested = SFrame.read_parquet(str(annotated(tmp_path / "y.parquet", values, fields, "struct")))
     assert [row["v"] for row in nested["x"]] == expected
+
+
+LIST, MAP, INT, BYTES = 3, 1, 1, 6
+NOT_READ = {
+    "a map whose keys may be missing": [
+        element("x", children=1, converted=MAP),
+        element("key_value", 2, children=2),
+        element("key", 1, physical=BYTES, converted=0),
+        element("value", physical=INT),
+    ],
+    "a list of two things": [element("x", children=2, converted=LIST), element("a", 2, physical=INT), element("b", 2, physical=INT)],
+    "a number that is a list": [element("x", physical=INT, converted=LIST)],
+    "a text with parts": [element("x", children=1, converted=0), element("a", physical=INT)],
+}
+
+
+@pytest.mark.parametrize("kind", NOT_READ)
+def test_what_pyarrow_does_not_read_is_told_by_the_name_of_the_column(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="column 'x'") as caught:
+        SFrame.read_parquet(str(without_rows(tmp_path / "x.parquet", *NOT_READ[kind])))
+    assert "damage" not in str(caught.value) and "copy" not in str(caught.value)
+
+
+def test_lists_of_older_forms_are_lists(tmp_path: Path) -> None:
+    two = [element("x", children=1, converted=LIST), element("array", 2, physical=INT)]
+    deep = [element("x", children=1, converted=LIST), element("array", 2, children=1, converted=LIST), element("array", 2, physical=INT)]
+    bare = [element("x", 2, physical=INT)]
+    for elements in (two, deep, bare):
+        assert SFrame.read_parquet(str(without_rows(tmp_path / "x.parquet", *elements))).column_types() == [list]
 
 
 def test_lake_tables_refuse_the_same(tmp_path: Path) -> None:

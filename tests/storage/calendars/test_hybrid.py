@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyspark
 import pytest
 
-from sframe_spark.errors import DateTimeRangeError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.storage.calendars.arrow_columns import HybridColumns, instants_to_hybrid
 from sframe_spark.storage.calendars.hybrid import days_to_gregorian, days_to_hybrid, ticks_to_gregorian
 from sframe_spark.storage.calendars.zones import UTC, zone_of
@@ -91,3 +91,12 @@ def test_what_is_later_is_not_copied() -> None:
         ALL.to_gregorian(pa.array([-(2**63)], pa.timestamp("us", "UTC")), pa.timestamp("us", "UTC"))
     written = instants_to_hybrid(pa.array([dt.datetime(1500, 1, 1, 12), None]))
     assert ALL.to_gregorian(written, pa.timestamp("ns")).to_pylist() == [dt.datetime(1500, 1, 1, 12), None]
+
+
+@pytest.mark.parametrize("day", [5, 14])
+def test_days_that_the_hybrid_calendar_lacks_are_not_written_as_others(day: int) -> None:
+    for values in ([dt.datetime(1582, 10, day, 23)], [dt.datetime(1400, 1, 1), dt.datetime(1582, 10, day), None]):
+        with pytest.raises(InvalidArgumentError, match="October 1582"):
+            instants_to_hybrid(pa.array(values))
+    edges = pa.array([dt.datetime(1582, 10, 4, 23, 59), dt.datetime(1582, 10, 15)])
+    assert instants_to_hybrid(edges).cast(pa.int64()).to_pylist() == [-141_427 * 86_400_000_000 - 60_000_000, -141_427 * 86_400_000_000]

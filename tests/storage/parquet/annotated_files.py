@@ -54,3 +54,17 @@ def annotated(path: Path, values: pa.Array, fields: Struct, nested: str = "colum
         # The elements of the first column are called the same.
         pq.write_table(table.drop_columns("before"), path, store_schema=False)
     return annotate(path, names[nested], fields)
+
+
+def element(name: str, repetition: int = 1, *, physical: int | None = None, children: int = 0, converted: int | None = None) -> Struct:
+    """An element of a schema; repetition is 0 where it must be there, 1 where it may be missing, 2 where it is repeated."""
+    known = {1: physical, 3: repetition, 5: children or None, CONVERTED: converted}
+    return {4: Value(BINARY, name.encode()), **{field: number(value) for field, value in known.items() if value is not None}}
+
+
+def without_rows(path: Path, *elements: Struct) -> Path:
+    """A file without rows that has a schema, of one column and its parts."""
+    row = element("schema", 0, children=1)
+    footer = write_struct({1: number(2), 2: Value(9, (STRUCT, [row, *elements])), 3: Value(6, 0), 4: Value(9, (STRUCT, []))})
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    return path
