@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import contextvars
+import enum
 import functools
 import io
 import keyword
@@ -240,9 +241,23 @@ class ProgramPickler(cloudpickle.Pickler):
             while users_module(getattr(kind, "__module__", None)) is not None:
                 kind = kind.__base__
             make, arguments = received_program.class_of, (kind, *arguments[:4])
+        else:
+            make, arguments = self._enumeration(value, content, arguments)
         hooks = [name for name in _HOOKS if name in content]
         self._hooks += [(value, name, content.pop(name)) for name in hooks]
         return make, arguments, (content, slots), *rest
+
+    def _enumeration(self, value: Any, content: dict[str, Any], arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """How an enumeration is made, whose members have attributes of their own, and other names."""
+        members, kind = dict(value.__members__), value._member_type_
+        for name in members:
+            content.pop(name, None)
+        if issubclass(value, enum.Flag) or not (kind is object or hasattr(kind, "__getnewargs__")):
+            return _CLASS_MAKERS[1], (*arguments[:3], {name: member.value for name, member in members.items()}, *arguments[4:])
+        given = [(name, () if kind is object else kind.__getnewargs__(member), member.value) for name, member in members.items()]
+        own = {name: {key: each for key, each in vars(member).items() if key not in _OF_MEMBERS} for name, member in members.items()}
+        self._hooks.append((value, "", own))
+        return received_program.enumeration_of, (*arguments[:3], arguments[4], kind, given)
 
     def _cached(self, value: Any) -> Any:
         if found_by_name(value) and users_module(value.__module__) is None:
@@ -289,6 +304,8 @@ class ProgramPickler(cloudpickle.Pickler):
 _LEFT_ALONE = OF_THE_MACHINE | {"builtins", "sframe_spark", "pyspark", "abc", "typing", "types", "enum"}
 _HEAP_TYPE = 1 << 9
 _HOOKS = ("__init_subclass__",)
+# What every member of an enumeration has.
+_OF_MEMBERS = ("_name_", "_value_", "__objclass__", "_sort_order_")
 
 
 def _got(variable: ContextVar[Any]) -> tuple[Any, ...]:
@@ -538,7 +555,11 @@ def received(content: bytes, is_users_process: bool = False) -> tuple[Any, Users
         else:
             variables_of(*owner)[name] = value
     for owner, name, value in hooks:
-        setattr(owner, name, value)
+        if name:
+            setattr(owner, name, value)
+            continue
+        for member, attributes in value.items():
+            vars(owner[member]).update(attributes)
     program.left_out, program.state, program.environment, program.text_hash, places = unpickler.load()
     for place in places:
         module_of(*place)

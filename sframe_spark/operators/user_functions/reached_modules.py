@@ -120,6 +120,9 @@ class ReachedModules:
                 is_whole = is_whole or self._reads_any
             chosen = vars(content) if is_whole else names.intersection(vars(content))
             yield from ((module, name) for name in sorted(chosen) if not (name.startswith("__") and name.endswith("__")))
+            if names and "__getattr__" in vars(content):
+                # It answers for names that the module lacks.
+                yield module, "__getattr__"
 
 
 def _may_be_users(name: str) -> bool:

@@ -263,6 +263,38 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
     return maker.__new__(kind, name, bases, names)
 
 
+def enumeration_of(
+    bases: tuple[Any, ...], name: str, qualified: str, module: str, kind: type, members: list[tuple[str, tuple[Any, ...], Any]]
+) -> Any:
+    """An enumeration with its members, without attributes that these have of their own.
+
+    Parameters
+    ----------
+    bases, name, qualified, module
+        What it is made from.
+    kind
+        The class of values that members are, too.
+    members
+        Names, what the value is made from that the member is, and what its value is.
+    """
+
+    def new(cls: Any, given: tuple[Any, Any]) -> Any:
+        made = object.__new__(cls) if kind is object else kind.__new__(cls, *given[0])
+        made._value_ = given[1]
+        return made
+
+    maker = type(bases[-1])
+    names: Any = maker.__prepare__(name, bases)
+    # What the program's own functions do with members was done there.
+    names["__new__"], names["__init__"] = new, lambda self, given: None
+    for member, raw, value in members:
+        names[member] = ((raw, value),)
+    made = maker.__new__(maker, name, bases, names)
+    del made.__init__
+    made.__module__, made.__qualname__ = module, qualified
+    return made
+
+
 def from_import(module: str, name: str) -> Any:
     """A variable as importing its module in this process leaves it."""
     return getattr(importlib.import_module(module), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import itertools
+import re
 import types
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ import attrs
 # Names with which code reads variables that it does not spell: then all variables of the modules that it reaches are sent.
 _READS_ANY = frozenset({"vars", "globals", "eval", "exec", "__dict__", "import_module", "attrgetter", "getmembers"})
 _READS_OWN = frozenset({"globals", "eval", "exec"})
+_WORD = re.compile(r"[^\W\d]\w*")
 _UNPICKLES = frozenset({"loads", "load", "Unpickler", "read_pickle"})
 _PICKLERS = frozenset({"pickle", "cloudpickle", "dill", "joblib", "pandas", "pd"})
 
@@ -62,7 +64,7 @@ def words_in(code: types.CodeType) -> WordsInCode:
     (['getattr', 'rules'], ['RATE', 'sum'], ['rules'])
     """
     names, texts, imported, assigned = set[str](), set[str](), set[str](), set[str]()
-    passed_on = set[str]()
+    passed_on, constants = set[str](), list[str]()
     reads_any = hashes = makes_sets = False
     waiting = [code]
     while waiting:
@@ -70,6 +72,8 @@ def words_in(code: types.CodeType) -> WordsInCode:
         names.update(part.co_names)
         for constant in part.co_consts:
             for item in constant if type(constant) in (tuple, frozenset) else (constant,):
+                if type(item) is str:
+                    constants.append(item)
                 if type(item) is str and item.replace(".", "_").isidentifier():
                     texts.add(item)
                 elif isinstance(item, types.CodeType):
@@ -92,6 +96,9 @@ def words_in(code: types.CodeType) -> WordsInCode:
     reads_any = reads_any or unpickles or not _READS_ANY.isdisjoint(names)
     hashes = hashes or "__hash__" in names
     reads_own = not _READS_OWN.isdisjoint(names)
+    if reads_own:
+        # Code that is a text.
+        texts.update(word for part in constants for word in _WORD.findall(part))
     words = frozenset(names), frozenset(texts), frozenset(imported), frozenset(assigned), frozenset(passed_on)
     return WordsInCode(*words, reads_any, reads_own, hashes, makes_sets)
 

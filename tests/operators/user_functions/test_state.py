@@ -58,6 +58,43 @@ class Kind(enum.Enum):
     ONE = 1
     TWO = 2
 
+class Planet(enum.Enum):
+    EARTH = 1, 7
+    TERRA = 1, 7
+    def __init__(self, number, rate): self.number, self.rate = number, rate
+
+class Code(str, enum.Enum):
+    def __new__(cls, value, rate):
+        made = str.__new__(cls, value)
+        made._value_, made.rate = value, rate
+        return made
+    ONE = "one", 7
+
+class Rights(enum.Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+
+class Registering(type):
+    made = {}
+    def __new__(kind, name, bases, content):
+        made = super().__new__(kind, name, bases, content)
+        Registering.made[name] = made
+        return made
+
+class Plugin(metaclass=Registering):
+    known = []
+    def __init_subclass__(cls):
+        Plugin.known.append(cls)
+
+class Sevenfold(Plugin):
+    def rated(self, value): return value * RATE
+
+def __getattr__(name):
+    if name == "MADE":
+        return RATE
+    raise AttributeError(name)
+
 @dataclasses.dataclass
 class Item:
     rate: int = 1
@@ -179,6 +216,13 @@ def functions(rules: Any) -> dict[str, Callable[[int], Any]]:
         "an import within": imported_within,
         "a pickle within": pickled_within,
         "a member of an enumeration": lambda value: rules.Kind.ONE.value * rules.RATE if rules.Kind(1) is rules.Kind.ONE else None,
+        "members with attributes": lambda value: rules.Planet.TERRA.rate if rules.Planet((1, 7)) is rules.Planet["TERRA"] else None,
+        "members of another class": lambda value: rules.Code("one").rate if rules.Code.ONE == "one" else None,
+        "members that are combined": lambda value: rules.RATE if rules.Rights.READ | rules.Rights.WRITE is rules.Rights.BOTH else None,
+        "classes that are registered": lambda value: rules.Plugin.known[0]().rated(value) * len(rules.Plugin.known),
+        "a class of classes": lambda value: rules.Registering.made["Sevenfold"]().rated(value) * (len(rules.Registering.made) - 1),
+        "a variable that is made": lambda value: value * rules.MADE,
+        "a text that is code": lambda value: eval("value * rules.RATE", {"value": value, "rules": rules}),
         "a named tuple": lambda value: rules.Rows(7).value if isinstance(rules.Rows(7), rules.Rows) else None,
     }
 
