@@ -252,7 +252,10 @@ def lost(file: str, reason: str) -> str:
 
 
 def free_space(location: str) -> str:
-    """Say how many bytes are free on the disk that holds a location, existing or not."""
+    """Say how many bytes are free on the disk that holds a location, existing or not; and that it takes no more files, where that is why it is full."""
     while location and not os.path.exists(location) and os.path.dirname(location) != location:
         location = os.path.dirname(location)
-    return f"{shutil.disk_usage(location).free:,} bytes free"
+    free = f"{shutil.disk_usage(location).free:,} bytes free"
+    # File systems that count no inodes have 0 of 0.
+    has_no_inodes = hasattr(os, "statvfs") and (found := os.statvfs(location)).f_files and not found.f_favail
+    return f"{free}, and no inode for another file: delete files" if has_no_inodes else free

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +66,15 @@ def test_what_is_only_read_is_not_told_to_be_written(action: str) -> None:
 def test_quoted_data_tells_nothing_about_files(text: str) -> None:
     assert damage_told_by(text) is None
     assert not tells_of_full_disk(text)
+
+
+def test_a_disk_that_takes_no_more_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for total, free, expected in ((5, 0, True), (0, 0, False), (5, 1, False)):
+        counts = SimpleNamespace(f_files=total, f_favail=free, f_frsize=1, f_blocks=9, f_bfree=9, f_bavail=9)
+        monkeypatch.setattr(os, "statvfs", lambda _, counts=counts: counts)
+        with pytest.raises(StorageError, match="the disk is full") as caught, telling("write", str(tmp_path / "none" / "x")):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        assert ("no inode for another file" in str(caught.value)) == expected
 
 
 def test_full_disks_of_workers_are_told() -> None:
