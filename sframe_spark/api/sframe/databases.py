@@ -79,7 +79,8 @@ class Databases(Columns):
         """Insert all rows into a table of a database, all or none, whether or not the connection commits each statement (autocommit).
 
         They are committed. Of a connection that commits each statement a transaction that the program has begun stays open, with the rows in it.
-        If anything fails nothing of earlier statements that wait for a commit is taken back, where the connection tells that there are some.
+        If anything fails nothing of earlier statements that wait for a commit is taken back. All of this goes by what the connection tells of itself:
+        of one that tells nothing it is assumed that it waits for a commit, as the standard has it.
 
         Parameters
         ----------
