@@ -13,7 +13,7 @@ from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.engine.spark.probe import require_writable
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source_of_parts
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.resources.cores import available_cores
@@ -36,8 +36,8 @@ def orc_rows(table: OrcTable) -> PlannerNode:
         runs = list(table.arrays(stripes, seen))
         table.require_rows(seen)
         tell_of_lost(seen.lost)
-        columns = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(table.types)]
-        return memory_source(columns, list(table.types), table.rows)
+        columns = [[run[place] for run in runs] or [pa.array([], kind.physical)] for place, kind in enumerate(table.types)]
+        return memory_source_of_parts(columns, list(table.types), table.rows)
     count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
     parts = [stripes[first:last] for first, last in pairwise(len(stripes) * part // count for part in range(count + 1))]
     with new_dataset(table.types, MaterializeOptions()) as dataset:

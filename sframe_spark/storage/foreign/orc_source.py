@@ -23,6 +23,7 @@ from sframe_spark.storage.manifests.physical import convert_foreign
 from sframe_spark.storage.parquet.spark_types import field_by_note
 from sframe_spark.storage.rows.partitions import partition_columns, repeated
 from sframe_spark.types import ColumnType
+from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.nanoseconds import lost_nanoseconds
 from sframe_spark.visible import visible
@@ -206,6 +207,7 @@ def orc_table(found: DataFiles) -> OrcTable:
             ends.append(end)
     names = tuple(name for name in common_names(paths, ends) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, paths, ends) for name in names)
+    tell_of_types((name, ends[0].schema.field(name).type) for name in names)
     return OrcTable(tuple(files), (*names, *(column.name for column in partitions)), (*types, *(column.type for column in partitions)), len(names))
 
 

@@ -6,6 +6,7 @@ import array
 import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +14,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder
@@ -193,3 +196,15 @@ def test_who_asks_for_floats_or_texts_gets_them() -> None:
 def test_decimals_of_rows_that_nobody_has_looked_at() -> None:
     with pytest.warns(InexactDecimalWarning, match="longer results are rounded"):
         assert SArray(range(1000)).apply(lambda _: Decimal("0.5")).sum() == 500
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_decimals_in_files(nested: bool, tmp_path: Path) -> None:
+    cells = pa.array([{"a": LONG, "b": "x"}]) if nested else pa.array([LONG])
+    table, parquet, orc = pa.table({"id": cells}), str(tmp_path / "x.parquet"), str(tmp_path / "x.orc")
+    pq.write_table(table, parquet)
+    pyarrow.orc.write_table(table, orc)
+    for read, path in ((SFrame.read_parquet, parquet), (SFrame.read_orc, orc)):
+        with pytest.warns(InexactDecimalWarning, match=r"'id' \(20 digits\)") as told:
+            frame = read(path)
+        assert len(told) == 1 and list(frame["id"]) == [{"a": float(LONG), "b": "x"} if nested else float(LONG)]
