@@ -19,8 +19,10 @@ SHORTEST_OPAQUE = 8
 MOST_ARGUMENTS = 1_000
 
 # One or more schemes, and all that may belong to an address. pathlib leaves one slash of two; file URIs have three.
-_ADDRESS = re.compile(r"(?<![A-Za-z0-9+._-])[A-Za-z][A-Za-z0-9+._-]{0,40} ?:(?:/|:[^/\s:]{0,60}:/)[^\s\"'<>`]*")
-_SCHEME = re.compile(r"(?<![A-Za-z0-9+._-])([A-Za-z][A-Za-z0-9+._-]{0,40}) ?:(/{1,3})")
+_ADDRESS = re.compile(r"(?<![A-Za-z0-9+._-])[A-Za-z][A-Za-z0-9+._-]{0,40} ?:{1,3}(?:/|[^/\s:]{0,60}:{1,3}/)[^\s\"'<>`]*")
+_SCHEME = re.compile(r"(?<![A-Za-z0-9+._-])([A-Za-z][A-Za-z0-9+._-]{0,40}) ?:{1,3}(/{1,3})")
+# What stands between the addresses of a chain; of two colons before slashes one is too many.
+_CHAIN = re.compile("::(?!/)")
 # Signs after an address that belong to the sentence around it.
 _AFTER_ADDRESS = re.compile(r"[.,:;!)\]}]*$")
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^:@]*)(?::(?:\d{0,5}|port))?")
@@ -76,9 +78,10 @@ def without_secrets(address: str) -> str:
     >>> without_secrets("https://me:my secret@host/a.csv"), without_secrets("memory:///a"), without_secrets("//me:secret@host/a")
     ('https://host/a.csv', 'memory:///a', '//***@host/a')
     """
-    start = _SCHEME.match(address.lstrip().removeprefix("\ufeff").lstrip())
-    shown = _shown(address) if start or "::" in address else address
-    found = None if start or "::" in address else _user_without_scheme(address)
+    start = _SCHEME.search(address)
+    is_address = start is not None and (start.start() == len(address) - len(address.lstrip(" \t\r\n\ufeff")) or "::" in address)
+    shown = _shown(address) if is_address else address
+    found = None if is_address else _user_without_scheme(address)
     return redacted(shown.replace(found, HIDDEN) if found else shown)
 
 
@@ -90,7 +93,7 @@ def is_unclear(address: str) -> bool:
     >>> is_unclear("ftp://me:pass#word@host/a"), is_unclear("ftp://me:pass%23word@host/a"), is_unclear("memory://a:b/c")
     (True, False, False)
     """
-    found = [(start.group(1), part[start.end() :]) for part in address.split("::") if (start := _SCHEME.search(part))]
+    found = [(start.group(1), part[start.end() :]) for part in _CHAIN.split(address) if (start := _SCHEME.search(part))]
     return any("@" in rest and _after_user(scheme, rest)[1] for scheme, rest in found)
 
 
@@ -120,7 +123,7 @@ def _shown_match(match: re.Match[str]) -> str:
 
 def _shown(address: str) -> str:
     """Each address of a chain, such as ``simplecache::s3://bucket/a``, as it can be shown."""
-    return "::".join(map(_shown_one, address.split("::")))
+    return "::".join(map(_shown_one, _CHAIN.split(address)))
 
 
 def _shown_one(address: str) -> str:
@@ -164,7 +167,7 @@ def secrets_of(text: str) -> set[str]:
     if _SCHEME.search(text):
         # As one address with all signs that are in it, and as a text around some.
         for address in {text, *_ADDRESS.findall(text)}:
-            for part in address.split("::"):
+            for part in _CHAIN.split(address):
                 found.update(_secrets_of_one(part))
     if "://" not in text and _SCHEME.match(text.lstrip()) is None and (user := _user_without_scheme(text)):
         found.update(_with_pieces(user))

@@ -28,6 +28,7 @@ SHOWN = {
     "jdbc:postgresql://me:SECRET@host/db?password=SECRET": "jdbc:postgresql://host/db",
     "jdbc:sqlserver://host;user=me;password={SEC;RET};a=b": "jdbc:sqlserver://host;user=me;password=***;a=b",
     "jdbc:oracle:thin:scott/SECRET@//host:1521/x": "jdbc:oracle:thin:***@//host:1521/x",
+    "clickhouse+http:://me:SECRET@host:8123/default": "clickhouse+http:://host:8123/default",
     "postgresql+psycopg://me:SECRET@host/db": "postgresql+psycopg://host/db",
     "AccountName=a;AccountKey=SECRET;EndpointSuffix=b": "AccountName=a;AccountKey=***;EndpointSuffix=b",
     "http://host/a%3FAWSAccessKeyId%3DSECRET%26Signature%3DSECRET%26c%3Dd": "http://host/a%3FAWSAccessKeyId%3D***%26Signature%3D***%26c%3Dd",

@@ -239,6 +239,12 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     return NoAttributeError(f"an SArray has no member {name!r}" + _told(name, ARRAY, members))
 
 
+def raise_error_of_member(owner: Any, name: str) -> None:
+    """Raise the error of a property, of a user's class or ours, that looks to Python as if there was no such member; nothing where there is none."""
+    if any(name in vars(kind) for kind in type(owner).__mro__):
+        object.__getattribute__(owner, name)
+
+
 class HintedClass(ABCMeta):
     """Class of SFrame and SArray: tells what to use instead of constructors and functions that other libraries' classes have.
 

@@ -66,6 +66,32 @@ def test_operations_give_frames_and_columns() -> None:
     assert Trades(trades, "g").unit == "g" and list(trades["l"]) == [3, 1, 2]
 
 
+def test_errors_of_properties_are_their_own() -> None:
+    class Broken(SFrame):
+        @property
+        def rate(self) -> Any:
+            return self.nothing_of_this_name
+
+    class BrokenColumn(SArray):
+        @property
+        def rate(self) -> Any:
+            return self.nothing_of_this_name
+
+    for made in (Broken({"a": [1]}), BrokenColumn([1])):
+        with pytest.raises(AttributeError, match="nothing_of_this_name"):
+            made.rate  # noqa: B018
+        assert not hasattr(made, "other")
+
+
+def test_a_class_that_asks_before_its_frame_is_made() -> None:
+    class Early(SFrame):
+        def __init__(self, data: Any) -> None:
+            self.early = getattr(self, "early", 1)
+            super().__init__(data)
+
+    assert Early({"a": [1]}).early == 1
+
+
 @pytest.mark.parametrize("made", [SFrame({"a": [1]}), SArray([1])], ids=["frame", "column"])
 def test_frames_and_columns_themselves_have_no_others(made: Any) -> None:
     with pytest.raises(NoAttributeError):

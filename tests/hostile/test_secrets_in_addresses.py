@@ -39,7 +39,7 @@ ADDRESSES = [address.replace("SECRET", SECRET) for address in (
     "sftp://user:SECRET@127.0.0.1:1/x.csv", "ssh://user:SECRET@h/x", "ftp://user:SECRET@127.0.0.1:1/x.csv", "hdfs://user:SECRET@host/x",
     "webhdfs://user:SECRET@h/x",
     "gs://user:SECRET@bucket/x", "smb://user:SECRET@host/x", "github://org:SECRET@repo/x.csv", "memory://user:SECRET@host/x",
-    "unknown://u:SECRET@h/x",
+    "unknown://u:SECRET@h/x", "clickhouse+http:://u:SECRET@h:8123/x", "https:::u:SECRET@h/x",
     "unknown://with-a-long-name-before-it.and.another:SECRET@h/x",
     "dbfs:/user:SECRET@host/x", "file://user:SECRET@host/x.csv", "file:///data/x.csv?token=SECRET",
     "//user:SECRET@host/x.csv", "user:SECRET@host:/x.csv",

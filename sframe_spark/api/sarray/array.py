@@ -15,7 +15,7 @@ from sframe_spark.api.files.paths import nothing_to_verify
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
-from sframe_spark.api.hints import HintedClass, as_in, no_array_member, with_members_of_its_own
+from sframe_spark.api.hints import HintedClass, as_in, no_array_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import MOST_ROWS, function_as_now, head_count, is_row_index, mask_error, row_number, sliced, unchanged_rows
 from sframe_spark.api.nodes import (
     equal_length,
@@ -191,6 +191,7 @@ class SArray(
 
         def __getattr__(self, name: str) -> Any:
             """Nothing: tells what to use instead of members that other libraries have."""
+            raise_error_of_member(self, name)
             raise AttributeError(name) if name.startswith("_") else no_array_member(name, dir(type(self)))
 
     @property

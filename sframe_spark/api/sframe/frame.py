@@ -13,7 +13,7 @@ from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
-from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, with_members_of_its_own
+from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import MOST_ROWS, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.names import FrameNames
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
@@ -116,7 +116,9 @@ class SFrame(
 
         def __getattr__(self, name: str) -> Any:
             """Nothing: tells what to use instead of members that other libraries have."""
-            raise AttributeError(name) if name.startswith("_") else no_frame_member(name, self._names, dir(type(self)))
+            raise_error_of_member(self, name)
+            # A class of a user's may ask before it has made the frame.
+            raise AttributeError(name) if name.startswith("_") else no_frame_member(name, vars(self).get("_names", ()), dir(type(self)))
 
     def __eq__(self, other: object) -> Any:
         """Nothing: frames are not compared as a whole.

@@ -252,7 +252,7 @@ def lost(file: str, reason: str) -> str:
 
 
 def free_space(location: str) -> str:
-    """Say how many bytes are free on the disk that holds a location, existing or not; and that it takes no more files, where that is why it is full."""
+    """Say how many bytes are free on the disk that holds a location, existing or not, and whether it takes no more files."""
     while location and not os.path.exists(location) and os.path.dirname(location) != location:
         location = os.path.dirname(location)
     free = f"{shutil.disk_usage(location).free:,} bytes free"
