@@ -19,6 +19,7 @@ from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LOGICAL, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import encode
 from sframe_spark.values.inexact.rounded import DIGITS_OF_FLOAT, rounding_told
@@ -44,11 +45,12 @@ def infer_result_type(
         return declared, [], None
     results = []
     rows, fixed = first()
-    for value in rows:
-        try:
-            results.append(None if skip_missing and value is None else kept(fn(value)))
-        except Exception as error:
-            raise user_error(describe_function(fn), value, error) from None
+    with showing_work(f"looking at the first results of {describe_function(fn)}"):
+        for value in counted_calls(rows):
+            try:
+                results.append(None if skip_missing and value is None else kept(fn(value)))
+            except Exception as error:
+                raise user_error(describe_function(fn), value, error) from None
     present = [result for result in results if _family(result) != MISSING]
     kept_results = results if fixed and not fn.is_other_elsewhere else []
     if declared is not None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import html
+import os
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import Context, ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import attrs
 
 from sframe_spark.config import config
 from sframe_spark.session.build import is_remote
+from sframe_spark.session.memory import has_room_for_thread
 from sframe_spark.session.notebooks import notebook_shell, show_in_place
 from sframe_spark.visible import visible
 
@@ -22,10 +25,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 
 # A query that is done sooner shows nothing: a bar that flashes is noise.
 DELAY_SECONDS = 1.0
 BAR_WIDTH = 30
+# How often running work is drawn anew, and how long the thread that does so waits for more.
+SECONDS_BETWEEN_LOOKS, SECONDS_IDLE = 0.2, 3.0
 # A notebook keeps every message until the browser has drawn it.
 SECONDS_BETWEEN_MESSAGES = 0.5
 
@@ -305,13 +311,177 @@ class WaitingLine:
             self._canvas.clear()
 
 
+class RunningWork:
+    """Work of this process that somebody waits for: a line says for how long, and how much of it is done where that is known.
+
+    Parameters
+    ----------
+    description
+        What is being done.
+    canvas
+        Where it is drawn.
+    """
+
+    def __init__(self, description: str, canvas: Canvas) -> None:
+        self._description, self._canvas = description, canvas
+        self._counted: list[CountedWorks] = []
+        self._calls = 0
+        # How many others draw in its place: a start of Spark, jobs.
+        self._covered = 0
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+
+    def draw(self) -> None:
+        """Draw anew if the work has been running for a while, and nobody draws in its place."""
+        with self._lock:
+            elapsed = time.monotonic() - self._started
+            if self._covered or elapsed < DELAY_SECONDS:
+                return
+            done, total = self._counted[-1].counts() if self._counted else (0, 0)
+            calls = f"{self._calls:,} calls of functions" if self._calls else ""
+            if total > 1:
+                line, share = format_line(done, total, elapsed, self._description), done / total
+            else:
+                line, share = f"{elapsed:.0f} s, {visible(self._description)}", None
+            self._canvas.draw(", ".join(filter(None, (line, calls))), share)
+
+    @contextlib.contextmanager
+    def covered(self) -> Iterator[None]:
+        """A block in which others draw."""
+        with self._lock:
+            self._covered += 1
+            self._canvas.clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._covered -= 1
+
+    @contextlib.contextmanager
+    def counting(self, works: int) -> Iterator[Callable[[Result], Result]]:
+        """Yield what is told the result of each of some works, and gives it back."""
+        counted = CountedWorks(works)
+        self._counted.append(counted)
+
+        def told(result: Result) -> Result:
+            with self._lock:
+                counted.done += 1
+            self.draw()
+            return result
+
+        try:
+            yield told
+        finally:
+            self._counted.remove(counted)
+
+    def called_with(self, values: Iterable[Value]) -> Iterator[Value]:
+        """The values that a function is called with, one by one, counted as they are taken."""
+        for value in values:
+            yield value
+            self._calls += 1
+
+    def close(self) -> None:
+        """Take the line away, for good."""
+        with self._lock:
+            self._covered += 1
+            self._canvas.clear()
+
+
+class Ticker:
+    """Draws what runs while there is anything, in a thread of its own: work may be a single call of a user's function."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._works: list[tuple[RunningWork, Context]] = []
+        self._process, self._is_running = os.getpid(), False
+
+    def add(self, work: RunningWork) -> None:
+        """Draw some work from now on."""
+        if self._process != os.getpid():
+            # The thread is in the process that this one was forked from.
+            self.__init__()  # type: ignore[misc]
+        with self._changed:
+            # Where a notebook draws is part of the context.
+            self._works.append((work, copy_context()))
+            if self._is_running or not has_room_for_thread():
+                return
+            # Without it nothing is drawn, and all else goes on.
+            with contextlib.suppress(RuntimeError):
+                threading.Thread(target=self._run, name="sframe_spark progress", daemon=True).start()
+                self._is_running = True
+
+    def remove(self, work: RunningWork) -> None:
+        """Draw some work no more."""
+        with self._changed:
+            self._works = [each for each in self._works if each[0] is not work]
+
+    def _run(self) -> None:
+        idle_since = time.monotonic()
+        while True:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            with self._changed:
+                works, now = list(self._works), time.monotonic()
+                # A next one comes soon, mostly; a thread that nobody needs is in the way of forks.
+                idle_since = now if works else idle_since
+                if now - idle_since > SECONDS_IDLE:
+                    self._is_running = False
+                    return
+            for work, context in works:
+                with contextlib.suppress(Exception):
+                    context.run(work.draw)
+
+
+_TICKER = Ticker()
+_WORK: ContextVar[RunningWork | None] = ContextVar("sframe_spark_running_work", default=None)
+
+
+def running_work() -> RunningWork | None:
+    """Return the work that this thread, or the one that it works for, is at and that is shown; None: nothing is."""
+    return _WORK.get()
+
+
+@contextlib.contextmanager
+def showing_work(description: str) -> Iterator[None]:
+    """Show that the block runs, once it takes a while, where progress is wanted; one within another is part of that."""
+    if _WORK.get() is not None or not is_wanted(sys.stderr):
+        yield
+        return
+    work = RunningWork(description, canvas_here())
+    token = _WORK.set(work)
+    _TICKER.add(work)
+    try:
+        yield
+    finally:
+        _WORK.reset(token)
+        _TICKER.remove(work)
+        work.close()
+
+
+def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
+    """The values that a function is about to be called with, one by one; where work is shown, as many are counted as were taken.
+
+    Examples
+    --------
+    >>> list(counted_calls([1, 2]))
+    [1, 2]
+    """
+    work = running_work()
+    return values if work is None else work.called_with(values)
+
+
+def others_draw() -> contextlib.AbstractContextManager[None]:
+    """A block in which another line than that of the running work is drawn."""
+    work = running_work()
+    return contextlib.nullcontext() if work is None else work.covered()
+
+
 @contextlib.contextmanager
 def open_progress(session: SparkSession, description: str) -> Iterator[ProgressBar]:
     """Yield a bar for the block; one that draws nothing when none is wanted."""
     if not is_wanted(sys.stderr):
         yield ProgressBar()
         return
-    with _task_source(session) as tasks:
+    with others_draw(), _task_source(session) as tasks:
         bar = ProgressBar(tasks, description, canvas_here())
         try:
             yield bar
@@ -322,23 +492,13 @@ def open_progress(session: SparkSession, description: str) -> Iterator[ProgressB
 @contextlib.contextmanager
 def open_counted(works: int, description: str) -> Iterator[Callable[[Result], Result]]:
     """Yield what is told the result of each of some works of this process, and gives it back; a bar tells how many there are."""
-    if not is_wanted(sys.stderr):
-        yield lambda result: result
-        return
-    counted = CountedWorks(works)
-    bar = ProgressBar(counted, description, canvas_here())
-    lock = threading.Lock()
-
-    def told(result: Result) -> Result:
-        with lock:
-            counted.done += 1
-            bar.update()
-        return result
-
-    try:
-        yield told
-    finally:
-        bar.close()
+    with showing_work(description):
+        work = running_work()
+        if work is None:
+            yield lambda result: result
+            return
+        with work.counting(works) as told:
+            yield told
 
 
 @contextlib.contextmanager

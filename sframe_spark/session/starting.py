@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.session.build import start_spark
 from sframe_spark.session.memory import require_room_for_thread
-from sframe_spark.session.progress import WaitingLine
+from sframe_spark.session.progress import WaitingLine, others_draw
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,11 +44,12 @@ class SparkStart:
     def wait(self) -> SparkSession:
         """Return the session when it is there, or raise what kept it from being started; a wait of more than a moment is told."""
         line = WaitingLine("Spark is starting, once in a session")
-        try:
-            while not self._done.wait(POLL_SECONDS):
-                line.update()
-        finally:
-            line.close()
+        with others_draw():
+            try:
+                while not self._done.wait(POLL_SECONDS):
+                    line.update()
+            finally:
+                line.close()
         if self._error is not None:
             raise self._error
         assert self._session is not None

@@ -28,6 +28,7 @@ from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
+from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import INT, ColumnType, of_any_offset
 from sframe_spark.values.encode import encode
 from sframe_spark.values.flat.named_rows import named_rows
@@ -195,11 +196,12 @@ class Cycles(Relational):
         rows = list(zip(*python_columns(chunk, ordered.schema, 0, None), strict=True))
         numbers: list[int] = []
         found: list[list[Any]] = [[] for _ in function.columns]
-        for places in cycles_within(runs, chunk, keys, ordered.schema) if rows else []:
-            cycle = [rows[place] for place in places]
-            numbers += [row[-1] for row in cycle]
-            for values, added in zip(found, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
-                values += added
+        with showing_work("looking at the first results of a function of cycles"):
+            for places in counted_calls(cycles_within(runs, chunk, keys, ordered.schema) if rows else []):
+                cycle = [rows[place] for place in places]
+                numbers += [row[-1] for row in cycle]
+                for values, added in zip(found, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
+                    values += added
         present = [[value for value in values if value is not None] for values in found]
         return CycleSample([general(type_of_results(values, "add_columns_by_cycle() dtypes")) for values in present], numbers, found)
 

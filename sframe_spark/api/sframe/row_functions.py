@@ -20,6 +20,7 @@ from sframe_spark.operators.rowwise.python_function import describe_function
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.stored_results import Guess
 from sframe_spark.operators.user_functions.user_errors import user_error
+from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for
@@ -129,14 +130,15 @@ class RowFunctions(Columns):
         """Types of the columns, the rows that the function gives for the first rows, none where these may be others later, and what they tell."""
         first: list[list[Any]] = []
         given, fixed = self._first_dicts(SAMPLE_ROWS)
-        for row in given:
-            try:
-                rows = fn(row)
-            except Exception as error:
-                raise user_error(describe_function(fn), row, error) from None
-            if not isinstance(rows, list):
-                raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
-            first.append(taken_rows(rows))
+        with showing_work(f"looking at the first results of {describe_function(fn)}"):
+            for row in counted_calls(given):
+                try:
+                    rows = fn(row)
+                except Exception as error:
+                    raise user_error(describe_function(fn), row, error) from None
+                if not isinstance(rows, list):
+                    raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
+                first.append(taken_rows(rows))
         samples = [item for rows in first for item in rows]
         if not samples:
             raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")

@@ -35,6 +35,7 @@ from sframe_spark.planner.infer import learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.redaction import hide_in_error
+from sframe_spark.session.progress import showing_work
 
 Result = TypeVar("Result")
 
@@ -203,7 +204,7 @@ def look(
         try:
             chosen, busy = attempts.next_plan(action)
             if busy is None and not chosen.missing:
-                with looking_at(chosen.plan):
+                with looking_at(chosen.plan), showing_work(f"computing {root.operator.called()}"):
                     result = run(chosen)
                 settle(root, chosen)
                 root.ran = journal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -23,6 +23,7 @@ from sframe_spark.operators.user_functions.user_errors import error_like, shown,
 from sframe_spark.operators.user_functions.worker import PackedFunction, load_program
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import fixed_size
+from sframe_spark.session.progress import counted_calls
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
@@ -120,7 +121,7 @@ class PythonFunction:
             function = now(self.function)
             try:
                 with self.calling():
-                    self._call(function, islice(values, steps.rows), results, steps.most_bytes)
+                    self._call(function, counted_calls(islice(values, steps.rows)), results, steps.most_bytes)
                     failed = None
             except StateNotSharedError:
                 raise
@@ -167,7 +168,7 @@ class PythonFunction:
                 return error_like(TypeError, f"{message}: {advice}", row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
-    def _call(self, function: Callable[[Any], Any], values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
+    def _call(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], most_bytes: float) -> None:
         """Add the results for some values, or for the first of them that give as many bytes as there should be."""
         append, skip_missing = results.append, self.skip_missing
         if self.result.kind in _TAKERS:
@@ -188,7 +189,7 @@ class PythonFunction:
             for value in values:
                 append(function(value))
 
-    def _call_for_texts(self, function: Callable[[Any], Any], values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
+    def _call_for_texts(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], most_bytes: float) -> None:
         """The same for results of which some are long, one by one."""
         append, skip_missing = results.append, self.skip_missing
         longest, size = LONG_TEXT, 0
