@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 
 
 @contextlib.contextmanager
@@ -22,7 +22,7 @@ def column_named(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except (SchemaError, InvalidArgumentError) as error:
+    except (SchemaError, InvalidArgumentError, DateTimeRangeError) as error:
         told, *rest = error.args
         error.args = (f"column {name!r}: {told}", *rest)
         raise
