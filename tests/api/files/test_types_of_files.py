@@ -293,11 +293,13 @@ def test_what_spark_stores_as_numbers(spark: Any, form: str, tmp_path: Path) -> 
         "interval '3' month": "INTERVAL",
     }
     read = SFrame.read_parquet if form == "parquet" else SFrame.read_orc
+    user = spark.newSession()
+    user.conf.set("spark.sql.timeType.enabled", "true")
     shapes = {"{}": lambda x: x, "named_struct('a', {}, 'b', 'x')": lambda x: x["a"], "map('k', {})": lambda x: x["k"]}
     for query, (sql, expected) in enumerate(values.items()):
         for depth, (shape, of) in enumerate(shapes.items()):
             place = str(tmp_path / f"{query}-{depth}")
-            spark.sql(f"select {shape.format(sql)} as x").write.format(form).save(place)
+            user.sql(f"select {shape.format(sql)} as x").write.format(form).save(place)
             if expected == "INTERVAL":
                 with pytest.raises(SchemaError, match=r"'x'.*INTERVAL"):
                     read(place)

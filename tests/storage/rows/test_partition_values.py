@@ -99,6 +99,7 @@ def test_spark_has_the_same_types(spark: Any, tmp_path: Path) -> None:
     ours = {INT: ("int", "bigint", "decimal"), FLOAT: ("double", "time"), DATETIME: ("date", "timestamp"), STR: ("string", "decimal(19,0)", "void")}
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.timeType.enabled", "true")
     for number, (texts, column_type, _) in enumerate(COLUMNS):
         place = tmp_path / str(number)
         for text in texts:
