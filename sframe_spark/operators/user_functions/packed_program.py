@@ -14,6 +14,7 @@ import io
 import keyword
 import os
 import pickle
+import struct
 import sys
 import threading
 import types
@@ -136,7 +137,7 @@ class ProgramPickler(cloudpickle.Pickler):
 
     def _not_sent(self) -> dict[str, dict[str, str]]:
         """Variables of modules that are there and are not sent, with what to do about it."""
-        unnamed = "no code that the function reaches names it; name it in the function, or give it what it needs as an argument"
+        unnamed = "which no code that the function reaches names"
         found: dict[str, dict[str, str]] = {}
         for module, content in self.reached.modules.items():
             refused = {name: reason for (owner, name), reason in self._left_out.items() if owner == module and name not in self.reached.assigned}
@@ -189,7 +190,7 @@ class ProgramPickler(cloudpickle.Pickler):
             return NotImplemented
         if kind is CACHED:
             return self._cached(value)
-        other = _OTHERS.get(kind)
+        other = _local if issubclass(kind, threading.local) else _OTHERS.get(kind)
         if other is not None:
             return other(self, value)
         if self._is_of_module and kind.__module__ == "_thread" and kind.__name__ in ("lock", "RLock"):
@@ -236,6 +237,8 @@ class ProgramPickler(cloudpickle.Pickler):
         # A class that is sent again is another one: it may have other attributes by then.
         make, arguments, (content, slots), *rest = reduced
         arguments = *arguments[:-2], None, arguments[-1]
+        if type(value).__module__ == "_ctypes":
+            return self._of_ctypes(value, content)
         if make is _CLASS_MAKERS[0]:
             kind = arguments[0]
             while users_module(getattr(kind, "__module__", None)) is not None:
@@ -246,6 +249,15 @@ class ProgramPickler(cloudpickle.Pickler):
         hooks = [name for name in _HOOKS if name in content]
         self._hooks += [(value, name, content.pop(name)) for name in hooks]
         return make, arguments, (content, slots), *rest
+
+    @staticmethod
+    def _of_ctypes(value: Any, content: dict[str, Any]) -> Any:
+        """How a structure of C is pickled: its fields are made with it."""
+        given = {name: content.pop(name) for name in ("_anonymous_", "_pack_", "_type_", "_length_", "_fields_", "__module__") if name in content}
+        fields = {field[0] for field in given.get("_fields_", ())} | {name for name, item in content.items() if type(item).__module__ == "_ctypes"}
+        others = {name: item for name, item in content.items() if name not in fields}
+        arguments = value.__name__, value.__bases__, given
+        return received_program.structure_of, arguments, (others, {}), None, None, cloudpickle.cloudpickle._class_setstate
 
     def _enumeration(self, value: Any, content: dict[str, Any], arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """How an enumeration is made, whose members have attributes of their own, and other names."""
@@ -331,7 +343,7 @@ def _weak_dict(pickler: ProgramPickler, value: Any) -> Any:
 
 def _local(pickler: ProgramPickler, value: threading.local) -> Any:
     # Of this thread, which gives the function away.
-    return threading.local, (), dict(vars(value))
+    return type(value), (), dict(vars(value))
 
 
 # What Python pickles not at all, or by a name that leads to another process's own.
@@ -342,7 +354,7 @@ _OTHERS: dict[type, Callable[[ProgramPickler, Any], Any]] = {
     weakref.ref: _weak_reference,
     weakref.WeakValueDictionary: _weak_dict,
     weakref.WeakKeyDictionary: _weak_dict,
-    threading.local: _local,
+    struct.Struct: lambda _, value: (struct.Struct, (value.format,)),
 }
 _CLASS_MAKERS = cloudpickle.cloudpickle._make_skeleton_class, cloudpickle.cloudpickle._make_skeleton_enum
 

@@ -54,7 +54,8 @@ class UsersProgram:
 
     def refusal(self, module: str, name: str) -> StateNotSharedError:
         """The error about a variable that was not sent."""
-        self.refused = StateNotSharedError(f"{module}.{name} is not in the Python process that calls the function: {self.left_out[module][name]}")
+        told, advice = f"{module}.{name}, {self.left_out[module][name]}", "let the function make it itself, or give it plain values"
+        self.refused = StateNotSharedError(f"{told}, is not in the Python process that calls the function: {advice}")
         return self.refused
 
     @contextmanager
@@ -261,6 +262,12 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
     names = dict(maker.__prepare__(name, bases))
     names.update(content)
     return maker.__new__(kind, name, bases, names)
+
+
+def structure_of(name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> Any:
+    """A structure of C, whose class of classes has no name."""
+    kind: Any = type(bases[0])
+    return kind(name, bases, content)
 
 
 def enumeration_of(
