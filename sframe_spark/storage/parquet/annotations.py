@@ -72,7 +72,7 @@ def geometries_by_note(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]
     """
     try:
         columns = json.loads((metadata or {}).get(GEO_NOTE, b"{}")).get("columns", {})
-        return {name: f"it is {_named('GEOMETRY', _AS_TEXT)}" for name in columns if isinstance(name, str)}
+        return {name: f"it is {_named('GEOMETRY', _AS_TEXT)}" for name, said in columns.items() if str(said.get("encoding")).upper() == "WKB"}
     except (ValueError, RecursionError, AttributeError, TypeError):
         return {}
 

@@ -205,6 +205,11 @@ def test_geometries_that_a_note_names_are_refused(tmp_path: Path) -> None:
     pq.write_table(noted, tmp_path / "x.parquet")
     with pytest.raises(SchemaError, match=r"'where'.*GEOMETRY"):
         SFrame.read_parquet(str(tmp_path / "x.parquet"))
+    # Those that are structs of numbers are dicts; a note of another form says nothing.
+    points = pa.table({"where": [{"x": 1.0, "y": 2.0}]})
+    for note in ('{"columns": {"where": {"encoding": "point"}}}', '{"columns": {"where": 1}}', '{"columns": [1]}', "[", "1"):
+        pq.write_table(points.replace_schema_metadata({"geo": note}), tmp_path / "x.parquet")
+        assert SFrame.read_parquet(str(tmp_path / "x.parquet"))["where"][0] == {"x": 1.0, "y": 2.0}
 
 
 def test_bytes_that_streams_of_others_make_of_other_values() -> None:
