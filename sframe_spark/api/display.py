@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.nodes import first_tuples, first_values, row_count
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.visible import visible
@@ -173,7 +173,7 @@ def frame_tables(
     if not names:
         return Shown(table_text([], []), infer_planner_node_length(node), True)
     shown_names = list(names[:most_columns])
-    found, fixed = first_tuples(project(node, list(range(len(shown_names)))), shown, shown_names)
+    found, fixed = first_tuples(columns_of(node, list(range(len(shown_names)))), shown, shown_names)
     rows: list[Sequence[Any]] = list(found)
     if len(shown_names) < len(names):
         shown_names.append(LEFT_OUT)

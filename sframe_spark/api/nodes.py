@@ -16,7 +16,8 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, Length
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.operators.relational.rows import slice_rows
-from sframe_spark.operators.rowwise.columns import project, with_column_replaced, zip_columns
+from sframe_spark.operators.rowwise.arrange import column_of, replace_column
+from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.sources.memory_source import MemorySource, memory_source, memory_source_of_parts
@@ -308,7 +309,7 @@ def recoded_column(node: PlannerNode, position: int, target: ColumnType) -> Plan
     """The node with one column in another physical encoding."""
     if node.schema[position] == target:
         return node
-    return with_column_replaced(node, position, recoded(project(node, [position]), target))
+    return replace_column(node, position, recoded(column_of(node, position), target))
 
 
 def single_value(node: PlannerNode, index: int) -> Any:

@@ -11,7 +11,7 @@ import attrs
 
 from sframe_spark.api.display import LEFT_OUT, OPEN_ORDER, SHOWN_COLUMNS, SHOWN_ROWS, cell_text, columns_taken, first_places, rows_known
 from sframe_spark.api.nodes import first_tuples
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND
@@ -59,7 +59,7 @@ def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     """The first rows and columns of a frame; the names of columns beyond them can be unfolded."""
     shown = list(names[:SHOWN_COLUMNS])
     schema = node.schema[: len(shown)]
-    rows, fixed = first_tuples(project(node, list(range(len(shown)))), SHOWN_ROWS + 1, shown) if shown else ([], True)
+    rows, fixed = first_tuples(columns_of(node, list(range(len(shown)))), SHOWN_ROWS + 1, shown) if shown else ([], True)
     columns = f"{len(names):,} column{'s' * (len(names) != 1)}"
     told = _rows_told(node, len(rows), fixed)
     size = f"{told} \u00d7 {columns}" if told else columns

@@ -18,7 +18,7 @@ Order = Sequence[tuple[int, bool]]
 # Operators that leave the rows of an input in its order, as far as their columns are that input's.
 KEEPS_ORDER = frozenset(
     {
-        *("project", "zip", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
+        *("project", "zip", "arrange", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
         *("join", "hash_join", "sorted_join", "asof_join", "key_window"),
     }
 )

@@ -26,6 +26,7 @@ from sframe_spark.operators.relational.reverse import Reverse
 from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.arrange import Arrange
 from sframe_spark.operators.rowwise.columns import Project, Zip
 from sframe_spark.operators.rowwise.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
@@ -141,6 +142,7 @@ PROGRAM = Program(
 
 ROW_WISE = (
     example("columns in another order, one twice", Project((2, 0, 2)), ["int", "float", "text"]),
+    example("columns of two tables, one twice", Arrange((1, 0, 1, 1), (0, 1, 1, 0)), ["int", "text"], ["float", "sorted"]),
     example("two tables", Zip(), ["int", "text"], ["float"]),
     example("a column and a constant", Transform(function="add", operands=(Register(0), Literal(10, INT))), ["int"]),
     example("two columns", BinaryTransform(function="multiply"), ["int"], ["float"]),

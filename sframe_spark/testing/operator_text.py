@@ -24,6 +24,7 @@ from sframe_spark.operators.relational.reverse import Reverse
 from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.arrange import Arrange
 from sframe_spark.operators.rowwise.columns import Project, Zip
 from sframe_spark.operators.rowwise.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
@@ -157,6 +158,11 @@ def read_operator(described: OperatorText, declared: Declared) -> Operator:
 
 def _project(described: OperatorText, declared: Declared) -> Operator:
     return Project(tuple(int(part) for part in split_outside(described.text, ", ")))
+
+
+def _arrange(described: OperatorText, declared: Declared) -> Operator:
+    columns = [part.split(".") for part in split_outside(described.text, ", ")]
+    return Arrange(tuple(int(slot) for slot, _ in columns), tuple(int(position) for _, position in columns))
 
 
 def _slice(described: OperatorText, declared: Declared) -> Operator:
@@ -369,6 +375,7 @@ WITHOUT_PARAMETERS: dict[str, type[Operator]] = {item.name: item for item in (Zi
 
 NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "project": _project,
+    "arrange": _arrange,
     "slice": _slice,
     "sort": _sort,
     "assume_order": _assume_order,

@@ -25,6 +25,7 @@ from sframe_spark.testing.tables import random_table
 DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "project": steps.project_some,
     "zip": steps.zip_some,
+    "arrange": steps.arrange_some,
     "transform": steps.transform_column,
     "binary_transform": steps.transform_two,
     "ternary_transform": steps.choose_between,

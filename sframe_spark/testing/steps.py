@@ -10,7 +10,7 @@ from sframe_spark.operators.joins import join
 from sframe_spark.operators.relational import explode, flat_map, reverse, rows, sort
 from sframe_spark.operators.relational.assumed_order import AssumeOrder
 from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise import columns, elementwise, row_number
+from sframe_spark.operators.rowwise import arrange, columns, elementwise, row_number
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.running import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
@@ -49,6 +49,24 @@ def zip_some(growth: Growth) -> PlannerNode | None:
         partner = growth.partner(lambda node: growth.rows(node) == growth.rows(first))
         parts.append(partner or first)
     return growth.add(columns.zip_columns(*parts))
+
+
+def arrange_some(growth: Growth) -> PlannerNode | None:
+    """Columns of nodes of one number of rows, replaced, added and picked as those of frames are."""
+    first = growth.any_node(has_columns)
+    if first is None:
+        return None
+    made = first
+    for _ in range(growth.choose.randint(1, 3)):
+        partner = growth.partner(lambda node: has_columns(node) and growth.rows(node) == growth.rows(first)) or first
+        column = arrange.column_of(partner, growth.choose.randrange(partner.facts.width))
+        if growth.choose.random() < 0.5:
+            made = arrange.replace_column(made, growth.choose.randrange(made.facts.width), column)
+        else:
+            made = arrange.columns_beside(made, column)
+    if growth.choose.random() < 0.3:
+        made = arrange.columns_of(made, growth.choose.sample(range(made.facts.width), growth.choose.randint(1, made.facts.width)))
+    return growth.add(made)
 
 
 def apply_function(growth: Growth) -> PlannerNode | None:

@@ -68,7 +68,7 @@ def test_operators_that_are_put_off_are_put_off() -> None:
 
 def test_programs_hold_every_operator() -> None:
     held: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(200):
         held.update(node.operator_type for node in random_program(random.Random(seed)).nodes)
     wanted = {*ALL_STEPS, *TABLES}
     assert {name for name in wanted if held[name] < 5} == set()

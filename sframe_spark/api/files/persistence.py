@@ -18,7 +18,7 @@ from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, NotSavedError, StorageError
 from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.operators.sources.archive_source import ArchiveSource, archive_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
 from sframe_spark.planner.node import PlannerNode
@@ -140,7 +140,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
     own = own_columns(elsewhere)
     with staged(target) as staging:
         if own:
-            save_node(project(node, own), staging, [names[column] for column in own])
+            save_node(columns_of(node, own), staging, [names[column] for column in own])
         write_reference(elsewhere, staging)
 
 

@@ -15,7 +15,7 @@ from sframe_spark.api.names import require_unicode
 from sframe_spark.api.nodes import pieces_of, rows_of
 from sframe_spark.engine.runs.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 from sframe_spark.values.libraries import library_of
@@ -112,7 +112,7 @@ def forms_of(node: PlannerNode) -> list[Form]:
     looked_at = [place for place, finder in enumerate(finders) if finder.must_look]
     if looked_at:
         materialize(node)
-        for chunk in iterate(project(node, looked_at)):
+        for chunk in iterate(columns_of(node, looked_at)):
             for place, column in zip(looked_at, chunk.columns, strict=True):
                 finders[place].look(column)
     return [finder.form() for finder in finders]

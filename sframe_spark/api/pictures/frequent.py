@@ -14,7 +14,7 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import column_of
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.planner.node import PlannerNode
@@ -115,7 +115,7 @@ def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], mos
         if place not in wanted:
             found = summary["counted"]
         elif wanted[place] is None:
-            found = _counted_in_groups(project(columns, [place]), summary["rows"], most)
+            found = _counted_in_groups(column_of(columns, place), summary["rows"], most)
         else:
             found = {value: count for value, count in counted.get(place, {}).items() if count > summary["rows"] // FREQUENT_SHARE}
         tops.append(_top(found, summary, most))
@@ -143,7 +143,7 @@ def _candidates(summary: dict[str, Any], most: int) -> tuple[Any, ...] | None:
 def _counted_in_groups(column: PlannerNode, rows: int, most: int) -> dict[Any, int]:
     """Values whose texts are too long to keep many of them."""
     counted = group_by(column, [0], [Aggregation("count")])
-    kept = filter_by_mask(counted, apply_function("greater", project(counted, [1]), Literal(rows // FREQUENT_SHARE, INT)))
+    kept = filter_by_mask(counted, apply_function("greater", column_of(counted, 1), Literal(rows // FREQUENT_SHARE, INT)))
     # What is missing may be among them.
     first = row_tuples(slice_rows(sort_rows(kept, [(1, False), (0, True)]), 0, most + 1))
     return {value: int(count) for value, count in first if value is not None}

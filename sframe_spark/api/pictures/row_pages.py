@@ -13,7 +13,7 @@ from sframe_spark.api.pictures.pages import page
 from sframe_spark.api.pictures.summary_table import size_text
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.operators.relational.rows import slice_rows
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.visible import visible
 
@@ -113,7 +113,7 @@ def rows_table(node: PlannerNode, names: Sequence[str], start: int, stop: int, f
     """Some rows and columns as a table, with the numbers of the rows."""
     places = list(range(first_column, min(first_column + PAGE_COLUMNS, len(names))))
     shown = [names[place] for place in places]
-    part = project(node, places)
+    part = columns_of(node, places)
     rows = row_tuples(part, start, stop, shown) if stop > start and shown else []
     # Who has no mouse scrolls it with the keys when it can be chosen.
     return f'<div class="sf-table" tabindex="0"><table>{table_parts(shown, part.schema, rows, _FORM, start)}</table></div>'

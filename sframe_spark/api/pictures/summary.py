@@ -17,7 +17,8 @@ from sframe_spark.api.pictures.frequent import frequency_table, most_frequent
 from sframe_spark.api.pictures.quantiles import QUARTILES, Asked, Quantile, find_quantiles, guarded, place_of
 from sframe_spark.operators.aggregates.histograms import bin_numbers
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.arrange import column_of
+from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType
 
@@ -64,7 +65,7 @@ class ColumnFacts:
 def facts_of(node: PlannerNode) -> list[ColumnFacts]:
     """What is told of each column of a materialised frame."""
     rows = row_count(node)
-    columns = [project(node, [place]) for place in range(len(node.schema))]
+    columns = [column_of(node, place) for place in range(len(node.schema))]
     sources = [as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
     found: list[_Found] = []
     for start in range(0, len(columns), COLUMNS_AT_ONCE):

@@ -21,7 +21,8 @@ from sframe_spark.errors import (
     TakenNameError,
     UnknownNameError,
 )
-from sframe_spark.operators.rowwise.columns import all_columns, project, with_column_replaced, zip_columns
+from sframe_spark.operators.rowwise.arrange import columns_beside, columns_of, replace_column
+from sframe_spark.operators.rowwise.columns import all_columns
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.values.plain import one_value
 from sframe_spark.visible import brief
@@ -86,9 +87,9 @@ class ColumnChanges(Columns):
         if not self._names:
             self._with(column._node, [name])
         elif place is not None:
-            self._with(with_column_replaced(self._node, place, column._node), self._names)
+            self._with(replace_column(self._node, place, column._node), self._names)
         else:
-            self._with(zip_columns(self._node, column._node), self._names.and_one(str(name)))
+            self._with(columns_beside(self._node, column._node), self._names.and_one(str(name)))
 
     def _check_length(self, column: SArray, name: str) -> None:
         if self._names and not equal_length(self._node, column._node):
@@ -185,7 +186,7 @@ class ColumnChanges(Columns):
             frame._check_length(column, name)
             taken[name] = None
             parts.append(column._node)
-        return (zip_columns(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
+        return (columns_beside(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """A frame without a column.
@@ -246,7 +247,7 @@ class ColumnChanges(Columns):
             empty = self._empty()
             return self._with(empty._node, []) if inplace else empty
         places = sorted(map(self._position, gone))
-        node = project(self._node, without(all_columns(len(self._names)), places))
+        node = columns_of(self._node, without(all_columns(len(self._names)), places))
         names = FrameNames.known(without(self._names, places))
         return self._with(node, names) if inplace else made_frame(node, names)
 
@@ -324,7 +325,7 @@ class ColumnChanges(Columns):
         order = [*all_columns(len(self._names))]
         a, b = self._position(column_name_1), self._position(column_name_2)
         order[a], order[b] = b, a
-        node, names = project(self._node, order), self._names.with_others({a: self._names[b], b: self._names[a]})
+        node, names = columns_of(self._node, order), self._names.with_others({a: self._names[b], b: self._names[a]})
         return self._with(node, names) if inplace else made_frame(node, names)
 
     def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
@@ -358,7 +359,7 @@ class ColumnChanges(Columns):
         name = column_name or automatic_name([])
         if name in self._names:
             raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
-        node = zip_columns(row_number(self._node, start), self._node)
+        node = columns_beside(row_number(self._node, start), self._node)
         names = [name, *self._names]
         return self._with(node, names) if inplace else made_frame(node, names)
 

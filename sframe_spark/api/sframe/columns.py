@@ -16,7 +16,7 @@ from sframe_spark.errors import (
     NoAttributeError,
     SchemaError,
 )
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import column_of, columns_of
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.visible import brief
@@ -83,6 +83,12 @@ class Columns:
             raise MissingColumnError(name, self._names)
         return place
 
+    def _column(self, name: str) -> PlannerNode:
+        """The node of a column, which messages call by its name."""
+        node = column_of(self._node, self._position(name))
+        node.call_columns((name,))
+        return node
+
     def _with(self, node: PlannerNode, names: Sequence[str]) -> SFrame:
         self._node, self._names = node, names if isinstance(names, FrameNames) else FrameNames(names)
         node.call_columns(self._names)
@@ -122,7 +128,7 @@ class Columns:
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        return SArray(_node=project(self._node, [self._position(column_name)]))
+        return SArray(_node=self._column(column_name))
 
     @as_in("sf.select_columns(['a', 'b'])")
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
@@ -170,4 +176,4 @@ class Columns:
             raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
         if not chosen:
             return self._empty()
-        return made_frame(project(self._node, [self._position(name) for name in chosen]), chosen)
+        return made_frame(columns_of(self._node, [self._position(name) for name in chosen]), chosen)

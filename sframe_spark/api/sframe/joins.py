@@ -23,6 +23,7 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
 )
 from sframe_spark.operators.joins.join import KINDS, join
+from sframe_spark.operators.rowwise.arrange import column_of
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
@@ -97,7 +98,7 @@ class Joins(Columns):
                 raise UnsupportedOperationError(
                     f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
                 )
-            require_one_clock(project(left_node, [a]), project(right_node, [b]), f"on {left_name!r}", UnsupportedOperationError)
+            require_one_clock(column_of(left_node, a), column_of(right_node, b), f"on {left_name!r}", UnsupportedOperationError)
             common = common_encoding(left_node.schema[a], right_node.schema[b])
             left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
         left_keys = [self._position(name) for name, _ in pairs]

@@ -19,7 +19,7 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
 )
 from sframe_spark.operators.functions.packing import value_parameter
-from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of
 from sframe_spark.operators.rowwise.elementwise import apply_program
 from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, type_of_class
@@ -75,7 +75,7 @@ class Packing(Columns):
         prefix = column_name_prefix
         if prefix is None:
             prefix = "" if column_name is None else chosen
-        column = made_array(project(self._node, [self._names.index(chosen)]))
+        column = made_array(column_of(self._node, self._names.index(chosen)))
         return self._in_place_of(chosen, column.unpack(prefix, column_types, na_value, limit))
 
     def split_datetime(
@@ -110,7 +110,7 @@ class Packing(Columns):
         """
         chosen = self._named(column_name)
         prefix = chosen if column_name_prefix is None else column_name_prefix
-        column = made_array(project(self._node, [self._names.index(chosen)]))
+        column = made_array(column_of(self._node, self._names.index(chosen)))
         return self._in_place_of(chosen, column.split_datetime(prefix, limit, timezone))
 
     def pack_columns(
@@ -230,8 +230,8 @@ class Packing(Columns):
         names = with_automatic_names([*others, *names_beside(others, parts.column_names())])
         if not others:
             return made_frame(parts._node, names)
-        kept = project(self._node, [self._names.index(other) for other in others])
-        return made_frame(zip_columns(kept, parts._node), names)
+        kept = columns_of(self._node, [self._names.index(other) for other in others])
+        return made_frame(columns_beside(kept, parts._node), names)
 
 
 def _packed_kind(dtype: Any) -> str:

@@ -33,7 +33,7 @@ from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import append, filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.arrange import column_of, columns_of
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain import one_value
@@ -134,7 +134,7 @@ class Relational(Columns):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         position, count = self._position(column_name), head_count(k)
         self._check_sortable(position)
-        present = filter_by_mask(self._node, apply_function("is_not_missing", project(self._node, [position])))
+        present = filter_by_mask(self._node, apply_function("is_not_missing", column_of(self._node, position)))
         return made_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
     @as_in("sf.unique(), of whole rows; of some columns sf.drop_duplicates(['a'])")
@@ -307,7 +307,7 @@ class Relational(Columns):
         if len(self._names) != len(other._names) or set(self._names) != set(other._names):
             different = sorted(set(self._names) ^ set(other._names))
             raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
-        first, second = self._node, project(other._node, [other._position(name) for name in self._names])
+        first, second = self._node, columns_of(other._node, [other._position(name) for name in self._names])
         for position, name in enumerate(self._names):
             a, b = first.schema[position], second.schema[position]
             if a.kind != b.kind:

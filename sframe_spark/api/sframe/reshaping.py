@@ -21,7 +21,8 @@ from sframe_spark.errors import (
     UnknownNameError,
 )
 from sframe_spark.operators.relational.explode import explode, natural_types
-from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of
+from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, FLOAT, ColumnType
@@ -127,7 +128,7 @@ class Reshaping(Relational):
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
         """Types of the items of the first values, which tell of values that describe themselves; floats where there is none."""
-        cells = [cell for cell in first_values(project(self._node, [position]), SAMPLE)[0] if cell is not None]
+        cells = [cell for cell in first_values(column_of(self._node, position), SAMPLE)[0] if cell is not None]
         if width == 2:
             samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
         else:
@@ -194,5 +195,5 @@ def as_wanted(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], wa
     for found, other in zip(natural, wanted, strict=True):
         if not becomes(found.kind, other.kind):
             raise SchemaError(f"items of {found.kind} do not become {other.kind} here: stack them as they are, and use astype()")
-    items = [apply_function("cast", project(node, [first + place]), parameters=(kind, False)) for place, kind in enumerate(wanted)]
-    return zip_columns(project(node, list(range(first))), *items) if first else zip_columns(*items)
+    items = [apply_function("cast", column_of(node, first + place), parameters=(kind, False)) for place, kind in enumerate(wanted)]
+    return columns_beside(columns_of(node, list(range(first))), *items) if first else zip_columns(*items)

@@ -12,7 +12,7 @@ from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.rowwise.columns import project, with_column_replaced, zip_columns
+from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of, replace_column
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.running.running import running
@@ -72,8 +72,8 @@ class RunningColumns(Relational):
         used = sorted({*keys, *(position for a in aggregations for position in a.positions)}) or [*range(len(self._names))][:1]
         places = {position: place for place, position in enumerate(used)}
         moved = [attrs.evolve(a, positions=tuple(places[p] for p in a.positions)) for a in aggregations]
-        added = running(project(self._node, used), [places[key] for key in keys], moved)
-        return made_frame(zip_columns(self._node, added), names)
+        added = running(columns_of(self._node, used), [places[key] for key in keys], moved)
+        return made_frame(columns_beside(self._node, added), names)
 
     def _running_keys(self, by: Any) -> list[int]:
         names = [] if by is None else [by] if isinstance(by, str) else by
@@ -135,7 +135,7 @@ class RunningColumns(Relational):
         used = sorted({value, *keys, *([] if time is None else [time])})
         place = {position: index for index, position in enumerate(used)}
         times = None if time is None else place[time]
-        node = project(self._node, used)
+        node = columns_of(self._node, used)
         return SArray(_node=exponential_smoothing(node, place[value], times, [place[key] for key in keys], weight))
 
     def shift_time(self, on: str, duration: Any) -> SFrame:
@@ -170,5 +170,5 @@ class RunningColumns(Relational):
         literal = Literal(amount, INT if isinstance(amount, int) else FLOAT)
         if literal.type == INT and abs(amount) > LONGEST:
             raise InvalidArgumentError(f"duration: {duration!r} does not fit 64 bits")
-        moved = apply_function("add_duration", project(self._node, [position]), literal)
-        return made_frame(with_column_replaced(self._node, position, moved), self._names)
+        moved = apply_function("add_duration", column_of(self._node, position), literal)
+        return made_frame(replace_column(self._node, position, moved), self._names)

@@ -20,7 +20,7 @@ from sframe_spark.operators.lookups.key_window import KeyWindow, key_window
 from sframe_spark.operators.lookups.keys import check_keys
 from sframe_spark.operators.lookups.merge_sorted import SIDES, merge_sorted, unsorted_message
 from sframe_spark.operators.lookups.order import first_row_out_of_order
-from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.arrange import columns_beside, columns_of
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.values.durations import parse_duration
 
@@ -93,8 +93,8 @@ class Ordered(Relational):
         if not values:
             return made_frame(self._node, self._names)
         join = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
-        found = asof_join(project(self._node, [left_on, *left_by]), other._node, join)
-        return made_frame(zip_columns(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
+        found = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, join)
+        return made_frame(columns_beside(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
 
     def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
         """All rows of two frames in the order of columns by which both are sorted already; of equal rows those of this frame come first.
@@ -190,8 +190,8 @@ class Ordered(Relational):
         place = {position: index for index, position in enumerate(needed)}
         moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
         window = KeyWindow(place[key], tuple(place[position] for position in groups), low, high, tuple(moved))
-        found = key_window(project(self._node, needed), window)
-        return made_frame(zip_columns(self._node, found) if aggregations else self._node, names)
+        found = key_window(columns_of(self._node, needed), window)
+        return made_frame(columns_beside(self._node, found) if aggregations else self._node, names)
 
     def _group_position(self, name: str) -> int:
         """Position of a group column."""

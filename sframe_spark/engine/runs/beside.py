@@ -92,6 +92,24 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         return NewColumns(zip_columns(*computed), computed, stored, shown)
 
 
+def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, list[int]]]:
+    """What computes whole columns of a frame and is an input of it, with the places of its columns; the caller holds the lock.
+
+    Whoever holds one of these columns as an SArray, or a copy of the frame with others beside it, asks for it without the frame.
+    """
+    if not root.operator.arranges_columns:
+        return []
+    places: dict[int, dict[int, int]] = {}
+    for place, ((slot, column), *_) in enumerate(root.operator.column_origins([child.facts for child in root.inputs])):
+        places.setdefault(slot, {}).setdefault(column, place)
+    found = []
+    for slot, shown in places.items():
+        node = root.inputs[slot]
+        if not node.operator.is_source and len(shown) == node.facts.width and (node.action is None or node.action.done.is_set()):
+            found.append((node, [shown[column] for column in range(node.facts.width)]))
+    return found
+
+
 def _may_stay(node: PlannerNode) -> bool:
     """True for rows of ours in memory or on this machine: others' files may be written anew, and those elsewhere would be fetched at each look."""
     operator = node.operator

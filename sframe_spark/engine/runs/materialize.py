@@ -18,7 +18,7 @@ from sframe_spark.engine.planning.matches import are_few_to_make, base_of_rows, 
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
-from sframe_spark.engine.runs.beside import NEW_COLUMNS, NewColumns, new_columns
+from sframe_spark.engine.runs.beside import NEW_COLUMNS, NewColumns, computed_columns, new_columns
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.journal import Journal
 from sframe_spark.engine.runs.looks import Look, look
@@ -27,6 +27,7 @@ from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.engine.segments.kept_rows import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.grouped.groupby import count_all
+from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
@@ -137,10 +138,12 @@ def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | Non
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
-            before = node.operator
+            before, columns = node.operator, computed_columns(node)
             remember_recipe(node, source)
             keep_frames(node)
             node.splice(source)
+            for column, places in columns:
+                column.splice(project(node, places))
             if isinstance(before, SparkSource):
                 remember_rows(before, node)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.rowwise.columns import shows_all, zip_columns
+from sframe_spark.operators.rowwise.arrange import Arrange
+from sframe_spark.operators.rowwise.columns import Project, shows_all, zip_columns
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, RowWise
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -18,6 +19,14 @@ def generalize(node: PlannerNode) -> PlannerNode | None:
     assert isinstance(node.operator, RowWise)
     rows = zip_columns(*node.inputs)
     return GeneralizedTransform(node.operator.program(rows.facts.width)).make_planner_node(rows)
+
+
+@law("arrange(x.., c) = project(zip(x..), c)", stage="expand", on="arrange")
+def arrangement(node: PlannerNode) -> PlannerNode | None:
+    """Columns of several inputs are picked from all of them side by side."""
+    assert isinstance(node.operator, Arrange)
+    rows = zip_columns(*node.inputs)
+    return Project(node.operator.columns_of_zip([child.facts.width for child in node.inputs])).make_planner_node(rows)
 
 
 @law("zip(x) = x", stage="expand", on="zip")

@@ -13,8 +13,8 @@ import attrs
 from sframe_spark.errors import LengthMismatchError
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, RowDomain, Schema
-from sframe_spark.planner.node import PlannerNode, facts_of_types
+from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
@@ -110,7 +110,7 @@ class Zip(Operator):
         """
         for facts in inputs[1:]:
             if inputs[0].length.provably_equals(facts.length) is False:
-                raise LengthMismatchError(f"columns of {inputs[0].length} and {facts.length} rows cannot stand side by side: make the lengths equal")
+                raise lengths_differ(inputs[0].length, facts.length)
         return joined_schemas(inputs)
 
     def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
@@ -176,6 +176,11 @@ class Zip(Operator):
         return ""
 
 
+def lengths_differ(first: Length, second: Length) -> LengthMismatchError:
+    """What to raise where columns of two lengths are to stand side by side."""
+    return LengthMismatchError(f"columns of {first} and {second} rows cannot stand side by side: make the lengths equal")
+
+
 def joined_schemas(inputs: Sequence[Facts]) -> Schema:
     """The types of several inputs' columns taken as one row."""
     if len(inputs) == 1:
@@ -238,17 +243,6 @@ def _numbers(bits: int) -> tuple[int, ...]:
 def shows_all(positions: Sequence[int], width: int) -> bool:
     """True where positions are those of all of so many columns, in order."""
     return len(positions) == width and tuple(positions) == all_columns(width)
-
-
-def with_column_replaced(node: PlannerNode, position: int, column: PlannerNode) -> PlannerNode:
-    """The node with the only column of another in the place of one of its own."""
-    width = node.facts.width
-    places = all_columns(width)
-    rows = zip_columns(node, column)
-    operator = Project(places[:position] + (width,) + places[position + 1 :])  # noqa: RUF005 - copies of references, which take no step for each
-    if column.schema[0] == node.schema[position]:
-        return PlannerNode(operator, (rows,), facts_of_types(operator, (rows,), node.schema))
-    return operator.make_planner_node(rows)
 
 
 def zip_columns(*nodes: PlannerNode) -> PlannerNode:

@@ -21,6 +21,11 @@ def _project(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return [tuple(row[position] for position in operator.positions) for row in inputs[0].rows]
 
 
+def _arrange(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    shown = list(zip(operator.slots, operator.positions, strict=True))
+    return [tuple(rows[slot][position] for slot, position in shown) for rows in zip(*[table.rows for table in inputs], strict=True)]
+
+
 def side_by_side(inputs: Sequence[Table]) -> list[Row]:
     """Rows of all inputs, by position.
 
@@ -274,6 +279,7 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     **LOOKUPS,
     **INTERVALS,
     "project": _project,
+    "arrange": _arrange,
     "zip": lambda operator, inputs: side_by_side(inputs),
     "transform": _transform,
     "binary_transform": _transform,
