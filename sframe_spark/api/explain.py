@@ -10,6 +10,7 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
+from sframe_spark.engine.runs.few_rows import needs_no_plan
 from sframe_spark.engine.runs.journal import Journal, Outcome
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError
@@ -25,6 +26,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.plan_text import plan_text, trace_text
 from sframe_spark.visible import visible
+
+WITHOUT_PLAN = "few rows in memory: computed without this plan, one kernel after the other"
 
 
 def explain_node(
@@ -57,7 +60,7 @@ def explain_node(
         order = ["-- order", *order_reasons(plan, record, known)] if why else []
         if stage is None:
             sections = physical_plan(node, names, analyze)
-            parts += physical_lines(sections)
+            parts += [*physical_lines(sections), *([WITHOUT_PLAN] if sections and not analyze and needs_no_plan(node) else [])]
         parts += [*(["-- laws that fired", trace_text(record)] if trace else []), *order]
     if verify:
         parts += ["-- verification", *verification(node, names)]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.runs.collecting import require_room, require_room_in_numpy
+from sframe_spark.engine.runs.few_rows import few_rows
 from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
 from sframe_spark.engine.runs.peeks import peek
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
@@ -16,8 +17,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, Length
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.operators.relational.rows import slice_rows
-from sframe_spark.operators.rowwise.arrange import column_of, replace_column
-from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, replace_column
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.sources.memory_source import MemorySource, memory_source, memory_source_of_parts
@@ -40,12 +40,20 @@ from sframe_spark.values.sources import simplify
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:
     """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type; warnings say what the column is called."""
+    parts, column_type = column_from_values(values, dtype, ignore_cast_failure, name)
+    return memory_source_of_parts([parts], [column_type])
+
+
+def column_from_values(
+    values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None
+) -> tuple[list[pa.Array], ColumnType]:
+    """The values of such a source, in one array or several, and their type."""
     asks_for_floats = dtype is not None and column_type_for(dtype).kind == FLOAT_KIND
     with rounding_told(name, not asks_for_floats):
-        return _node_from_values(values, dtype, ignore_cast_failure, name)
+        return _column_from_values(values, dtype, ignore_cast_failure, name)
 
 
-def _node_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name: str | None) -> PlannerNode:
+def _column_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name: str | None) -> tuple[list[pa.Array], ColumnType]:
     source = simplify(values)
     if isinstance(source, (pa.Array, pa.ChunkedArray)):
         require_sound(source)
@@ -57,7 +65,7 @@ def _node_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name: 
             column_type = infer_type(values if empty_text else source)
         else:
             column_type = encoding_for(source, column_type_for(dtype))
-        return memory_source_of_parts([encode_parts(source, column_type, ignore_cast_failure)], [column_type])
+        return encode_parts(source, column_type, ignore_cast_failure), column_type
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
@@ -66,7 +74,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
     chunks = [rows for rows in held if isinstance(rows, Chunk)]
     if len(chunks) == len(nodes):
         return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
-    return zip_columns(*nodes)
+    return columns_beside(*nodes)
 
 
 def row_count(node: PlannerNode) -> int:
@@ -92,7 +100,8 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
         If there is no room for them, where ``as_objects`` every value becomes a Python object.
     """
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
-    return concatenate(list(pieces_of(part, as_objects)), part.schema)
+    few = few_rows(part)
+    return few if few is not None else concatenate(list(pieces_of(part, as_objects)), part.schema)
 
 
 def pieces_of(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:

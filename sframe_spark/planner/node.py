@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
@@ -13,6 +13,8 @@ from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
+
+_READS_FILES = attrgetter("reads_files")
 
 
 class PlannerNode:
@@ -28,7 +30,7 @@ class PlannerNode:
         Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
     """
 
-    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "known", "names", "operator", "ran")
+    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "known", "names", "operator", "ran", "reads_files")
 
     def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
         self.operator = operator
@@ -36,6 +38,8 @@ class PlannerNode:
         if operator.arity is not None and len(self.inputs) != operator.arity:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
+        # Whether some rows are not in memory, or were not when the node was made: others may change files, which is asked about at every look.
+        self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
         self.action: Any = None
         # What users' functions that the operator calls gave for rows looked at so far (operators.user_calls).
         self.calls: Any = ()
@@ -98,6 +102,7 @@ class PlannerNode:
         length = replacement.length if replacement.length.rows is not None else self.length
         self.operator = replacement.operator
         self.inputs = replacement.inputs
+        self.reads_files = self.reads_files or replacement.reads_files
         self.calls = ()
         self.facts = Facts(self.schema, length, self.facts.domain)
 

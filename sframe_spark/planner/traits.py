@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import attrs
@@ -213,6 +213,11 @@ class Traits:
             return []
         slots = range(len(inputs)) if self.alike_inputs else range(1)
         return [[(slot, position) for slot in slots] for position in range(inputs[0].width)]
+
+    def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+        """Of an operator that ``arranges_columns``: the input columns that some of its columns show, one for each, without a step for the others."""
+        origins = self.column_origins([child.facts for child in inputs])
+        return [origins[column][0] for column in columns]
 
     def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """The same for columns that may show values of other rows: nobody looks into them, so lists and dicts are not decoded."""

@@ -151,7 +151,7 @@ def test_what_ran_last_is_told() -> None:
     list(rows.head(1))
     rows.materialize()
     told = rows.last_run()
-    assert told.startswith("section 1 driver (") and "2 rows" in told
+    assert told.startswith("section 1 driver, without a plan (") and "2 rows" in told
     assert str(frame["v"].last_run()) == "nothing ran"
 
 

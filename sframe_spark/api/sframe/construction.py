@@ -17,15 +17,16 @@ from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.names import FrameNames, with_automatic_names
-from sframe_spark.api.nodes import combine_columns, equal_length, node_from_values, row_count
+from sframe_spark.api.nodes import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.packing import without_packing
 from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.types import ColumnType
 from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
@@ -123,15 +124,19 @@ def text_frame(path: Any, verify: bool) -> Frame | None:
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     """Columns by name; a text is a column of its characters, as in the reference."""
-    nodes: list[PlannerNode] = []
+    parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
     names = names_in_order(columns)
     for name in names:
         values = columns[name]
         given = list(values) if isinstance(values, str) else values
         with column_named(name):
-            nodes.append(values._node if isinstance(values, SArray) else node_from_values(given, name=name))
-    if not nodes:
+            parts.append(values._node if isinstance(values, SArray) else column_from_values(given, name=name))
+    if not parts:
         return memory_source([], [], 0), []
+    made = [part for part in parts if isinstance(part, tuple)]
+    if len(made) == len(parts) and len({sum(map(len, arrays)) for arrays, _ in made}) == 1:
+        return memory_source_of_parts([arrays for arrays, _ in made], [kind for _, kind in made]), with_automatic_names(names)
+    nodes = [memory_source_of_parts([part[0]], [part[1]]) if isinstance(part, tuple) else part for part in parts]
     for node, name in zip(nodes[1:], names[1:], strict=True):
         if not equal_length(nodes[0], node):
             counts = f"{name!r} has {row_count(node)} rows, {names[0]!r} has {row_count(nodes[0])}"

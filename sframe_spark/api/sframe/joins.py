@@ -24,7 +24,6 @@ from sframe_spark.errors import (
 )
 from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.rowwise.arrange import column_of
-from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType, common_encoding

@@ -29,7 +29,7 @@ class Mode(enum.Enum):
     ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
     column's values, by threads between which these rows were exchanged; ``EXCHANGED_BY_TASKS``: by Spark's tasks, between which they were.
     ``JOINED``: one kernel for each piece of both inputs, by threads between which their rows were exchanged.
-    ``QUERY``: a Spark query.
+    ``QUERY``: a Spark query. ``FEW``: one kernel after the other over few rows in memory, instead of the sections of a plan.
     """
 
     DONE = "nothing to run"
@@ -49,6 +49,7 @@ class Mode(enum.Enum):
     PARTS = "Spark tasks that each send a part"
     EXCHANGED_BY_TASKS = "Spark tasks, then each range of a column at once"
     QUERY = "Spark query"
+    FEW = "driver, without a plan"
 
     @property
     def is_on_spark(self) -> bool:

@@ -10,9 +10,11 @@ from sframe_spark.config import config
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.column_origins import shown_columns
 from sframe_spark.locations import is_elsewhere
+from sframe_spark.operators.rowwise.arrange import Arrange
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.workers import is_spark_wanted
 
@@ -92,22 +94,31 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         return NewColumns(zip_columns(*computed), computed, stored, shown)
 
 
-def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, list[int]]]:
-    """What computes whole columns of a frame and is an input of it, with the places of its columns; the caller holds the lock.
-
-    Whoever holds one of these columns as an SArray, or a copy of the frame with others beside it, asks for it without the frame.
-    """
+def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int]]]:
+    """What computes columns of a frame and is an input of it, with the place in the frame of each column shown; the caller holds the lock."""
     if not root.operator.arranges_columns:
         return []
     places: dict[int, dict[int, int]] = {}
     for place, ((slot, column), *_) in enumerate(root.operator.column_origins([child.facts for child in root.inputs])):
         places.setdefault(slot, {}).setdefault(column, place)
-    found = []
-    for slot, shown in places.items():
-        node = root.inputs[slot]
-        if not node.operator.is_source and len(shown) == node.facts.width and (node.action is None or node.action.done.is_set()):
-            found.append((node, [shown[column] for column in range(node.facts.width)]))
-    return found
+    found = [(root.inputs[slot], shown) for slot, shown in places.items()]
+    return [(node, shown) for node, shown in found if not node.operator.is_source and (node.action is None or node.action.done.is_set())]
+
+
+def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -> None:
+    """Let what computes columns of a frame be a view of the frame's rows, which are there now; the caller holds the lock.
+
+    Whoever holds one of these columns as an SArray, or a copy of the frame with others beside it, asks for it without the frame. Rows that are
+    dear to make, some of whose columns the frame does not show, are made again for those alone.
+    """
+    width = node.facts.width
+    if len(places) == width:
+        node.splice(project(root, [places[column] for column in range(width)]))
+    elif not node.operator.row_wise and not functions_of(node) and not is_spark_wanted():
+        again = PlannerNode(node.operator, node.inputs, node.facts)
+        shown = [(0, places[column]) if column in places else (1, column) for column in range(width)]
+        arrangement = Arrange(tuple(slot for slot, _ in shown), tuple(column for _, column in shown))
+        node.splice(PlannerNode(arrangement, (root, again), node.facts))
 
 
 def _may_stay(node: PlannerNode) -> bool:

@@ -18,8 +18,9 @@ from sframe_spark.engine.planning.matches import are_few_to_make, base_of_rows, 
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
-from sframe_spark.engine.runs.beside import NEW_COLUMNS, NewColumns, computed_columns, new_columns
+from sframe_spark.engine.runs.beside import NEW_COLUMNS, NewColumns, computed_columns, new_columns, show_columns
 from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.few_rows import few_rows_source
 from sframe_spark.engine.runs.journal import Journal
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.recipes import is_restored, remember_recipe
@@ -27,7 +28,6 @@ from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.engine.segments.kept_rows import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.grouped.groupby import count_all
-from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
@@ -121,6 +121,12 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
 
 def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
     """Compute a node on which the caller holds an action."""
+    if plan is None and options.measure is None and _may_be_beside(options):
+        few = few_rows_source(node)
+        if few is not None:
+            with GRAPH_LOCK:
+                _become(node, few)
+            return
     beside = new_columns(node) if plan is None and _may_be_beside(options) else None
     if beside is not None:
         _own_beside(node, beside, options)
@@ -138,17 +144,23 @@ def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | Non
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
-            before, columns = node.operator, computed_columns(node)
+            before = node.operator
             remember_recipe(node, source)
             keep_frames(node)
-            node.splice(source)
-            for column, places in columns:
-                column.splice(project(node, places))
+            _become(node, source)
             if isinstance(before, SparkSource):
                 remember_rows(before, node)
 
     make = partial(materialize, options=MaterializeOptions(measure=options.measure)) if options.measure else materialize
     look(node, run, make, becomes=True, first=options.naive or config.check == "result")
+
+
+def _become(node: PlannerNode, source: PlannerNode) -> None:
+    """Let a node be the source of its rows, and what computes its columns views of it; the caller holds the lock."""
+    columns = computed_columns(node)
+    node.splice(source)
+    for column, places in columns:
+        show_columns(node, column, places)
 
 
 def _may_be_beside(options: MaterializeOptions) -> bool:
@@ -267,6 +279,9 @@ def _is_soon_made(counted: PlannerNode) -> bool:
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
     """A source with the node's rows; of the graph only what calls users' functions may be materialised."""
+    few = few_rows_source(node) if options is None else None
+    if few is not None:
+        return few
     chosen = options or MaterializeOptions()
     return look(node, lambda found: Executor(chosen, owned=found.owned, journal=found.journal).execute(found.plan), materialize)
 

@@ -19,6 +19,8 @@ def require_unchanged_files(root: PlannerNode) -> None:
     StorageError
         If one has gone, or is another one.
     """
+    if not root.reads_files:
+        return
     for manifest in watched_manifests(root):
         require_unchanged(manifest)
     for watched in watched_by_sources(root):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import attrs
@@ -132,7 +133,13 @@ class Lookup:
         blocks = blocks_of(source)
         return cls(source, blocks, np.array([*(block.start for block in blocks), source.row_count] if blocks else [0], dtype=np.int64))
 
-    @property
+    @classmethod
+    def of_rows(cls, rows: Chunk, schema: Schema) -> Lookup:
+        """Look-up in rows in memory, of which nothing has to be read or kept: how much memory there is makes no difference."""
+        source = MemorySource.of(rows, schema)
+        return cls(source, blocks := blocks_of(source), np.array([*(block.start for block in blocks), rows.rows]), columns=Recent(CACHE_BYTES))
+
+    @cached_property
     def schema(self) -> Schema:
         """Types of the source's columns."""
         return self.source.infer_type(())
@@ -266,7 +273,7 @@ class Lookup:
 
 def as_lookup(rows: Any, schema: Schema) -> Lookup:
     """A look-up as the runner gives it, or one over the rows of a chunk."""
-    return rows if isinstance(rows, Lookup) else Lookup.of(MemorySource.of(rows, schema))
+    return rows if isinstance(rows, Lookup) else Lookup.of_rows(rows, schema)
 
 
 def runs(numbers: Positions) -> list[tuple[int, int]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import ClassVar, TypeVar
 
@@ -98,6 +98,10 @@ class Arrange(Operator):
         """Those shown."""
         return [[(slot, position)] for slot, position in zip(self.slots, self.positions, strict=True)]
 
+    def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+        """Those shown."""
+        return [(self.slots[column], self.positions[column]) for column in columns]
+
     def requires(self, slot: int) -> Need:
         """Aligned rows."""
         return Need.ALIGNED
@@ -134,6 +138,8 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
     [1, 2]
     """
     operator = node.operator
+    if isinstance(operator, Project) and 0 <= position < len(operator.positions):
+        return columns_of(node, [position])
     if not isinstance(operator, Arrange) or not 0 <= position < len(operator.slots):
         return project(node, [position])
     source, place = node.inputs[operator.slots[position]], operator.positions[position]
@@ -142,18 +148,21 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
         return source
     # The rows of one domain are known to be as many, whatever their number.
     picked = Project((place,))
-    return PlannerNode(picked, (source,), Facts((known.schema[place],), _length_of_both(node.facts, known), node.facts.domain))
+    return PlannerNode(picked, (source,), Facts((known.schema[place],), _length_of_both(node.length, known.length), node.facts.domain))
 
 
 def columns_of(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     """Some columns of a node, in this order; this very node where these are all of them."""
     operator = node.operator
+    if isinstance(operator, Project) and not shows_all(positions, node.facts.width):
+        schema, places = _picked(node.schema, positions), _picked(operator.positions, positions)
+        return PlannerNode(Project(places), node.inputs, Facts(schema, node.length, node.facts.domain))
     if not isinstance(operator, Arrange) or shows_all(positions, node.facts.width):
         return project(node, positions)
     if len(positions) == 1:
         return column_of(node, positions[0])
-    slots, places, schema = (_picked(items, positions) for items in (operator.slots, operator.positions, node.schema))
-    return _arranged(node.inputs, slots, places, Facts(schema, node.length, node.facts.domain))
+    slots, places = _picked(operator.slots, positions), _picked(operator.positions, positions)
+    return _arranged(node.inputs, slots, places, Facts(_picked(node.schema, positions), node.length, node.facts.domain))
 
 
 def columns_beside(node: PlannerNode, *others: PlannerNode) -> PlannerNode:
@@ -164,15 +173,23 @@ def columns_beside(node: PlannerNode, *others: PlannerNode) -> PlannerNode:
     LengthMismatchError
         If two lengths are known and differ.
     """
+    if not others:
+        return node
     inputs, slots, places = _parts_of(node)
-    facts = node.facts
+    length, domain, count = node.facts.length, node.facts.domain, len(inputs)
+    more: list[tuple[PlannerNode, tuple[PlannerNode, ...], Sequence[int], tuple[int, ...]]] = []
     for other in others:
-        more, their_slots, their_places = _parts_of(other)
-        facts = Facts(facts.schema + other.schema, _length_of_both(facts, other.facts), _domain_of_both(facts, other.facts))
-        slots += tuple(len(inputs) + slot for slot in their_slots) if any(their_slots) else (len(inputs),) * len(their_slots)
-        places += their_places
-        inputs += more
-    return _arranged(inputs, slots, places, facts) if others else node
+        parts, of_slots, of_places = _parts_of(other)
+        length = _length_of_both(length, other.length)
+        domain = domain if other.facts.domain is domain else RowDomain()
+        more.append((other, parts, [count + slot for slot in of_slots], of_places))
+        count += len(parts)
+    # At once: of many columns each would be put beside all before it.
+    schema = node.schema + tuple(chain.from_iterable(other.schema for other, _, _, _ in more))
+    inputs += tuple(chain.from_iterable(parts for _, parts, _, _ in more))
+    slots += tuple(chain.from_iterable(of_slots for _, _, of_slots, _ in more))
+    places += tuple(chain.from_iterable(of_places for _, _, _, of_places in more))
+    return _arranged(inputs, slots, places, Facts(schema, length, domain))
 
 
 def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> PlannerNode:
@@ -185,7 +202,9 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
     """
     inputs, slots, places = _parts_of(node)
     (source, *_), _, (place,) = _parts_of(column)
-    length, domain, schema = _length_of_both(node.facts, column.facts), _domain_of_both(node.facts, column.facts), node.schema
+    length, domain, schema = _length_of_both(node.length, column.length), node.facts.domain, node.schema
+    if column.facts.domain is not domain:
+        domain = RowDomain()
     if schema[position] != column.schema[0]:
         schema = with_item(schema, position, column.schema[0])
     slot = slots[position]
@@ -217,9 +236,8 @@ def _parts_of(node: PlannerNode) -> tuple[tuple[PlannerNode, ...], tuple[int, ..
     if isinstance(operator, Arrange):
         return node.inputs, operator.slots, operator.positions
     width = node.facts.width
-    if isinstance(operator, Project) and width == 1:
-        # A column picked of rows.
-        return node.inputs, (0,), operator.positions
+    if isinstance(operator, Project):
+        return node.inputs, (0,) * width, operator.positions
     return (node,), (0,) * width, all_columns(width)
 
 
@@ -237,12 +255,8 @@ def _arranged(inputs: tuple[PlannerNode, ...], slots: tuple[int, ...], places: t
     return PlannerNode(Arrange(slots, places), inputs, facts)
 
 
-def _domain_of_both(first: Facts, second: Facts) -> RowDomain:
-    return first.domain if first.domain is second.domain else RowDomain()
-
-
-def _length_of_both(first: Facts, second: Facts) -> Length:
+def _length_of_both(first: Length, second: Length) -> Length:
     """What is known of a length that both have."""
-    if first.length.provably_equals(second.length) is False:
-        raise lengths_differ(first.length, second.length)
-    return second.length if first.length.rows is None and second.length.rows is not None else first.length
+    if first.provably_equals(second) is False:
+        raise lengths_differ(first, second)
+    return second if first.rows is None and second.rows is not None else first

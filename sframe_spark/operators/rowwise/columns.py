@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain
 from typing import ClassVar
@@ -62,6 +62,10 @@ class Project(Operator):
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Those chosen."""
         return [[(0, position)] for position in self.positions]
+
+    def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+        """Those chosen."""
+        return [(0, self.positions[column]) for column in columns]
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
         """That one, then those picked."""
@@ -141,6 +145,12 @@ class Zip(Operator):
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """All columns, those of each input after those of the one before."""
         return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
+
+    def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+        """Those of the inputs in which they are."""
+        starts = first_columns([child.facts for child in inputs])
+        slots = [bisect_right(starts, column) - 1 for column in columns]
+        return [(slot, column - starts[slot]) for slot, column in zip(slots, columns, strict=True)]
 
     def requires(self, slot: int) -> Need:
         """Aligned rows."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
-from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ColumnType
 
 # Comparisons with the sides swapped.
@@ -73,9 +72,11 @@ def without_missing(program: Program, register: int) -> list[int]:
     return found
 
 
-def constants_and_present(program: Program, mask: Operand, schema: Schema) -> tuple[list[int], list[tuple[int, int]], list[int]]:
-    """Registers that are constant, pairs that are equal and registers that are not missing, among rows where ``mask`` is true."""
-    types = program.register_types(schema)
+def constants_and_present(program: Program, mask: Operand, types: Sequence[ColumnType]) -> tuple[list[int], list[tuple[int, int]], list[int]]:
+    """Registers that are constant, pairs that are equal and registers that are not missing, among rows where ``mask`` is true.
+
+    ``types`` are those of all registers.
+    """
     constants, pairs, present = [], [], []
     for step in conjuncts(program, mask):
         found = compared_with_constant(step)

@@ -148,6 +148,8 @@ def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
     if len(program.steps) > MOST_STEPS:
         return {}
     places: dict[int, int] = {}
+    # Once: there may be as many masks as columns.
+    types = program.register_types(schema)
     for place, output in enumerate(program.outputs):
         if isinstance(output, Register):
             places.setdefault(output.index, place)
@@ -155,14 +157,14 @@ def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
         place: facts
         for place, output in enumerate(program.outputs)
         if isinstance(output, Register) and output.index >= program.width
-        for facts in [facts_where(program, output, schema, places)]
+        for facts in [facts_where(program, output, types, places)]
         if facts != SequenceFacts()
     }
 
 
-def facts_where(program: Program, mask: Operand, schema: Schema, places: Mapping[int, int]) -> SequenceFacts:
+def facts_where(program: Program, mask: Operand, types: Sequence[ColumnType], places: Mapping[int, int]) -> SequenceFacts:
     """What holds among rows where a mask is true, said of the outputs in ``places``."""
-    constants, pairs, present = constants_and_present(program, mask, schema)
+    constants, pairs, present = constants_and_present(program, mask, types)
     return SequenceFacts(
         constants=tuple(places[register] for register in constants if register in places),
         equivalences=tuple((places[a], places[b]) for a, b in pairs if a in places and b in places),
