@@ -182,6 +182,17 @@ def test_columns_that_nobody_reads_are_not_computed() -> None:
     assert list(frame["called"]) == [-1, -2, -3] and frame["called"].sum() == -6 and calls == [1, 2, 3]
 
 
+def test_columns_that_are_changed_and_looked_at_in_turn_are_not_made_from_their_beginning() -> None:
+    def looked_at(steps: int) -> None:
+        frame = SFrame({"a": [1, 2, 3]})
+        for step in range(steps):
+            frame["a"] = frame["a"] + 1
+            assert frame[0]["a"] == step + 2 and str(frame) and frame["a"].sum() == 3 * step + 9
+
+    few, many = (calls_of(lambda steps=steps: looked_at(steps)) for steps in (100, 400))
+    assert 0 < many < 6 * few, (few, many)
+
+
 def test_what_fails_is_told_as_a_plan_tells_it() -> None:
     dates = SArray(["2020-01-01"] * 3 + ["no date"])
     with pytest.raises(RuntimeError, match="no date"):

@@ -41,6 +41,10 @@ MOST_BYTES_TOGETHER = 64 << 20
 # Columns of inputs whose order is followed through all nodes, one by one.
 MOST_COLUMNS_PASSED, MOST_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 
+# Of more nodes columns stay that were computed, for the next action on them: a column that is changed and looked at in turn is not made from its
+# beginning each time.
+MOST_NODES_ANEW = 32
+
 # The plan raises what is to be raised: it may not compute the value at all, and knows in which row it is.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
 
@@ -89,6 +93,8 @@ def _found(root: PlannerNode) -> RowsFound | None:
         with GRAPH_LOCK:
             run = FewRows(_most_rows(), min(MOST_BYTES, config.memory_budget))
             rows, order = run.rows(root), run.found_order
+            if len(run.order) > MOST_NODES_ANEW:
+                run.keep_columns(root)
     except _NeedsPlanError:
         return None
     root.ran = Journal()
@@ -159,6 +165,17 @@ class FewRows:
             self._compute(node)
         values = self.values[id(root)]
         return Chunk(tuple([values[column] for column in range(width)]), self.counts[id(root)])
+
+    def keep_columns(self, root: PlannerNode) -> None:
+        """Let computed columns, as far as others than such read them, be the rows that were found; the caller holds the lock."""
+        read = [child for node in self.order if not node.operator.is_program for child in self.inputs[id(node)]]
+        for node in {id(node): node for node in read}.values():
+            is_free = node.action is None or node.action.done.is_set()
+            if node is root or not node.operator.is_program or functions_of(node) or not is_free:
+                continue
+            if len(self.wanted.get(id(node), ())) == node.facts.width:
+                rows = self._chunk(node, range(node.facts.width))
+                node.splice(PlannerNode(MemorySource.of(rows, node.schema)))
 
     def find(self, root: PlannerNode) -> None:
         """Find out what is read of which nodes.
