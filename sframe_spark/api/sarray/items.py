@@ -74,12 +74,12 @@ class Items:
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key. One of another class than those of a dict, as a text beside numbers, is not in it.
+            A list or other collection of keys, or one key. They are of the class of the keys of the dicts: texts or numbers.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts.
+            If the values are no dicts, or where rows are computed if a dict has keys of another class only.
 
         Examples
         --------
@@ -116,14 +116,14 @@ class Items:
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key. One of another class than those of a dict, as a text beside numbers, is not in it.
+            A list or other collection of keys, or one key. They are of the class of the keys of the dicts: texts or numbers.
         exclude
             Whether the keys are left out, or kept.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts.
+            If the values are no dicts, or where rows are computed if a dict has keys of another class only.
 
         Examples
         --------

@@ -86,6 +86,8 @@ def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Colu
 def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     wanted, need_all = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
+    if not need_all:
+        _require_comparable(values, column_type, wanted)
     if column_type.is_encoded:
         cells, texts = _cells_and_texts(values, types[0], wanted)
         found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
@@ -106,6 +108,18 @@ def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, Column
 def _cells_and_texts(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[list[Any], set[str]]:
     """Dicts as Python has them, and the texts that the wanted keys are compared by: those of keys of different classes differ."""
     return decode(values, column_type), {canonical_value(key) for key in wanted}
+
+
+def _require_comparable(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> None:
+    """Refuse keys of another class than those of a row that has keys.
+
+    The reference compares each key of a row with those wanted, which fails for a text and a number; dicts without keys compare nothing, and what asks
+    for *all* keys looks them up without such a comparison.
+    """
+    if column_type.is_encoded:
+        require_like_keys(decode(values, column_type), wanted)
+    elif _unlike_keys(column_type, wanted) and counts_of(values, pa.array(np.ones(len(values.keys), dtype=bool))).any():
+        native_keys(column_type, wanted)
 
 
 def require_like_keys(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any]) -> None:
@@ -149,11 +163,15 @@ def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
     >>> native_keys(dict_of(INT, INT), [1, 2.0, 0.5])
     [1, 2, None]
     """
-    has_ints = column_type.physical.key_type == pa.int64()
-    for key in wanted:
-        if not _is_like_keys(has_ints, key):
-            raise _unlike(1 if has_ints else "a", key)
+    for key in _unlike_keys(column_type, wanted):
+        raise _unlike(1 if column_type.physical.key_type == pa.int64() else "a", key)
     return _possible_keys(column_type, wanted)
+
+
+def _unlike_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+    """Those wanted keys that are of another class than all keys of a column of dicts of one type."""
+    has_ints = column_type.physical.key_type == pa.int64()
+    return [key for key in wanted if not _is_like_keys(has_ints, key)]
 
 
 def _is_like_keys(has_ints: bool, key: Any) -> bool:
@@ -186,6 +204,8 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
     if types[0].is_encoded:
         return None
     wanted, need_all = parameters
+    if not need_all and _unlike_keys(types[0], wanted):
+        return None
     keys, impossible = key_set(types[0], wanted)
     there = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
     known = F.lit(not impossible) if need_all else F.lit(False)
@@ -214,6 +234,7 @@ def _trims_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
 def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     wanted, exclude = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
+    _require_comparable(values, column_type, wanted)
     if column_type.is_encoded:
         cells, texts = _cells_and_texts(values, types[0], wanted)
         return _trimmed_cells(cells, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
@@ -309,6 +330,8 @@ def _build_trim_keys(columns: Sequence[Column], types: Sequence[ColumnType], par
     if types[0].is_encoded:
         return None
     wanted, exclude = parameters
+    if _unlike_keys(types[0], wanted):
+        return None
     keys = key_set(types[0], wanted)[0].to_pylist()
     if not keys:
         return columns[0] if exclude else F.map_filter(columns[0], lambda key, value: F.lit(False))
@@ -338,6 +361,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
 
 define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
 define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
-define_function("dict_has_keys", _infer_has, _compute_has, _build_has, by_arrow=always_by_arrow)
-define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, by_arrow=always_by_arrow)
+# Keys of another class than those of a row are refused.
+define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
+define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,24 +76,28 @@ def test_functions_that_refuse_values_say_so() -> None:
         for parameters in PARAMETERS
         if refuses_some(name, columns, kind, parameters)
     }
-    assert {"slots", "cast"} <= found
+    assert {"dict_has_keys", "dict_trim_keys", "slots", "cast"} <= found
     assert {name for name in found if not FUNCTIONS.named(name).may_fail} == set()
 
 
+MASKS: dict[str, Callable[[SArray], SArray]] = {
+    "has a key": lambda dicts: dicts.dict_has_any_keys(["a"]),
+    "trimmed": lambda dicts: dicts.dict_trim_by_keys(["a"], exclude=False).item_length(),
+    "unpacked": lambda dicts: dicts.unpack(limit=["a"], column_types=[int])["X.a"] == 1,
+}
+
+
 @pytest.mark.parametrize("is_saved", [False, True])
-def test_rows_that_a_filter_has_left_out_are_not_refused(is_saved: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", MASKS)
+def test_rows_that_a_filter_has_left_out_are_not_refused(name: str, is_saved: bool, tmp_path: Path) -> None:
     frame = SFrame({"n": range(6), "d": SArray([{"a": 1}, {1: 2}, {"b": "x"}, {2: 1}, {}, None], dict)})
     if is_saved:
         frame.save(str(tmp_path / "f"))
         frame = load_sframe(str(tmp_path / "f"))
     even = frame[frame["n"] % 2 == 0]
-    assert list(even[_unpacked(even["d"])]["n"]) == [0]
+    assert list(even[MASKS[name](even["d"])]["n"]) == [0]
     with pytest.raises(RuntimeError, match="look for keys of their class"):
-        list(_unpacked(frame["d"]))
-
-
-def _unpacked(dicts: SArray) -> SArray:
-    return dicts.unpack(limit=["a"], column_types=[int])["X.a"] == 1
+        list(MASKS[name](frame["d"]))
 
 
 @pytest.mark.parametrize("others", [{"b": 1}, {"b": "x"}, {"b": [1, "x"]}])
