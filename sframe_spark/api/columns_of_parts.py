@@ -68,14 +68,15 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
 
 
 def names_beside(taken: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Names of new columns beside those of others: with ``.1`` behind each of them, as often as one is taken; so the reference does.
+    """Names of new columns beside those of others: with a number behind each of them where one is taken.
 
     Examples
     --------
-    >>> names_beside(["a"], ["a", "b"]), names_beside(["a", "a.1"], ["a", "b"])
-    (['a.1', 'b.1'], ['a.1.1', 'b.1.1'])
+    >>> names_beside(["a"], ["a", "b"])
+    ['a.1', 'b.1']
     """
-    found, others = list(names), set(taken)
-    while not others.isdisjoint(found):
-        found = [f"{name}.1" for name in found]
+    number, found = 0, list(names)
+    while set(found) & set(taken):
+        number += 1
+        found = [f"{name}.{number}" for name in names]
     return found

@@ -19,10 +19,10 @@ from sframe_spark.api.files.sql_connection import MARKS, bare_connection, module
 from sframe_spark.api.files.sql_transaction import one_transaction
 from sframe_spark.api.names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.nodes import iterate_tuples
-from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import aligned_chunks
-from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT_KIND, STR, ColumnType, of_any_offset
+from sframe_spark.types import FLOAT, INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.encode import encode_parts
 from sframe_spark.values.inexact.rounded import RoundedNumbers, may_be_rounded
@@ -31,7 +31,6 @@ from sframe_spark.values.named_columns import column_named
 from sframe_spark.visible import brief, visible
 
 ROWS_PER_INSERT = 1000
-_KINDS_OF_CODES = (("NUMBER", FLOAT), ("DATETIME", DATETIME))
 _SPECIFIERS = {"int": "%d", "float": "%f"}
 # Databases whose names stand in other quotes than those of the standard.
 _BACKTICKS = ("mysql", "maria")
@@ -67,7 +66,7 @@ def read_sql(
         require_unicode(names)
         rows = _all_rows(cursor, size, names)
         first = list(islice(rows, inference_rows))
-        types = _types(first, names, hints, _told_types(conn, module, cursor.description))
+        types = _types(first, names, hints)
         rounded = RoundedNumbers()
         asked_for = {name for place, name in enumerate(names) if dict(_hinted(hints, names)).get(place) == FLOAT}
         found = node_from_runs(_runs(chain(first, rows), names, types, rounded), types)
@@ -100,29 +99,14 @@ def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[C
         yield from (list(run.columns) for run in aligned_chunks(parts))
 
 
-def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any, told: Sequence[ColumnType]) -> list[ColumnType]:
-    """The types asked for, else those of the first values that there are; where there is none, what the database told."""
+def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
+    """The types asked for, else those of the first values that there are; text where there is none."""
     hinted = dict(_hinted(hints, names))
     found = []
     for place, name in enumerate(names):
         value = next((row[place] for row in first if row[place] is not None), None)
         with column_named(name):
-            found.append(of_any_offset(hinted.get(place) or (told[place] if value is None else infer_type([value]))))
-    return found
-
-
-def _told_types(conn: Any, module: Any, description: Sequence[Sequence[Any]]) -> list[ColumnType]:
-    """Types by the codes that came with the columns' names: floats for all numbers, as in the reference, and text where there is no such code."""
-    try:
-        library = module_of(conn, module)
-    except NoAttributeError:
-        return [STR] * len(description)
-    codes = [(getattr(library, name, None), kind) for name, kind in _KINDS_OF_CODES]
-    found = []
-    for column in description:
-        code = column[1] if len(column) > 1 else None
-        # Codes are of classes that are equal to several of the database's own.
-        found.append(next((kind for known, kind in codes if code is not None and known is not None and known == code), STR))
+            found.append(of_any_offset(hinted.get(place) or (STR if value is None else infer_type([value]))))
     return found
 
 
@@ -147,13 +131,12 @@ def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: Roun
             found = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
         if kind.kind == INT_KIND and found is not None and not isinstance(value, datetime.datetime) and found != value:
             raise SchemaError(f"as an int it would be {found}")
-        if kind.kind == FLOAT_KIND and isinstance(value, int) and found != value:
-            raise SchemaError(f"as a float it would be {found}")
         return found
     except (SFrameError, UnicodeDecodeError) as error:
         what = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
-        other = "float" if isinstance(value, float) else "int" if kind.kind == FLOAT_KIND and isinstance(value, int) else "str"
-        raise SchemaError(f"{what}: give column_type_hints={{{name!r}: {other}}}, or convert it in the query") from error
+        raise SchemaError(
+            f"{what}: give column_type_hints={{{name!r}: {'float' if isinstance(value, float) else 'str'}}}, or convert it in the query"
+        ) from error
 
 
 def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, module: Any, specifiers: bool, exact_names: bool) -> None:

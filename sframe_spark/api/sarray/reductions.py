@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sframe_spark.api.faces import made_array
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import head_count
@@ -18,7 +16,6 @@ from sframe_spark.operators.relational.sort import SORTABLE
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.row_number import row_number
-from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray.sketch import Sketch
@@ -312,8 +309,6 @@ class Reductions:
         ------
         RuntimeError
             If the values are no numbers.
-        TypeError
-            If ``approximate`` is no truth value.
 
         Examples
         --------
@@ -323,8 +318,6 @@ class Reductions:
         >>> SArray([1.0, float("nan"), 2.0, 3.0]).median()
         2.0
         """
-        if not isinstance(approximate, (bool, np.bool_)):
-            raise SchemaError(f"approximate is True or False, not {brief(approximate)}")
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
         # NaN is a value where missing ones are counted, but no number that has a place among others.

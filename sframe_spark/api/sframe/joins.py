@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -164,7 +163,4 @@ def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> 
     taken = [new for new in renamed.values() if new in left or new in right]
     if taken:
         raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
-    repeated = sorted(new for new, count in Counter(renamed.values()).items() if count > 1)
-    if repeated:
-        raise TakenNameError(f"alter_name gives one name to several columns: {', '.join(repeated)}")
     return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])

@@ -202,12 +202,12 @@ class Packing(Columns):
         return wanted or automatic_name(others)
 
     def _require_numbers(self, positions: Sequence[int], fill_na: Any) -> None:
-        if fill_na is not None and not is_number(one_value(fill_na)):
-            raise InvalidArgumentError(f"fill_na is a number in arrays, not {fill_na!r:.60}")
         for position in positions:
             if not self._node.schema[position].is_numeric:
                 kind = self._node.schema[position].kind
                 raise SchemaError(f"column {self._names[position]!r} holds values of {kind}: arrays are of numbers, dtype=list takes any")
+        if fill_na is not None and not is_number(one_value(fill_na)):
+            raise InvalidArgumentError(f"fill_na is a number in arrays, not {fill_na!r:.60}")
 
     def _named(self, name: Any) -> str:
         if not isinstance(name, str):

@@ -46,56 +46,6 @@ def test_many_rows_go_to_disk(conn: sqlite3.Connection, budget: int, monkeypatch
     assert list(frame["n"]) == list(range(2999, -1, -1)) and frame["s"][0] == "row 2999"
 
 
-class Code:
-    """A type of DB-API, which is equal to several codes of a database."""
-
-    def __init__(self, *codes: int) -> None:
-        self.codes = codes
-
-    def __eq__(self, other: object) -> bool:
-        return other in self.codes
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class Answers:
-    """A connection, and its cursor, that gives rows with codes of types."""
-
-    def __init__(self, rows: list[tuple[Any, ...]], codes: list[Any]) -> None:
-        self.rows, self.arraysize = rows, 1
-        self.description = [(f"c{place}", code, None, None, None, None, None) for place, code in enumerate(codes)]
-
-    def cursor(self) -> Answers:
-        return self
-
-    def execute(self, statement: str) -> None:
-        pass
-
-    def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
-        some, self.rows = self.rows[:size], self.rows[size:]
-        return some
-
-    def close(self) -> None:
-        pass
-
-    commit = rollback = close
-
-
-CODES = SimpleNamespace(paramstyle="qmark", NUMBER=Code(23, 701), STRING=Code(25), DATETIME=Code(1114), BINARY=Code(17))
-
-
-def test_a_database_tells_the_types_of_columns_whose_first_values_are_missing() -> None:
-    moment = datetime.datetime(2024, 2, 29)
-    nothing: list[tuple[Any, ...]] = [(None,) * 5] * 120
-    frame = SFrame.from_sql(Answers([*nothing, (1, 2.5, "x", moment, "y")], [23, 701, 25, 1114, None]), "select", dbapi_module=CODES)
-    assert frame.column_types() == [float, float, str, datetime.datetime, str]
-    assert list(frame[-1].values()) == [1.0, 2.5, "x", moment, "y"]
-    # The values tell where there are some.
-    assert SFrame.from_sql(Answers([(1, None)], [701, 23]), "select", dbapi_module=CODES).column_types() == [int, float]
-    with pytest.raises(TypeError, match=r"9007199254740993 .* give column_type_hints={'c0': int}"):
-        SFrame.from_sql(Answers([*[(None,)] * 120, (2**53 + 1,)], [23]), "select", dbapi_module=CODES)
-
-
 def test_hints_decide(conn: sqlite3.Connection) -> None:
     def types(hints: Any) -> list[type]:
         return SFrame.from_sql(conn, "select a, b from t", column_type_hints=hints).column_types()
