@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import urllib.parse
@@ -281,7 +282,7 @@ def hide_in_error(error: BaseException, secrets: Iterable[str] = ()) -> None:
         current = waiting.pop()
         _hide_in_one(current, secrets)
         for link in ("__cause__", "__context__"):
-            below = getattr(current, link)
+            below = _member(current, link)
             if below is None or id(below) in seen:
                 continue
             seen.add(id(below))
@@ -293,31 +294,31 @@ def hide_in_error(error: BaseException, secrets: Iterable[str] = ()) -> None:
 
 
 def _unlink(error: BaseException, below: BaseException) -> None:
-    hidden = error.__suppress_context__
-    if error.__cause__ is below:
-        error.__cause__ = None
-    if error.__context__ is below:
-        error.__context__ = None
-    error.__suppress_context__ = hidden
+    # By the base class, whatever a class of the user's has made of its members.
+    hidden = BaseException.__getattribute__(error, "__suppress_context__")
+    for link in ("__cause__", "__context__"):
+        if _member(error, link) is below:
+            BaseException.__setattr__(error, link, None)
+    BaseException.__setattr__(error, "__suppress_context__", hidden)
+
+
+def _member(error: BaseException, name: str) -> Any:
+    """A member of an error; None where there is none, or a class of the user's fails to tell it."""
+    try:
+        return getattr(error, name, None)
+    except Exception:
+        return None
 
 
 def _hide_in_one(error: BaseException, secrets: list[str]) -> None:
-    arguments = tuple(_hidden_in(value, secrets) for value in error.args)
-    if any(new is not old for new, old in zip(arguments, error.args, strict=True)):
-        error.args = arguments
-    names = [
-        *vars(error),
-        *(name for name in ("filename", "filename2", "strerror", "object", "reason", "msg", "name", "path") if hasattr(error, name)),
-    ]
+    names = ["args", *(_member(error, "__dict__") or ()), "filename", "filename2", "strerror", "object", "reason", "msg", "name", "path"]
     for name in dict.fromkeys(names):
-        old = getattr(error, name, None)
+        old = _member(error, name)
         new = _hidden_in(old, secrets)
         if new is not old:
-            try:
+            # What cannot be changed shows itself, and the error is left out.
+            with contextlib.suppress(Exception):
                 setattr(error, name, new)
-            except (AttributeError, TypeError):
-                # What cannot be changed shows itself, and the error is left out.
-                continue
 
 
 def _hidden_in(value: Any, secrets: list[str]) -> Any:

@@ -43,6 +43,10 @@ FORBIDDEN = FORBIDDEN_MODULES | FORBIDDEN_CALLS | FORBIDDEN_ATTRIBUTES | FORBIDD
 ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
+    ("operators/user_functions/packed_program.py", "cloudpickle"): "writes a user's function with the variables that it reads",
+    ("operators/user_functions/packed_program.py", "pickle"): "reads what the user's process wrote so, in the worker that it was sent to",
+    ("operators/user_functions/process_state.py", "__import__"): "modules of a fixed list",
+    ("operators/user_functions/received_program.py", "import_module"): "modules that the user's function names, where that was sent to",
     ("storage_options.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
     ("engine/spark/parcels.py", "cloudpickle"): "its pickler of such works: what it writes, the driver made",
@@ -93,18 +97,24 @@ def test_nothing_turns_data_into_code() -> None:
 
 
 def test_functions_that_unpickle_are_the_known_ones() -> None:
-    """In modules that may use pickle, the functions that load."""
+    """In modules that may use pickle, the functions and classes that load, or hand on what does."""
     found = set()
     for path in naming(ROOT, PICKLES):
-        for function in statements(parsed(path)):
-            if not isinstance(function, ast.FunctionDef):
+        for part in statements(parsed(path)):
+            if not isinstance(part, ast.FunctionDef | ast.ClassDef):
                 continue
-            calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-            if any(isinstance(call, ast.Attribute) and call.attr in ("loads", "load") and is_pickle(call.value) for call in calls):
-                found.add((path.relative_to(ROOT).as_posix(), function.name))
+            named = (node for node in ast.walk(part) if isinstance(node, ast.Attribute) and is_pickle(node.value))
+            if any(node.attr in ("loads", "load", "Unpickler") for node in named):
+                found.add((path.relative_to(ROOT).as_posix(), part.name))
     assert found == {
         ("operators/user_functions/worker.py", "load_function"),
+        ("operators/user_functions/packed_program.py", "_ProgramUnpickler"),
         ("engine/spark/dispatch.py", "run_tasks"),
+        ("engine/spark/parcels.py", "WorkUnpickler"),
+        ("engine/spark/parcels.py", "_dumped"),
+        ("engine/spark/parcels.py", "WorkPickler"),
+        ("engine/spark/parcels.py", "reducer_override"),
+        ("engine/segments/range_workers.py", "Processes"),
         ("engine/segments/range_workers.py", "_answer"),
         ("engine/segments/process_worker.py", "serve"),
         ("engine/segments/process_worker.py", "_entered"),

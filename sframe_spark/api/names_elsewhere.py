@@ -266,7 +266,6 @@ FRAME = COMMON | by_name(
 ARRAY = COMMON | by_name(
     {
         "a column is never changed: another name for it is as good as a copy": "copy clone",
-        "use summary()": "sketch_summary",
         "use sa.apply(lambda text: dict(collections.Counter(text.split())))": "count_words",
         "use len(sa.dropna()) for values, len(sa) for rows": "count",
         "use list(), or to_numpy()": "values",
@@ -276,7 +275,7 @@ ARRAY = COMMON | by_name(
         "missing values equal each other here: sa == value": "eqNullSafe eq_missing",
         "use apply(math.isnan)": "is_nan isnan",
         "use apply(lambda x: 0.0 if math.isnan(x) else x), or fillna() for both": "fill_nan",
-        "use summary()": "describe",
+        "use summary()": "describe sketch_summary",
         "use is_in(values)": "isin",
         "use cumulative_sum(), or running({'sum': aggregate.SUM('a')}, by=names) of a frame": "cumsum cum_sum",
         "use cumulative_max()": "cummax cum_max",

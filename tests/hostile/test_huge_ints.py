@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.config import Configuration, Option
-from sframe_spark.errors import BeyondRangeError, SFrameError
+from sframe_spark.errors import BeyondRangeError, InexactNumberWarning, SFrameError
 from sframe_spark.planner.parameters import told_apart
 from sframe_spark.visible import brief
 
@@ -124,6 +124,8 @@ def test_huge_ints_are_taken_or_refused_in_words_of_ours(doors: str, which: str)
             except AttributeError as error:
                 # Signs that columns do not have.
                 assert "has no attribute '__" in str(error), name
+            except InexactNumberWarning as warning:
+                assert len(str(warning)) < LONGEST_MESSAGE, name
             except Exception as error:
                 told[name] = f"{type(error).__name__}: {error}"[:100]
     assert told == {}
