@@ -22,6 +22,8 @@ from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.rowwise.program import Program
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import memory
+from sframe_spark.session.resources import cores
 from tests.work import calls_of
 
 FEW, MANY = 500, 4000
@@ -311,7 +313,10 @@ def computed(value: Any) -> None:
 
 def calls_per_row(call: Call) -> float:
     """How many functions, of Python and of C, are called for each row more: in all threads."""
-    with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many:
+    with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many, pytest.MonkeyPatch.context() as patch:
+        # How much memory and how many cores there are is asked again after a second, which is in one of the two or in neither.
+        for module in (cores, memory):
+            patch.setattr(module, "SECONDS_REMEMBERED", 1e9)
         givens = [Given(FEW, few), Given(MANY, many)]
         for given in givens:
             # What is made once is there afterwards.
