@@ -317,6 +317,8 @@ def calls_per_row(call: Call) -> float:
         # How much memory and how many cores there are is asked again after a second, which is in one of the two or in neither.
         for module in (cores, memory):
             patch.setattr(module, "SECONDS_REMEMBERED", 1e9)
+        # Both numbers of rows go the same way.
+        patch.setattr(few_rows, "MOST_ROWS", -1)
         givens = [Given(FEW, few), Given(MANY, many)]
         for given in givens:
             # What is made once is there afterwards.
