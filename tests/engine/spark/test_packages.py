@@ -47,6 +47,7 @@ def state(monkeypatch: pytest.MonkeyPatch) -> Packages:
     monkeypatch.setattr(packages, "get_packages", lambda: known)
     monkeypatch.setattr(packages, "get_session", lambda: None)
     monkeypatch.setattr(packages, "is_one_process", lambda session: False)
+    monkeypatch.setattr(packages, "require_python_of_tasks", lambda: None)
     return known
 
 
