@@ -112,11 +112,11 @@ def _most_rows() -> int:
 def _may_be_few(root: PlannerNode) -> bool:
     """Whether the first source below a node has few rows in memory: of what else there is few plans are unlike that."""
     node, most_rows = root, _most_rows()
-    if config.check == "result" or (root.length.rows or 0) > most_rows:
+    if config.check == "result" or (root.length.rows is not None and root.length.rows > most_rows):
         return False
     while node.inputs:
         node = node.inputs[0]
-    return node.operator.is_in_memory and (node.length.rows or 0) <= most_rows
+    return node.operator.is_in_memory and node.length.rows is not None and node.length.rows <= most_rows
 
 
 @attrs.define(eq=False)

@@ -153,7 +153,7 @@ def _columns(schema: list[Struct]) -> Iterator[list[Struct]]:
     while place < len(schema):
         start, open_elements = place, 1
         while open_elements and place < len(schema):
-            open_elements += (_number(schema[place], _CHILDREN) or 0) - 1
+            open_elements += _children(schema[place]) - 1
             place += 1
         yield schema[start:place]
 
@@ -179,8 +179,12 @@ def _element(content: bytes, at: int) -> tuple[_Element, int]:
     """An element, and where it ends; most have no logical type that has to be looked at in full."""
     fields, at = read_struct(content, at)
     name = fields[_NAME].content.decode() if _NAME in fields else ""
-    children = _number(fields, _CHILDREN) or 0
-    return _Element(name, max(children, 0), _refusal(fields)), at
+    return _Element(name, max(_children(fields), 0), _refusal(fields)), at
+
+
+def _children(fields: Struct) -> int:
+    """How many parts an element has; one that is a column names no number."""
+    return _number(fields, _CHILDREN) or 0
 
 
 def _number(fields: Struct, field: int) -> int | None:

@@ -262,7 +262,7 @@ def test_where_no_thread_starts_rows_are_read_without(manifests: list[Manifest],
         def __init__(self, *arguments: Any, **named: Any) -> None:
             raise RuntimeError("can't start new thread at interpreter shutdown")
 
-    monkeypatch.setattr(decoder, "ThreadPoolExecutor", Ended)
+    monkeypatch.setattr(decoder, "ThreadPool", Ended)
     with config.using(batch_rows=10):
         assert list(SFrame.read_parquet(manifests[2].directory)["a"]) == list(range(ROWS))
 
