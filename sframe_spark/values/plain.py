@@ -17,7 +17,7 @@ import numpy as np
 
 from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
-from sframe_spark.values.inexact.rounded import has_more_digits, note_rounded
+from sframe_spark.values.inexact.rounded import is_rounded, note_rounded
 from sframe_spark.values.temporal import to_datetime
 from sframe_spark.values.text import MOST_LEVELS, too_deep
 
@@ -152,7 +152,7 @@ def _plain_float(value: Any) -> float:
     if isinstance(value, decimal.Decimal):
         if value.is_snan():
             return float("nan")
-        if has_more_digits(value):
+        if is_rounded(value):
             note_rounded(value)
     found = float(value)
     if isinstance(value, np.longdouble) and found != value and value == value:

@@ -129,15 +129,23 @@ def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
     if offset is None:
         return microseconds, None
     instant = microseconds - offset // MICROSECOND
-    if value.year < _FIRST_YEAR_OF_WHOLE_MINUTES and (zone := getattr(value.tzinfo, "zone", None)) is not None:
-        offset = _offset_of_zone(zone, instant, offset)
+    if value.year < _FIRST_YEAR_OF_WHOLE_MINUTES and type(value.tzinfo).__module__.partition(".")[0] == "pytz":
+        offset = _offset_of_zone(value, instant, offset)
     return instant, offset // datetime.timedelta(minutes=1)
 
 
-def _offset_of_zone(zone: str, instant: int, known: datetime.timedelta) -> datetime.timedelta:
-    """The offset of a zone of pytz at an instant: pytz, and pandas with it, rounds seconds to minutes, where Arrow and ``zoneinfo`` keep them."""
+def _offset_of_zone(value: datetime.datetime, instant: int, known: datetime.timedelta) -> datetime.timedelta:
+    """The offset of a zone of pytz at an instant: pytz, and pandas with it, rounds seconds to minutes, where Arrow and ``zoneinfo`` keep them.
+
+    Whoever gives such a zone to ``datetime(..., tzinfo=...)`` gets the first offset that it ever had; the clock shows what such a value says.
+    """
+    zone: Any = value.tzinfo
+    if zone.zone is None:
+        return known
     try:
-        found = (_UTC_EPOCH + instant * MICROSECOND).astimezone(zoneinfo.ZoneInfo(zone)).utcoffset()
+        if zone.normalize(value).utcoffset() != known:
+            return known
+        found = (_UTC_EPOCH + instant * MICROSECOND).astimezone(zoneinfo.ZoneInfo(zone.zone)).utcoffset()
     except (OSError, ValueError, OverflowError, zoneinfo.ZoneInfoNotFoundError):
         return known
     return known if found is None else found

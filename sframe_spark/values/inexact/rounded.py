@@ -16,7 +16,10 @@ from typing import Any
 from sframe_spark.errors import InexactDecimalWarning, InexactNumberWarning, users_level
 
 DIGITS_OF_FLOAT = 15
-"""Every decimal of so many digits is the one that its nearest float shows."""
+"""Every decimal of so many digits is the one that its nearest float shows, unless it is as large or as small as floats can be."""
+
+LARGEST_EXPONENT = 307
+"""Floats between 10 to this power and 10 to its opposite have all digits."""
 
 
 class RoundedNumbers:
@@ -110,13 +113,18 @@ def may_be_rounded(value: Any) -> bool:
     return not (value is None or python_class is float or python_class is str or (python_class is int and -(2**53) <= value <= 2**53))
 
 
-def has_more_digits(value: decimal.Decimal) -> bool:
-    """True for a finite decimal with more digits than a float holds, zeros at both ends left out.
+def is_rounded(value: decimal.Decimal) -> bool:
+    """True for a finite decimal with more digits than a float holds, zeros at both ends left out, or beyond the largest or the least float.
 
     Examples
     --------
-    >>> has_more_digits(decimal.Decimal("1.10")), has_more_digits(decimal.Decimal("0.1234567890123456"))
-    (False, True)
+    >>> is_rounded(decimal.Decimal("1.10")), is_rounded(decimal.Decimal("0.1234567890123456")), is_rounded(decimal.Decimal("1e400"))
+    (False, True, True)
     """
+    if not value:
+        return False
     digits = value.as_tuple().digits
-    return len(digits) > DIGITS_OF_FLOAT and value.is_finite() and len("".join(map(str, digits)).strip("0")) > DIGITS_OF_FLOAT
+    if len(digits) > DIGITS_OF_FLOAT and value.is_finite() and len("".join(map(str, digits)).strip("0")) > DIGITS_OF_FLOAT:
+        return True
+    # Near its limits a float has fewer digits, then none: it is infinite, or zero.
+    return value.is_finite() and abs(value.adjusted()) > LARGEST_EXPONENT and decimal.Decimal(repr(float(value))) != value

@@ -102,3 +102,33 @@ def test_one_instant_has_one_offset(zone: str, year: int) -> None:
     for other in others:
         assert len(first.append(other).unique()) == 1 and list(first == other) == [1]
         assert SFrame({"t": first}).join(SFrame({"t": other, "n": [1]}), on="t").num_rows() == 1
+
+
+class NamedZone(datetime.tzinfo):
+    """A zone of a user's, with a name where those of pytz have theirs, and one offset."""
+
+    def __init__(self, zone: Any, hours: float) -> None:
+        self.zone, self._offset = zone, datetime.timedelta(hours=hours)
+
+    def utcoffset(self, moment: datetime.datetime | None) -> datetime.timedelta:
+        return self._offset
+
+    def dst(self, moment: datetime.datetime | None) -> None:
+        return None
+
+    def tzname(self, moment: datetime.datetime | None) -> str:
+        return "its own"
+
+
+@pytest.mark.parametrize("zone", ["Europe/Paris", "none of them", "", 5, ("a",), None])
+@pytest.mark.parametrize("year", [1900, 1950, 1980])
+def test_the_clock_shows_what_a_date_time_says_whatever_its_zone_is_called(zone: Any, year: int) -> None:
+    moment = datetime.datetime(year, 1, 1, 12, tzinfo=NamedZone(zone, 3))
+    for column in (SArray([moment]), SArray([[moment, "x"]]).apply(lambda cell: cell[0]), SArray([1]).apply(lambda _: moment)):
+        assert [found.isoformat() for found in column] == [moment.isoformat()]
+
+
+def test_a_date_time_with_the_first_offset_of_a_zone_keeps_it() -> None:
+    # What pytz gives to datetime(..., tzinfo=timezone("Europe/Dublin")), for any year.
+    moment = datetime.datetime(1950, 1, 1, 12, tzinfo=pytest.importorskip("pytz").timezone("Europe/Dublin"))
+    assert [found.isoformat() for found in SArray([moment])] == ["1950-01-01T12:00:00-00:25"]
