@@ -270,8 +270,9 @@ def test_functions_of_ours_start_our_python_in_a_users_session(spark: Any, monke
 @pytest.mark.spark
 def test_a_python_without_our_packages_is_told_at_the_first_rows(spark: Any, tmp_path: Path) -> None:
     bare = tmp_path / "python3"
-    # Without the packages of its environment.
-    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    # Without the packages of its environment, but with PySpark, which Spark brings in archives.
+    archives = "PYTHONPATH=$(printf %s \"$PYTHONPATH\" | tr : '\\n' | grep -E 'zip$|worker_daemon$' | paste -sd:)"
+    bare.write_text(f'#!/bin/sh\nexport {archives}\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
     other = spark.newSession()
     other.conf.set(WORKER_PYTHON, str(bare))
