@@ -96,3 +96,28 @@ def test_long_texts_take_time_in_proportion_to_their_length() -> None:
         secrets_of(text)
         without_secrets(text)
         assert time.process_time() - begun < 2, part
+
+
+@pytest.mark.parametrize("start", ["see https://host", "see https://me:", "jdbc:x:", "password="])
+def test_long_addresses_take_time_in_proportion_to_their_length(start: str) -> None:
+    for part in (".", ",)", "]}", ":", "@", "a@", "?", "#a", "&", "a=b&", "::", "%26", "'", "/"):
+        text = start + part * (100_000 // len(part)) + "x@"
+        begun = time.process_time()
+        redacted(text)
+        secrets_of(text)
+        without_secrets(text)
+        assert time.process_time() - begun < 2, part
+
+
+def test_much_text_without_an_address_is_looked_through_quickly() -> None:
+    text = "abc def=xyz? " * 600_000
+    begun = time.process_time()
+    hide_in_error(ValueError(text), secrets_in([text]))
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    "name", ["pass", "PWD", "my_secret", "TOKEN", "sig", "x-signature", "credentials", "account_key", "api-key", "\u017fecret", "to\u212aen", "sas"]
+)
+def test_all_names_of_secrets_are_looked_for(name: str) -> None:
+    assert redacted(f"{name}=SECRET;") == f"{name}=***;" and secrets_of(f"a; {name}=SECRET;") == {"SECRET"}

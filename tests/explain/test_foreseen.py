@@ -114,7 +114,9 @@ def lists_of(rows: SFrame, name: str, column: str) -> SFrame:
 
 
 @pytest.mark.parametrize("name", ["groupby_intervals", "window"])
-def test_lists_that_arrow_makes_are_work_for_threads(name: str) -> None:
+def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    # Tests before this one may have started a Spark, whose tasks would make the others.
+    monkeypatch.setattr(placement, "is_spark_wanted", lambda: False)
     rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
     with config.using(small_rows=20):
         modes = [printed(lists_of(rows, name, column)._node)[-1].mode for column in ("s", "l")]
