@@ -50,7 +50,7 @@ class VariableNotSentError(Exception):
     place
         Its module and name.
     reason
-        Why, and what to do.
+        Why. Whoever tells the user says what to do.
     """
 
     def __init__(self, place: tuple[str, str], reason: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import html
-import os
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.session.build import is_remote
+from sframe_spark.session.forks import do_in_child
 from sframe_spark.session.memory import has_room_for_thread
 from sframe_spark.session.notebooks import notebook_shell, show_in_place
 from sframe_spark.visible import visible
@@ -107,6 +107,16 @@ class Canvas(Protocol):
 
     def clear(self) -> None:
         """Take away what was drawn."""
+
+
+class NoCanvas:
+    """Draws nothing."""
+
+    def draw(self, line: str, share: float | None) -> None:
+        """Draw nothing."""
+
+    def clear(self) -> None:
+        """Nothing was drawn."""
 
 
 @attrs.define
@@ -386,6 +396,11 @@ class RunningWork:
             self._covered += 1
             self._canvas.clear()
 
+    def leave(self) -> None:
+        """In a forked process: the line is the parent's, and a thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+        self._canvas = NoCanvas()
+
 
 class Ticker:
     """Draws what runs while there is anything, in a thread of its own: work may be a single call of a user's function."""
@@ -393,13 +408,10 @@ class Ticker:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._works: list[tuple[RunningWork, Context]] = []
-        self._process, self._is_running = os.getpid(), False
+        self._is_running = False
 
     def add(self, work: RunningWork) -> None:
         """Draw some work from now on."""
-        if self._process != os.getpid():
-            # The thread is in the process that this one was forked from.
-            self.__init__()  # type: ignore[misc]
         with self._changed:
             # Where a notebook draws is part of the context.
             self._works.append((work, copy_context()))
@@ -414,6 +426,12 @@ class Ticker:
         """Draw some work no more."""
         with self._changed:
             self._works = [each for each in self._works if each[0] is not work]
+
+    def start_over(self) -> None:
+        """In a forked process: the thread, and what it draws, are the parent's."""
+        for work, _ in self._works:
+            work.leave()
+        self.__init__()  # type: ignore[misc]
 
     def _run(self) -> None:
         idle_since = time.monotonic()
@@ -432,6 +450,7 @@ class Ticker:
 
 
 _TICKER = Ticker()
+do_in_child(_TICKER.start_over)
 _WORK: ContextVar[RunningWork | None] = ContextVar("sframe_spark_running_work", default=None)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
 import threading
 import types
@@ -292,3 +294,42 @@ def test_a_notebook_that_is_gone_ends_no_query() -> None:
     bar.draw("1 task", 0.5)
     bar.clear()
     assert shell.asked == 2 and shell.messages == []
+
+
+FORKED_WHILE_A_LINE_IS_DRAWN = """
+import os, signal, threading
+from sframe_spark.config import config
+from sframe_spark.session import progress
+
+drawing, is_forked = threading.Event(), threading.Event()
+
+def draw():
+    with progress._TICKER._changed, work._lock:
+        drawing.set()
+        is_forked.wait(60)
+
+with config.using(progress="on"):
+    with progress.showing_work("work"):
+        work = progress.running_work()
+        thread = threading.Thread(target=draw)
+        thread.start()
+        drawing.wait(60)
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            with progress.open_counted(2, "part of it") as done:
+                done("a result")
+        is_forked.set()
+    with progress.showing_work("more"):
+        pass
+if not child:
+    os._exit(0)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_that_is_forked_while_a_line_is_drawn_waits_for_nobody() -> None:
+    found = subprocess.run([sys.executable, "-c", FORKED_WHILE_A_LINE_IS_DRAWN], capture_output=True, text=True, timeout=60, check=False)
+    assert (found.stdout, found.returncode) == ("0\n", 0), found.stderr

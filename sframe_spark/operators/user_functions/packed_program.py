@@ -136,7 +136,7 @@ class ProgramPickler(cloudpickle.Pickler):
         return [each for each in found if each not in self._sent and each[1] in vars(modules[each[0]])]
 
     def _not_sent(self) -> dict[str, dict[str, str]]:
-        """Variables of modules that are there and are not sent, with what to do about it."""
+        """Variables of modules that are there and are not sent, with the reason."""
         unnamed = "which no code that the function reaches names"
         found: dict[str, dict[str, str]] = {}
         for module, content in self.reached.modules.items():
@@ -374,9 +374,7 @@ def _not_sent(module: str, name: str, value: Any, error: Exception) -> VariableN
     kind = type(value)
     what = "which" if is_class(value) or kind is types.FunctionType else f"a {kind.__module__}.{kind.__qualname__}, which"
     because = f" because of {name}{inner}" if inner else ""
-    return VariableNotSentError(
-        (module, name), f"{what} cannot be pickled{because} ({error}): let the function make it itself, or give it plain values"
-    )
+    return VariableNotSentError((module, name), f"{what} cannot be pickled{because} ({error})")
 
 
 def culprit(value: Any, depth: int = 0) -> str:
