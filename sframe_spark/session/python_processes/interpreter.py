@@ -39,22 +39,28 @@ NOT_INHERITED = ("PYTHONPATH", "PYTHONINSPECT", "PYTHONSTARTUP", "PYTHONSAFEPATH
 OPTIONS_REPLACED = re.compile(r"-(I|E|S|P|q|i|v+)")
 # What a process runs first, with nothing but modules that are part of the interpreter: Ctrl-C is for the process that starts it, and its files are
 # for none of the processes that functions may start. Only then are modules found, where the program finds them; `site` is what the interpreter runs
-# before its program, and may add to the path.
+# before its program, and may add to the path. It and what it imports come from the standard library, as in the program: with `-X frozen_modules=off`,
+# which notebooks have, a file `stat.py` of the program's would be found first otherwise. Modules that `site` runs are those that it ran there.
 START = """
 import posix, sys
 from _signal import SIG_IGN, SIGINT, signal
 signal(SIGINT, SIG_IGN)
-tag, module, numbers, has_site, package, *path = sys.argv[1:]
+tag, module, numbers, sites, package, *path = sys.argv[1:]
 numbers = [int(number) for number in numbers.split("-")]
 for number in numbers:
     posix.set_inheritable(number, False)
 if sys.implementation.cache_tag != tag:
     sys.exit(f"{sys.executable} is {sys.implementation.cache_tag}, and not {tag}")
 del sys.argv[1:]
-sys.path[:] = path
-if has_site == "1":
+if sites:
     import site
+sys.path[:] = path
+if sites:
+    absent = {"sitecustomize", "usercustomize"}.difference(sites.split("-"))
+    sys.modules.update(dict.fromkeys(absent))
     site.main()
+    for name in absent:
+        del sys.modules[name]
 sys.path[:] = path if package in path else [*path, package]
 serve = __import__(module, fromlist=["serve"]).serve
 sys.path[:] = path
@@ -83,8 +89,8 @@ def start_command(program: str, module: str, numbers: Sequence[int]) -> list[str
     """The command that starts an interpreter which imports a module, where this program would, and calls its ``serve`` with numbers of files."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     path = [entry for entry in sys.path if isinstance(entry, str)]
-    has_site = "0" if sys.flags.no_site else "1"
-    described = [sys.implementation.cache_tag or "", module, "-".join(map(str, numbers)), has_site, package]
+    sites = [] if sys.flags.no_site else ["site", *(name for name in ("sitecustomize", "usercustomize") if name in sys.modules)]
+    described = [sys.implementation.cache_tag or "", module, "-".join(map(str, numbers)), "-".join(sites), package]
     return [program, *options(), "-S", "-P", "-c", START, *described, *path]
 
 

@@ -58,6 +58,16 @@ def test_processes_of_ours(program: list[str], options: list[str], tmp_path: Pat
     assert (found.stdout, found.stderr, found.returncode) == ("True  False\n", "", 0)
 
 
+# Of modules that were loaded before the program's directory was on the path.
+@pytest.mark.parametrize("options", [[], ["-X", "frozen_modules=off"]], ids=" ".join)
+def test_modules_of_the_program_are_not_those_that_start_an_interpreter(program: list[str], options: list[str], tmp_path: Path) -> None:
+    for name in ("site", "os", "stat", "genericpath", "codecs", "sitecustomize", "usercustomize"):
+        (tmp_path / "program" / f"{name}.py").write_text((tmp_path / "hostile" / "site.py").read_text().replace("site.py", f"{name}.py"))
+    # With the user's own directory of packages, whose customizations are run too.
+    found = run(program, options, tmp_path, PYTHONNOUSERSITE="")
+    assert (found.stdout, found.stderr, found.returncode) == ("True  False\n", "", 0)
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("options", [[], ["-I"]], ids=" ".join)
 def test_tasks_of_spark(program: list[str], options: list[str], tmp_path: Path) -> None:
