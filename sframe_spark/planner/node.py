@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
 
 _READS_FILES = attrgetter("reads_files")
+_IS_UNFIXED = attrgetter("is_unfixed")
 
 
 class PlannerNode:
@@ -30,7 +31,7 @@ class PlannerNode:
         Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
     """
 
-    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "known", "names", "operator", "ran", "reads_files")
+    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "is_unfixed", "known", "names", "operator", "ran", "reads_files")
 
     def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
         self.operator = operator
@@ -40,6 +41,8 @@ class PlannerNode:
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
         # Whether some rows are not in memory, or were not when the node was made: others may change files, which is asked about at every look.
         self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
+        # Whether its rows were made of a source that may have others each time it is read, when the node was made.
+        self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
         self.action: Any = None
         # What users' functions that the operator calls gave for rows looked at so far (operators.user_calls).
         self.calls: Any = ()
@@ -103,6 +106,7 @@ class PlannerNode:
         self.operator = replacement.operator
         self.inputs = replacement.inputs
         self.reads_files = self.reads_files or replacement.reads_files
+        self.is_unfixed = replacement.is_unfixed
         self.calls = ()
         self.facts = Facts(self.schema, length, self.facts.domain)
 

@@ -111,6 +111,8 @@ class Traits:
         Spark computes it inside of a query as cheaply as it reads rows.
     is_in_memory
         A source whose rows are in the driver's memory, or made of nothing.
+    is_evaluated_anew
+        A source that may have other rows each time it is read, so that what is made of it is fixed by the first action.
     decodes
         A source whose rows Python decodes anew for whoever reads them: who wants them kept has them written in our form.
     counts_matches
@@ -131,6 +133,7 @@ class Traits:
     makes_one_row: ClassVar[bool] = False
     spark_inlines: ClassVar[bool] = False
     is_in_memory: ClassVar[bool] = False
+    is_evaluated_anew: ClassVar[bool] = False
     decodes: ClassVar[bool] = False
     counts_matches: ClassVar[bool] = False
 

@@ -125,6 +125,7 @@ def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | Non
         few = few_rows_source(node)
         if few is not None:
             with GRAPH_LOCK:
+                keep_frames(node)
                 _become(node, few)
             return
     beside = new_columns(node) if plan is None and _may_be_beside(options) else None

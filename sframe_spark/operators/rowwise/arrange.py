@@ -138,6 +138,9 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
     [1, 2]
     """
     operator = node.operator
+    if node.is_unfixed:
+        # Fixed rows are those of the frame: what goes around it would have all columns of its source kept.
+        return project(node, [position])
     if isinstance(operator, Project) and 0 <= position < len(operator.positions):
         return columns_of(node, [position])
     if not isinstance(operator, Arrange) or not 0 <= position < len(operator.slots):

@@ -45,6 +45,7 @@ class SparkSource(Operator):
     name: ClassVar[str] = "spark_source"
     arity: ClassVar[int | None] = 0
     deterministic: ClassVar[bool] = True
+    is_evaluated_anew: ClassVar[bool] = True
     df: DataFrame = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
     given: Callable[[], Any] = attrs.field(default=nothing, eq=False, repr=False, metadata={"portable": False})
