@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import TooLargeError
-from sframe_spark.session.resources.control_groups import ControlGroups, MemoryFiles
+from sframe_spark.session.resources.control_groups import SECONDS_REMEMBERED, ControlGroups, MemoryFiles
 from sframe_spark.values.byte_text import in_words
 
 if sys.platform != "win32":
@@ -34,7 +34,6 @@ RECLAIMABLE = ("inactive_file", "total_inactive_file")
 SHARE_FOR_WORK, SHARE_KEPT = 4, 8
 # Nobody knows what an unknown machine has.
 SMALL_MACHINE = 1 << 30
-SECONDS_REMEMBERED = 1.0
 # A thread has a stack, and what the C library and Arrow's pools put aside for each; ones of Arrow's own come with the first.
 BYTES_OF_THREAD, LEAST_ROOM = 128 << 20, 64 << 20
 # Each thread holds some batches: of what it reads, what it makes and what it writes. Shorter ones cost more than they spare.

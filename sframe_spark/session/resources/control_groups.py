@@ -15,6 +15,8 @@ import attrs
 # Version 2 has one hierarchy, for which no controller is named.
 UNIFIED = "cgroup2"
 VERSION_1 = "cgroup"
+# Limits of a container that runs may change; to read them takes as long as a small sum.
+SECONDS_REMEMBERED = 1.0
 ESCAPED = re.compile(r"\\([0-7]{3})")
 
 

@@ -8,10 +8,7 @@ import time
 
 import pyarrow as pa
 
-from sframe_spark.session.resources.control_groups import ControlGroups
-
-# Limits of a container that runs may change; to look at them takes as long as a small sum.
-SECONDS_REMEMBERED = 1.0
+from sframe_spark.session.resources.control_groups import SECONDS_REMEMBERED, ControlGroups
 
 
 def available_cores() -> int:
