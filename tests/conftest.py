@@ -195,6 +195,7 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from sframe_spark.operators.functions.base import FUNCTIONS
     from sframe_spark.planner import installed, registry
 
+    registry.import_builtin_operators()
     installed.load_operators()
     installed.plugin_laws()
     monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))

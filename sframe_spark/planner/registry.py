@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from typing import TypeVar
 
 from sframe_spark.errors import PlanInvariantError
@@ -9,6 +11,55 @@ from sframe_spark.planner.operator import Operator
 
 _OPERATORS: dict[str, type[Operator]] = {}
 OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
+
+# The modules that register this package's operators. One is imported when a plan's text names an operator that nothing has used yet:
+# which operators a plan may have does not depend on what was imported before.
+BUILTIN_MODULES: Mapping[str, str] = {
+    "append": "sframe_spark.operators.relational.rows",
+    "archive_source": "sframe_spark.operators.sources.archive_source",
+    "arrange": "sframe_spark.operators.rowwise.arrange",
+    "asof_join": "sframe_spark.operators.lookups.asof_join",
+    "assign_intervals": "sframe_spark.operators.grouped.intervals",
+    "assume_order": "sframe_spark.operators.relational.assumed_order",
+    "binary_transform": "sframe_spark.operators.rowwise.elementwise",
+    "constant_source": "sframe_spark.operators.sources.made",
+    "cumulative": "sframe_spark.operators.running.cumulative",
+    "explode": "sframe_spark.operators.relational.explode",
+    "exponential_smoothing": "sframe_spark.operators.running.smoothing",
+    "fill_intervals": "sframe_spark.operators.grouped.intervals_fill",
+    "filter": "sframe_spark.operators.relational.rows",
+    "filter_rows": "sframe_spark.operators.relational.rows",
+    "flat_map": "sframe_spark.operators.relational.flat_map",
+    "generalized_transform": "sframe_spark.operators.rowwise.elementwise",
+    "group_by": "sframe_spark.operators.grouped.groupby",
+    "hash_join": "sframe_spark.operators.joins.hash_join",
+    "join": "sframe_spark.operators.joins.join",
+    "key_window": "sframe_spark.operators.lookups.key_window",
+    "lambda_transform": "sframe_spark.operators.rowwise.elementwise",
+    "map_cycles": "sframe_spark.operators.grouped.cycles",
+    "memory_source": "sframe_spark.operators.sources.memory_source",
+    "merge_sorted": "sframe_spark.operators.lookups.merge_sorted",
+    "project": "sframe_spark.operators.rowwise.columns",
+    "range_source": "sframe_spark.operators.sources.made",
+    "reduce": "sframe_spark.operators.grouped.groupby",
+    "reverse": "sframe_spark.operators.relational.reverse",
+    "rolling": "sframe_spark.operators.running.rolling",
+    "row_number": "sframe_spark.operators.rowwise.row_number",
+    "running": "sframe_spark.operators.running.running",
+    "segment_parts": "sframe_spark.operators.sources.segment_parts",
+    "segment_source": "sframe_spark.operators.sources.source",
+    "shift": "sframe_spark.operators.running.shift",
+    "slice": "sframe_spark.operators.relational.rows",
+    "sort": "sframe_spark.operators.relational.sort",
+    "sorted_join": "sframe_spark.operators.joins.sorted_join",
+    "spark_source": "sframe_spark.operators.sources.spark_source",
+    "streaming_group_by": "sframe_spark.operators.grouped.streaming_groupby",
+    "suffix_sort": "sframe_spark.operators.relational.sort",
+    "ternary_transform": "sframe_spark.operators.rowwise.elementwise",
+    "top_rows": "sframe_spark.operators.relational.top_rows",
+    "transform": "sframe_spark.operators.rowwise.elementwise",
+    "zip": "sframe_spark.operators.rowwise.columns",
+}
 
 
 def register(operator_class: OperatorClass) -> OperatorClass:
@@ -82,10 +133,10 @@ def planner_node_name_to_type(name: str) -> type[Operator]:
 
     Examples
     --------
-    >>> import sframe_spark.operators.sources.made
     >>> planner_node_name_to_type("range_source").__name__
     'RangeSource'
     """
+    _import_builtin(name)
     try:
         return _OPERATORS[name]
     except KeyError:
@@ -105,13 +156,29 @@ def planner_node_type_to_name(operator_class: type[Operator]) -> str:
     return operator_class.name
 
 
+def is_registered(name: str) -> bool:
+    """Return whether an operator is known under a name."""
+    _import_builtin(name)
+    return name in _OPERATORS
+
+
+def _import_builtin(name: str) -> None:
+    if name not in _OPERATORS and name in BUILTIN_MODULES:
+        importlib.import_module(BUILTIN_MODULES[name])
+
+
+def import_builtin_operators() -> None:
+    """Register all operators of this package."""
+    for name in BUILTIN_MODULES:
+        _import_builtin(name)
+
+
 def registered_names() -> list[str]:
-    """Names of all registered operators, sorted.
+    """Names of all registered operators, sorted: those of this package, whether imported or not, and those of others.
 
     Examples
     --------
-    >>> import sframe_spark.operators.sources.made
     >>> "range_source" in registered_names()
     True
     """
-    return sorted(_OPERATORS)
+    return sorted({*BUILTIN_MODULES, *_OPERATORS})

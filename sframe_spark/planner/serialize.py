@@ -29,7 +29,7 @@ from sframe_spark.planner.installed import load_operators
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.portable import check_fields, from_portable, to_portable, value_classes
-from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, registered_names
+from sframe_spark.planner.registry import is_registered, planner_node_name_to_type, planner_node_type_to_name
 from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 FORMAT_NAME = "sframe_spark.plan"
@@ -147,9 +147,9 @@ def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any
 
 def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
     name = item["operator"]
-    if name not in registered_names():
+    if not is_registered(name):
         load_operators()
-    if name not in registered_names():
+    if not is_registered(name):
         raise InvalidArgumentError(
             f"the plan uses the operator {name!r}, which is not known here: a plugin may be missing; install the package that provides it"
         )
