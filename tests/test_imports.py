@@ -31,6 +31,7 @@ LAYERS = (
     ("storage",),
     ("order",),
     ("planner",),
+    ("udf",),
     ("operators",),
     ("engine",),
     ("explain",),
@@ -53,7 +54,6 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("remote", "foreign", "exports", "legacy"),
     ),
     "operators": (
-        ("user_functions",),
         ("kernels",),
         ("functions",),
         ("rowwise",),

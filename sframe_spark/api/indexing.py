@@ -22,8 +22,8 @@ from sframe_spark.errors import (
     ZeroStepError,
 )
 from sframe_spark.operators.relational.rows import slice_rows
-from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import is_number, one_value
 from sframe_spark.visible import brief

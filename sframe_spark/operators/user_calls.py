@@ -22,12 +22,12 @@ from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.rowwise.row_number import RowNumber
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.memory_source import MemorySource
-from sframe_spark.operators.user_functions.bound_function import looked_at
-from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.udf.bound_function import looked_at
+from sframe_spark.udf.call_memo import CallMemo
 
 
 def program_of(node: PlannerNode) -> Program:

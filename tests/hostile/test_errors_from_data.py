@@ -25,9 +25,9 @@ from sframe_spark.errors import (
     StorageError,
     UserFunctionError,
 )
-from sframe_spark.operators.user_functions.error_transport import MARKER, ErrorTransport, error_of_text, error_text, error_transport
-from sframe_spark.operators.user_functions.user_errors import error_like
 from sframe_spark.session import get_session
+from sframe_spark.udf.error_transport import MARKER, ErrorTransport, error_of_text, error_text, error_transport
+from sframe_spark.udf.user_errors import error_like
 
 
 class Canary:

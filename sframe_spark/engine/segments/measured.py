@@ -8,9 +8,9 @@ from itertools import chain
 import attrs
 
 from sframe_spark.operators.rowwise.python_function import PythonFunction
-from sframe_spark.operators.user_functions.made_results import MadeResults
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.sizes import fixed_size
+from sframe_spark.udf.made_results import MadeResults
 
 # Batches vary about what they should take: only much longer ones are given up.
 BATCHES_TO_CUT = 2

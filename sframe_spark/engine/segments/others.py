@@ -7,12 +7,12 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from sframe_spark.errors import PlanInvariantError, SFrameError
-from sframe_spark.operators.user_functions.fresh import fresh
-from sframe_spark.operators.user_functions.user_errors import failure
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import DecomposableOperator, Operator, SequentialOperator
 from sframe_spark.planner.ours import is_ours
+from sframe_spark.udf.fresh import fresh
+from sframe_spark.udf.user_errors import failure
 
 Result = TypeVar("Result")
 

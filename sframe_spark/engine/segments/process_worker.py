@@ -17,11 +17,11 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.spark.parcels import Parcel
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
-from sframe_spark.operators.user_functions.error_transport import error_text
-from sframe_spark.operators.user_functions.user_errors import process_ended
 from sframe_spark.session.python_processes.channel import Channel
 from sframe_spark.session.python_processes.interpreter import STARTING, environment_of_functions
 from sframe_spark.session.worker_processes import READY
+from sframe_spark.udf.error_transport import error_text
+from sframe_spark.udf.user_errors import process_ended
 
 MOST_OF_TRACEBACK = 20
 # Whether a work failed, and its pickled result or the error's text.

@@ -19,8 +19,8 @@ from sframe_spark.operators.functions.base import (
     Infer,
     ScalarFunction,
 )
-from sframe_spark.operators.user_functions.sent_function import SentFunction, sent
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
+from sframe_spark.udf.sent_function import SentFunction, sent
 from sframe_spark.values.decode import scalar_array
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from sframe_spark.planner.sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
 from sframe_spark.planner.traits import Origin
 
 if TYPE_CHECKING:
-    from sframe_spark.operators.user_functions.stored_results import Guess
     from sframe_spark.types import ColumnType
+    from sframe_spark.udf.stored_results import Guess
 
 
 @attrs.frozen

@@ -14,13 +14,13 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.operators.kernels.spark_columns import spark_type
-from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session import default_parallelism
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.legacy.archive import Archive
 from sframe_spark.storage.legacy.reader import ArchiveReader
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources.archive_source import ArchiveSource

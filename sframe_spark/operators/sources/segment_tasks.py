@@ -12,7 +12,6 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 from sframe_spark.session.build import is_remote
 from sframe_spark.session.settings import has_file_system
 from sframe_spark.session.sockets import acknowledge_at_once
@@ -20,6 +19,7 @@ from sframe_spark.storage.files.file_systems import is_given
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME
 from sframe_spark.storage.rows.reader import iterate_rows
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

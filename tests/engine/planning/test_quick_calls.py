@@ -17,8 +17,8 @@ from sframe_spark.engine.planning import quick_calls
 from sframe_spark.engine.planning.quick_calls import STEPS_FOR_SMALL_ROW, calls_quickly
 from sframe_spark.engine.segments import range_workers
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.operators.user_functions.plain_code import steps_of_call
 from sframe_spark.session import is_started
+from sframe_spark.udf.plain_code import steps_of_call
 
 ROWS = 6_000
 HERE, IN_PROCESSES = "threads over ranges of rows", "Python processes over ranges of rows"

@@ -14,7 +14,7 @@ from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.runs import looks
 from sframe_spark.operators.sources.source import source_of
-from sframe_spark.operators.user_functions import call_memo
+from sframe_spark.udf import call_memo
 from tests.engine.runs.test_once import Calls
 from tests.engine.runs.test_once_in_tasks import WrittenCalls
 

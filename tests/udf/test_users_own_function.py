@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.operators.user_functions import bound_function
-from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
-from tests.operators.user_functions.test_bound_function import ROWS, of_main
+from sframe_spark.udf import bound_function
+from sframe_spark.udf.bound_function import FunctionAsNow
+from tests.udf.test_bound_function import ROWS, of_main
 
 CHANGING = {
     "a list": "seen = []\ndef given(x): seen.append(x)",

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
-from sframe_spark.operators.user_functions.user_errors import failure
-from sframe_spark.operators.user_functions.worker import load_function, pack_function
 from sframe_spark.planner.ours import is_ours
+from sframe_spark.udf.user_errors import failure
+from sframe_spark.udf.worker import load_function, pack_function
 
 
 class SentFunction:

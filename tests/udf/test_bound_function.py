@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
-from sframe_spark.operators.user_functions.function_family import MOST_LOOKED_AT
+from sframe_spark.udf.bound_function import FunctionAsNow
+from sframe_spark.udf.function_family import MOST_LOOKED_AT
 
 ROWS = 3_000
 

@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from sframe_spark.operators.user_functions.names_in_code import (
+from sframe_spark.udf.names_in_code import (
     CACHED,
     cells_of,
     found_by_name,

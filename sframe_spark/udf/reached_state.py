@@ -6,11 +6,11 @@ import functools
 import types
 from typing import Any
 
-from sframe_spark.operators.user_functions.changed_modules import ENVIRONMENT, OF_THE_MACHINE, may_be_changed
-from sframe_spark.operators.user_functions.function_family import Family, meanings
-from sframe_spark.operators.user_functions.names_in_code import CACHED, is_class
-from sframe_spark.operators.user_functions.user_modules import is_users_module, users_module
-from sframe_spark.operators.user_functions.words_in_code import words_in
+from sframe_spark.udf.changed_modules import ENVIRONMENT, OF_THE_MACHINE, may_be_changed
+from sframe_spark.udf.function_family import Family, meanings
+from sframe_spark.udf.names_in_code import CACHED, is_class
+from sframe_spark.udf.user_modules import is_users_module, users_module
+from sframe_spark.udf.words_in_code import words_in
 
 # What does not change, or consists of what is looked at by itself.
 _FIXED = (

@@ -8,9 +8,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from sframe_spark.operators.user_functions.function_family import meanings
-from sframe_spark.operators.user_functions.user_modules import MAIN, is_users_file, is_users_module, module_of_globals, users_module
-from sframe_spark.operators.user_functions.words_in_code import words_in
+from sframe_spark.udf.function_family import meanings
+from sframe_spark.udf.user_modules import MAIN, is_users_file, is_users_module, module_of_globals, users_module
+from sframe_spark.udf.words_in_code import words_in
 
 
 class ReachedModules:

@@ -17,7 +17,7 @@ from sframe_spark.values.text import decode_value, encode_value
 LONGEST_SHOWN = 500
 LONGEST_TEXT = 10_000
 GAP = " ... "
-OUR_CODE = str(Path(__file__).parents[2]) + os.sep
+OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
 class Excerpt(str):

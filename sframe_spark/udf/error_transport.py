@@ -28,7 +28,7 @@ from sframe_spark.errors import (
     SFrameError,
     UserFunctionError,
 )
-from sframe_spark.operators.user_functions.user_errors import LONGEST_TEXT, Excerpt, cause_of, cut, error_like_named
+from sframe_spark.udf.user_errors import LONGEST_TEXT, Excerpt, cause_of, cut, error_like_named
 from sframe_spark.values.text import decode_value, encode_value
 from sframe_spark.visible import visible
 

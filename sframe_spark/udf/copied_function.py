@@ -9,8 +9,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from sframe_spark.operators.user_functions.function_family import COLLECTIONS, MOST_LOOKED_AT, Family, attributes_of, called, was_absent
-from sframe_spark.operators.user_functions.names_in_code import CACHED, cells_of, found_by_name
+from sframe_spark.udf.function_family import COLLECTIONS, MOST_LOOKED_AT, Family, attributes_of, called, was_absent
+from sframe_spark.udf.names_in_code import CACHED, cells_of, found_by_name
 
 # Collections within collections that go deeper are data.
 _DEEPEST = 20

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.operators.user_functions import call_memo
-from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.planner.chunk import Chunk, joined
+from sframe_spark.udf import call_memo
+from sframe_spark.udf.call_memo import CallMemo
 
 ROWS = 400
 

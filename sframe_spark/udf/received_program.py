@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from sframe_spark.errors import StateNotSharedError
-from sframe_spark.operators.user_functions.process_state import changed_since, entered
+from sframe_spark.udf.process_state import changed_since, entered
 
 _ABSENT = object()
 # Processes that have the same hash of this have the same of all texts.

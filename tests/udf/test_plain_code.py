@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from sframe_spark.operators.rowwise.python_function import PythonFunction, Truth
-from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
-from sframe_spark.operators.user_functions.plain_code import STEPS_OF_CALL, steps_of_call
 from sframe_spark.types import INT
+from sframe_spark.udf.bound_function import FunctionAsNow
+from sframe_spark.udf.plain_code import STEPS_OF_CALL, steps_of_call
 
 
 class Zone(datetime.tzinfo):

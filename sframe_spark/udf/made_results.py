@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import ResultsTooLongError
-from sframe_spark.operators.user_functions.call_memo import CallMemo, Part, gathered, located
 from sframe_spark.planner.chunk import Chunk, stacked
+from sframe_spark.udf.call_memo import CallMemo, Part, gathered, located
 
 # Rows that a function is called for before its results are measured: at first, and at most.
 FIRST_STEP = 16

@@ -6,8 +6,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from sframe_spark.operators.user_functions.names_in_code import CACHED, found_by_name, is_class
-from sframe_spark.operators.user_functions.user_modules import module_of_globals, users_module
+from sframe_spark.udf.names_in_code import CACHED, found_by_name, is_class
+from sframe_spark.udf.user_modules import module_of_globals, users_module
 
 # Of these each machine or process has its own.
 OF_THE_MACHINE = frozenset({"sys", "os", "posix", "posixpath", "ntpath", "nt", "time", "platform", "sysconfig", "site", "threading", "socket"})
