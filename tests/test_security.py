@@ -41,10 +41,10 @@ FORBIDDEN_IMPORTS = {"table_of", "from_stream"}
 FORBIDDEN = FORBIDDEN_MODULES | FORBIDDEN_CALLS | FORBIDDEN_ATTRIBUTES | FORBIDDEN_KEYWORDS | FORBIDDEN_IMPORTS
 
 ALLOWED = {
-    ("udf/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
-    ("udf/worker.py", "cloudpickle"): "writes a user's function",
-    ("udf/packed_program.py", "cloudpickle"): "writes a user's function with the variables that it reads",
-    ("udf/packed_program.py", "pickle"): "reads what the user's process wrote so, in the worker that it was sent to",
+    ("udf/pickling.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
+    ("udf/pickling.py", "cloudpickle"): "writes a user's function",
+    ("udf/program_pickler.py", "cloudpickle"): "writes a user's function with the variables that it reads",
+    ("udf/program_pickler.py", "pickle"): "reads what the user's process wrote so, in the worker that it was sent to",
     ("udf/process_state.py", "__import__"): "modules of a fixed list",
     ("udf/received_program.py", "import_module"): "modules that the user's function names, where that was sent to",
     ("storage_options.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
@@ -108,8 +108,8 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
             if any(node.attr in ("loads", "load", "Unpickler") for node in named):
                 found.add((path.relative_to(ROOT).as_posix(), part.name))
     assert found == {
-        ("udf/worker.py", "load_function"),
-        ("udf/packed_program.py", "_ProgramUnpickler"),
+        ("udf/pickling.py", "load_function"),
+        ("udf/program_pickler.py", "_ProgramUnpickler"),
         ("engine/spark/dispatch.py", "run_tasks"),
         ("engine/spark/parcels.py", "WorkUnpickler"),
         ("engine/spark/parcels.py", "_dumped"),

@@ -19,8 +19,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LOGICAL, ZONED_DATETIME, ColumnType
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.stored_results import Guess
-from sframe_spark.udf.user_errors import user_error
+from sframe_spark.udf.errors import user_error
+from sframe_spark.udf.results import Guess
 from sframe_spark.values.encode import encode
 from sframe_spark.values.inexact.rounded import DIGITS_OF_FLOAT, rounding_told
 from sframe_spark.values.infer import column_type_for, infer_type

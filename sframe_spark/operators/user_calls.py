@@ -27,7 +27,7 @@ from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.udf.bound_function import looked_at
-from sframe_spark.udf.call_memo import CallMemo
+from sframe_spark.udf.results import CallMemo
 
 
 def program_of(node: PlannerNode) -> Program:

@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf import process_state
-from sframe_spark.udf.copied_function import copied
-from sframe_spark.udf.function_family import Family, meanings
-from sframe_spark.udf.names_in_code import found_by_name, is_class
+from sframe_spark.udf.code_analysis import found_by_name, is_class, words_in
+from sframe_spark.udf.name_binding import Family, copied, meanings
+from sframe_spark.udf.pickling import PackedFunction, addressed, copy_of_program, pack_program
 from sframe_spark.udf.process_state import state_now
-from sframe_spark.udf.reached_state import objects_of, reaches_state
 from sframe_spark.udf.received_program import ReceivedFunction
-from sframe_spark.udf.user_modules import users_module
-from sframe_spark.udf.words_in_code import words_in
-from sframe_spark.udf.worker import PackedFunction, addressed, copy_of_program, pack_program
+from sframe_spark.udf.user_modules import objects_of, reaches_state, users_module
 
 if TYPE_CHECKING:
-    from sframe_spark.udf.packed_program import PackedProgram
+    from sframe_spark.udf.program_pickler import PackedProgram
 
 OUR_THREADS = "sframe_spark"
 # Of a function that reaches more, with what that is, nothing is kept: it is data.
@@ -111,7 +108,7 @@ class FunctionAsNow:
     def _state_reached(self) -> tuple[bytes | None, bytes | None] | None:
         if self._kept is None or (self._kept.state.is_none and not self._objects):
             return None
-        from sframe_spark.udf.packed_program import content_now
+        from sframe_spark.udf.program_pickler import content_now
 
         return self._kept.state.now(), content_now(self._objects)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.udf.names_in_code import cells_of, is_class, is_full, names_in
+from sframe_spark.udf.code_analysis import cells_of, is_class, is_full, names_in
 from sframe_spark.values.taken import UNCHANGING
 
 # A call takes as long as some steps of its code.

@@ -1,15 +1,20 @@
-"""Which modules belong to the user's program, and which to Python or to an installed package that every worker has as well."""
+"""Modules of the user's program, the variables of them that a function reaches, and what a program may have changed."""
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import site
 import sys
 import sysconfig
 import types
+from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
+
+from sframe_spark.udf.code_analysis import CACHED, found_by_name, is_class, words_in
+from sframe_spark.udf.name_binding import Family, meanings
 
 MAIN = "__main__"
 # Where Spark is not installed as a package it is found by PYTHONPATH; workers have it in any case, and this package too.
@@ -95,3 +100,230 @@ def module_of_globals(names: dict[str, Any]) -> types.ModuleType | None:
     """The user's module whose variables a dict is; None if it is of no module, or of one that is installed."""
     module = users_module(names.get("__name__"))
     return module if module is not None and vars(module) is names else None
+
+
+# Of these each machine or process has its own.
+OF_THE_MACHINE = frozenset({"sys", "os", "posix", "posixpath", "ntpath", "nt", "time", "platform", "sysconfig", "site", "threading", "socket"})
+ENVIRONMENT = frozenset({"environ", "environb", "getenv", "expandvars"})
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+MOST_ITEMS = 1_000
+
+
+def may_be_changed(value: Any, module: str) -> bool:
+    """Say whether the value of a variable of an installed module may be another one than importing the module gives."""
+    kind, root = type(value), module.partition(".")[0]
+    if kind in PLAIN or (kind in _SMALL and len(value) <= MOST_ITEMS and all(type(item) in PLAIN for item in _items(value))):
+        return True
+    if kind in (types.FunctionType, CACHED) or is_class(value):
+        home = getattr(value, "__module__", None)
+        if users_module(home) is not None or (kind is types.FunctionType and module_of_globals(value.__globals__) is not None):
+            return True
+        return kind is types.FunctionType and str(home).partition(".")[0] != root and found_by_name(value)
+    if kind is types.MethodType:
+        return may_be_changed(value.__func__, module)
+    home = str(kind.__module__)
+    return users_module(home) is not None or (home.startswith("unittest.") and root != "unittest")
+
+
+_SMALL = (tuple, list, set, frozenset, dict)
+
+
+def _items(value: Any) -> Iterator[Any]:
+    yield from value
+    if type(value) is dict:
+        yield from value.values()
+
+
+class ReachedModules:
+    """Modules of the user's program, as functions are met one by one.
+
+    A function reads a variable of its own module by its name. Of a module that its code names (``rules.RATE``) it may read what the same code
+    names; of one that is a value, which is passed on or kept in an object, what any code names.
+    """
+
+    def __init__(self) -> None:
+        self.modules: dict[str, types.ModuleType] = {}
+        self.names, self.texts, self.assigned = set[str](), set[str](), set[str]()
+        # Variables of modules that functions read by name; of those that are surely called if the function is.
+        self.read: dict[tuple[str, str], None] = {}
+        self.surely_read = set[tuple[str, str]]()
+        self.hashes = self.makes_sets = False
+        self._named: dict[str, set[str]] = {}
+        self._values = set[str]()
+        self._whole = set[str]()
+        self._reads_any = False
+
+    def add(self, module: types.ModuleType) -> str:
+        """Take note of a module, and of those that it is in; its name."""
+        name: str = vars(module)["__name__"]
+        self.modules[name] = module
+        parent = users_module(name.rpartition(".")[0])
+        if parent is not None and vars(parent)["__name__"] not in self.modules:
+            self.add(parent)
+        return name
+
+    def add_value(self, module: types.ModuleType) -> None:
+        """Take note of a module that is a value: nobody knows what reads it."""
+        self._values.add(self.add(module))
+
+    def add_function(self, function: types.FunctionType) -> None:
+        """Take note of what a function's code names."""
+        words = words_in(function.__code__)
+        self.names |= words.names
+        self.texts |= words.texts
+        self.assigned |= words.assigned
+        self._reads_any = self._reads_any or words.reads_any
+        self.hashes, self.makes_sets = self.hashes or words.hashes, self.makes_sets or words.makes_sets
+        reached = list(self._named_in(function))
+        named = words.names | words.texts
+        while reached:
+            module = reached.pop()
+            name = self.add(module)
+            self._named.setdefault(name, set()).update(named)
+            if words.reads_any and name != MAIN:
+                self._whole.add(name)
+            inner = [vars(module)[each] for each in named if each in vars(module)]
+            reached += [each for each in inner if isinstance(each, types.ModuleType) and self._is_new(each, named)]
+        if words.reads_own:
+            own = module_of_globals(function.__globals__)
+            if own is not None and vars(own)["__name__"] == MAIN:
+                # All of a script, or a notebook, is data too.
+                self._named.setdefault(self.add(own), set()).update(words.texts)
+            elif own is not None:
+                self._whole.add(self.add(own))
+        for module in self._passed_on(function):
+            self.add_value(module)
+
+    def _is_new(self, module: types.ModuleType, named: frozenset[str]) -> bool:
+        name = vars(module).get("__name__")
+        return is_users_module(module) and not named <= self._named.get(str(name), set())
+
+    def _named_in(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
+        """Modules that names of a function mean, that it imports, or that its texts name."""
+        words, package = words_in(function.__code__), str(function.__globals__.get("__package__") or "")
+        candidates = [*words.texts]
+        for name in words.imported:
+            candidates += [name] if name else []
+            if name and name not in sys.modules and _may_be_users(name):
+                # It is imported where the function is called, and may read anything of its package.
+                root = name.partition(".")[0]
+                self._whole.update(self.add(each) for key in list(sys.modules) if key.partition(".")[0] == root and (each := users_module(key)))
+            above = package
+            while above:
+                candidates += [f"{above}.{each}" for each in ([name] if name else words.names)]
+                above = above.rpartition(".")[0]
+        for candidate in sorted(set(candidates)):
+            yield from filter(None, [users_module(candidate), *(users_module(f"{candidate}.{each}") for each in words.names)])
+        yield from (value for value in meanings(function) if isinstance(value, types.ModuleType) and is_users_module(value))
+
+    def _passed_on(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
+        """Modules that a function names as values, and not to read their variables."""
+        for name in words_in(function.__code__).passed_on:
+            value = function.__globals__.get(name)
+            if isinstance(value, types.ModuleType) and is_users_module(value):
+                yield value
+
+    def add_read(self, module: types.ModuleType, names: Iterator[str] | Any, is_surely_called: bool) -> None:
+        """Take note of variables of its own module that a function reads."""
+        places = [(self.add(module), name) for name in names]
+        self.read.update(dict.fromkeys(places))
+        if is_surely_called:
+            self.surely_read.update(places)
+
+    def variables(self) -> Iterator[tuple[str, str]]:
+        """The variables that are reached, as far as it is known now; in an order that depends on nothing but the program."""
+        yield from self.read
+        for module, content in self.modules.items():
+            names = set(self._named.get(module, ()))
+            is_whole = module in self._whole
+            if module in self._values and module != MAIN:
+                names |= self.names | self.texts
+                is_whole = is_whole or self._reads_any
+            chosen = vars(content) if is_whole else names.intersection(vars(content))
+            yield from ((module, name) for name in sorted(chosen) if not (name.startswith("__") and name.endswith("__")))
+            if names and "__getattr__" in vars(content):
+                # It answers for names that the module lacks.
+                yield module, "__getattr__"
+
+
+def _may_be_users(name: str) -> bool:
+    """Say whether a module that is not loaded yet may be the user's."""
+    root = name.partition(".")[0]
+    if root in sys.modules or root in sys.stdlib_module_names:
+        return users_module(root) is not None
+    try:
+        spec = importlib.util.find_spec(root)
+    except (ImportError, ValueError):
+        return False
+    return spec is not None and spec.origin is not None and is_users_file(spec.origin)
+
+
+# What does not change, or consists of what is looked at by itself.
+_FIXED = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+    types.MethodType,
+    tuple,
+    frozenset,
+    range,
+    staticmethod,
+    classmethod,
+    functools.partial,
+    CACHED,
+)
+
+
+def reaches_state(given: Any, family: Family | None) -> bool:
+    """Say whether a function reaches objects that can be changed, or variables of the user's modules or classes.
+
+    Examples
+    --------
+    >>> table = {}
+    >>> [reaches_state(each, Family(each)) for each in (lambda value: value + 1, lambda value: table[value])]
+    [False, True]
+    """
+    if family is None:
+        return users_module(getattr(given, "__module__", None)) is not None
+    return reaches_modules(family) or any(_may_change(value) for value in family.reached())
+
+
+def objects_of(family: Family) -> list[Any]:
+    """Objects that can be changed, which names of the functions of a family mean."""
+    values = [value for _, _, value in family.names] + [value for _, value in family.cells.values()]
+    return [value for value in values if _may_change(value)]
+
+
+def reaches_modules(family: Family) -> bool:
+    """Say whether a function reaches variables of the user's modules, or of classes."""
+    for function in family.members:
+        if function.__kwdefaults__ or function.__dict__:
+            return True
+        if any(isinstance(value, types.ModuleType) and _has_state(value, function.__code__) for value in meanings(function)):
+            return True
+    members = set(map(id, family.members))
+    return any(_is_of_users_module(value) for value in family.reached() if id(value) not in members)
+
+
+def _has_state(module: types.ModuleType, code: types.CodeType) -> bool:
+    """Say whether some code may read variables of a module that the program changes."""
+    if is_users_module(module):
+        return True
+    words = words_in(code)
+    if vars(module).get("__name__") in OF_THE_MACHINE:
+        return not ENVIRONMENT.isdisjoint(words.names)
+    content = vars(module)
+    return any(may_be_changed(content[name], module.__name__) for name in words.names if name in content and not name.startswith("__"))
+
+
+def _is_of_users_module(value: Any) -> bool:
+    kind = type(value)
+    return (kind in (types.FunctionType, CACHED) or is_class(value)) and users_module(getattr(value, "__module__", None)) is not None
+
+
+def _may_change(value: Any) -> bool:
+    if isinstance(value, (types.FunctionType, types.ModuleType)) or is_class(value):
+        return False
+    return type(value) not in _FIXED

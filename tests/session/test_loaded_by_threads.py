@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import importlib.abc, sys, threading, time
 from sframe_spark.engine.spark.parcels import dumped
-from sframe_spark.udf.worker import pack_function
+from sframe_spark.udf.pickling import pack_function
 from sframe_spark.session.session import active_session
 
 wants = {"functions": lambda: pack_function(lambda: 1, "it"), "works": lambda: dumped(lambda: 1), "session": active_session}

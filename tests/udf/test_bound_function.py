@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SFrame, config
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.function_family import MOST_LOOKED_AT
+from sframe_spark.udf.name_binding import MOST_LOOKED_AT
 
 ROWS = 3_000
 

@@ -17,7 +17,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
-from sframe_spark.udf.worker import is_packing
+from sframe_spark.udf.pickling import is_packing
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode

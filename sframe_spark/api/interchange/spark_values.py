@@ -90,7 +90,7 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
     """The values as they are of the column of an Arrow table."""
 
-    from sframe_spark.udf.error_transport import error_transport
+    from sframe_spark.udf.errors import error_transport
 
     transport = error_transport()
 

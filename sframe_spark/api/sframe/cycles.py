@@ -29,7 +29,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import INT, ColumnType, of_any_offset
-from sframe_spark.udf.stored_results import Guess
+from sframe_spark.udf.results import Guess
 from sframe_spark.values.encode import encode
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for

@@ -20,8 +20,8 @@ from sframe_spark.operators.rowwise.python_function import describe_function
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
-from sframe_spark.udf.stored_results import Guess
-from sframe_spark.udf.user_errors import user_error
+from sframe_spark.udf.errors import user_error
+from sframe_spark.udf.results import Guess
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for
 

@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.sizes import fixed_size
-from sframe_spark.udf.made_results import MadeResults
+from sframe_spark.udf.results import MadeResults
 
 # Batches vary about what they should take: only much longer ones are given up.
 BATCHES_TO_CUT = 2

@@ -11,8 +11,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import DecomposableOperator, Operator, SequentialOperator
 from sframe_spark.planner.ours import is_ours
-from sframe_spark.udf.fresh import fresh
-from sframe_spark.udf.user_errors import failure
+from sframe_spark.udf.errors import failure
+from sframe_spark.udf.external_functions import fresh
 
 Result = TypeVar("Result")
 

@@ -20,8 +20,7 @@ from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
 from sframe_spark.session.python_processes.channel import Channel
 from sframe_spark.session.python_processes.interpreter import STARTING, environment_of_functions
 from sframe_spark.session.worker_processes import READY
-from sframe_spark.udf.error_transport import error_text
-from sframe_spark.udf.user_errors import process_ended
+from sframe_spark.udf.errors import error_text, process_ended
 
 MOST_OF_TRACEBACK = 20
 # Whether a work failed, and its pickled result or the error's text.

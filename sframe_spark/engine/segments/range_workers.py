@@ -26,7 +26,7 @@ from sframe_spark.session.memory import memory_for_batches
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
 from sframe_spark.session.threads import in_threads
-from sframe_spark.udf.error_transport import error_of_text, error_transport
+from sframe_spark.udf.errors import error_of_text, error_transport
 
 LOG = logging.getLogger("sframe_spark")
 

@@ -20,8 +20,7 @@ from sframe_spark.session import default_parallelism, follow_user, get_session, 
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.session.workers import importing_safely, is_one_process, start_as_queries_do
-from sframe_spark.udf.error_transport import ErrorTransport, error_of_text, error_text, error_transport
-from sframe_spark.udf.user_errors import process_ended
+from sframe_spark.udf.errors import ErrorTransport, error_of_text, error_text, error_transport, process_ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.storage.files.failures import damage_told_by, full_disk, full_disk_of_executor, tells_of_full_disk
 from sframe_spark.storage.files.temporary import scratch_root
-from sframe_spark.udf.error_transport import error_transport
+from sframe_spark.udf.errors import error_transport
 
 Value = TypeVar("Value")
 

@@ -19,7 +19,7 @@ from sframe_spark.planner.relation import Relation
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
-from sframe_spark.udf.error_transport import ErrorTransport, error_transport
+from sframe_spark.udf.errors import ErrorTransport, error_transport
 
 ENTRY = "entry"
 

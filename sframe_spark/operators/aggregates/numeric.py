@@ -35,7 +35,7 @@ from sframe_spark.operators.aggregates.vectors import COLUMN_MEANS, COLUMN_SUMS,
 from sframe_spark.operators.kernels.exact_digits import Digits
 from sframe_spark.operators.kernels.spark_columns import arrow_function
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
-from sframe_spark.udf.error_transport import error_transport
+from sframe_spark.udf.errors import error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -25,7 +25,7 @@ from sframe_spark.operators.kernels.spark_columns import arrow_function
 from sframe_spark.operators.kernels.spark_digits import MORE, USUAL, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.planner.relation import SummedNumbers
 from sframe_spark.types import FLOAT, ColumnType
-from sframe_spark.udf.error_transport import error_transport
+from sframe_spark.udf.errors import error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

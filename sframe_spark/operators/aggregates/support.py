@@ -14,8 +14,7 @@ from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.planner.ours import is_ours
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
-from sframe_spark.udf.fresh import OnCopies
-from sframe_spark.udf.sent_function import sent
+from sframe_spark.udf.external_functions import OnCopies, sent
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.visible import brief
 
@@ -169,7 +168,7 @@ class ReduceCollected:
     def __call__(self, column: Column, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
 
         from sframe_spark.operators.kernels.spark_columns import arrow_function, spark_type
-        from sframe_spark.udf.error_transport import error_transport
+        from sframe_spark.udf.errors import error_transport
 
         result = self.infer(types, parameters)
         reduce, kinds, transport = self.reduce, list(types), error_transport()

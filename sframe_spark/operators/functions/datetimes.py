@@ -11,7 +11,7 @@ from sframe_spark.errors import ExecutionError, SFrameError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of
 from sframe_spark.types import DATETIME, ZONED_PHYSICAL, ColumnType
-from sframe_spark.udf.error_transport import error_transport
+from sframe_spark.udf.errors import error_transport
 from sframe_spark.values.cast import microseconds_of, seconds_to_microseconds
 from sframe_spark.values.temporal import SECOND
 

@@ -20,7 +20,7 @@ from sframe_spark.operators.functions.base import (
     ScalarFunction,
 )
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.udf.sent_function import SentFunction, sent
+from sframe_spark.udf.external_functions import SentFunction, sent
 from sframe_spark.values.decode import scalar_array
 
 if TYPE_CHECKING:

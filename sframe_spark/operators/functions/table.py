@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError, SFrameError, listed, near_names
 from sframe_spark.planner.installed import load_operators
 from sframe_spark.types import ColumnType
-from sframe_spark.udf.worker import PackedFunction, load_function, pack_function
+from sframe_spark.udf.pickling import PackedFunction, load_function, pack_function
 
 
 class Named(Protocol):

@@ -27,9 +27,8 @@ from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
 from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
-from sframe_spark.udf.made_results import Steps, keeping, weight
-from sframe_spark.udf.stored_results import stored_results
-from sframe_spark.udf.user_errors import error_like, user_error
+from sframe_spark.udf.errors import error_like, user_error
+from sframe_spark.udf.results import Steps, keeping, stored_results, weight
 from sframe_spark.values.decode import decode
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import taken_each
@@ -230,7 +229,7 @@ def cycles_within(runs: np.ndarray, table: Chunk, within: Sequence[int], schema:
 def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa.Table], pa.Table]:
     """The function that Spark calls with the rows of one run, in any order."""
     from sframe_spark.operators.kernels.spark_columns import fit
-    from sframe_spark.udf.error_transport import error_transport
+    from sframe_spark.udf.errors import error_transport
 
     transport = error_transport()
 

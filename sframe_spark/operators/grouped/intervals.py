@@ -186,7 +186,7 @@ class AssignIntervals(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The kernel's labels in an Arrow UDF, then a filter."""
         from sframe_spark.operators.kernels.spark_columns import arrow_function, fit, spark_type
-        from sframe_spark.udf.error_transport import error_transport
+        from sframe_spark.udf.errors import error_transport
 
         relation = inputs[0]
         schema, key = relation.schema, relation.schema[self.position]

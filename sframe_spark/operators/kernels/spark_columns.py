@@ -68,7 +68,7 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
     """A kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
     from pyspark.sql import functions as F
 
-    from sframe_spark.udf.error_transport import error_transport
+    from sframe_spark.udf.errors import error_transport
 
     kernel, transport = function.kernel, error_transport()
     physicals = [column_type.physical for column_type in types]

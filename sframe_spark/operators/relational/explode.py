@@ -164,7 +164,7 @@ class Explode(Operator):
         """The column as one that Spark has items of: values that describe themselves are read in Python."""
 
         from sframe_spark.operators.kernels.spark_columns import arrow_function, ddl, fit
-        from sframe_spark.udf.error_transport import error_transport
+        from sframe_spark.udf.errors import error_transport
 
         column_type, types, transport = relation.schema[self.position], self.types, error_transport()
         column = relation.df[f"c{self.position}"]

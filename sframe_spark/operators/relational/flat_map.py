@@ -24,10 +24,8 @@ from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
-from sframe_spark.udf.call_memo import CallMemo, Part
-from sframe_spark.udf.made_results import ROWS_PER_LOOK, weight
-from sframe_spark.udf.stored_results import Guess, advice_on, stored_results
-from sframe_spark.udf.user_errors import error_like, user_error
+from sframe_spark.udf.errors import error_like, user_error
+from sframe_spark.udf.results import ROWS_PER_LOOK, CallMemo, Guess, Part, advice_on, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import UNCHANGING, taken_each
@@ -261,7 +259,7 @@ def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], gu
 def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable[[Any], Any]:
     """The function that Spark runs over batches: results carry the hidden columns of the row they come from."""
     from sframe_spark.operators.kernels.spark_columns import fit
-    from sframe_spark.udf.error_transport import error_transport
+    from sframe_spark.udf.errors import error_transport
 
     facts, transport = Facts(schema, Length.unknown()), error_transport()
 

@@ -25,7 +25,7 @@ from sframe_spark.planner.traits import Origin
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType
-    from sframe_spark.udf.stored_results import Guess
+    from sframe_spark.udf.results import Guess
 
 
 @attrs.frozen

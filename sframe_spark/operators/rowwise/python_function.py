@@ -19,12 +19,10 @@ from sframe_spark.planner.sizes import fixed_size
 from sframe_spark.session.progress import counted_calls
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.udf.bound_function import entered, hashes, now, original, packed, still_right
-from sframe_spark.udf.call_memo import CallMemo
-from sframe_spark.udf.made_results import LONG_TEXT, ROWS_PER_LOOK, MadeResults, Steps, keeping, weight
+from sframe_spark.udf.errors import error_like, shown, user_error
+from sframe_spark.udf.pickling import PackedFunction, load_program
 from sframe_spark.udf.plain_code import steps_of_call
-from sframe_spark.udf.stored_results import Guess, advice_on, stored_results
-from sframe_spark.udf.user_errors import error_like, shown, user_error
-from sframe_spark.udf.worker import PackedFunction, load_program
+from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_LOOK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each

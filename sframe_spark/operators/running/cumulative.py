@@ -184,7 +184,7 @@ class Cumulative(SequentialOperator):
         from pyspark.sql import functions as F
 
         from sframe_spark.operators.kernels.spark_columns import arrow_function, fit
-        from sframe_spark.udf.error_transport import error_transport
+        from sframe_spark.udf.errors import error_transport
 
         window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
         operator, transport = self, error_transport()

@@ -20,7 +20,7 @@ from sframe_spark.session import default_parallelism
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.legacy.archive import Archive
 from sframe_spark.storage.legacy.reader import ArchiveReader
-from sframe_spark.udf.error_transport import ErrorTransport, error_transport
+from sframe_spark.udf.errors import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources.archive_source import ArchiveSource

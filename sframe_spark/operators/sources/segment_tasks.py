@@ -19,7 +19,7 @@ from sframe_spark.storage.files.file_systems import is_given
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME
 from sframe_spark.storage.rows.reader import iterate_rows
-from sframe_spark.udf.error_transport import ErrorTransport, error_transport
+from sframe_spark.udf.errors import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

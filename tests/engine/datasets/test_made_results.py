@@ -19,7 +19,7 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
-from sframe_spark.udf.made_results import LARGEST_STEP, MadeResults
+from sframe_spark.udf.results import LARGEST_STEP, MadeResults
 from tests.examples import square
 
 ROWS, LONG, BATCH = 1_200, 2_000, 40_000

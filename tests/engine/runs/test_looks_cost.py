@@ -14,7 +14,7 @@ from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.runs import looks
 from sframe_spark.operators.sources.source import source_of
-from sframe_spark.udf import call_memo
+from sframe_spark.udf import results
 from tests.engine.runs.test_once import Calls
 from tests.engine.runs.test_once_in_tasks import WrittenCalls
 
@@ -84,7 +84,7 @@ def test_columns_that_must_be_made_first_are_whatever_else_holds(spark: Any, doo
         DOORS[door](frame)
         assert list(frame) == expected
     # No room to remember results.
-    monkeypatch.setattr(call_memo, "MOST_BYTES", 1)
+    monkeypatch.setattr(results, "MOST_BYTES", 1)
     with config.using(small_rows=small_rows):
         frame = columns_of_functions()
         held = [frame["x0"], frame["x1"]]

@@ -29,12 +29,21 @@ from pyspark import cloudpickle
 
 from sframe_spark.errors import StateTooLargeError, VariableNotSentError
 from sframe_spark.udf import received_program
-from sframe_spark.udf.changed_modules import ENVIRONMENT, MOST_ITEMS, OF_THE_MACHINE, PLAIN, may_be_changed
-from sframe_spark.udf.names_in_code import CACHED, found_by_name, is_class
+from sframe_spark.udf.code_analysis import CACHED, found_by_name, is_class
 from sframe_spark.udf.process_state import State
-from sframe_spark.udf.reached_modules import ReachedModules
 from sframe_spark.udf.received_program import TEXT, UsersProgram, module_of, owner_of, variables_of
-from sframe_spark.udf.user_modules import MAIN, is_users_module, module_of_globals, users_module
+from sframe_spark.udf.user_modules import (
+    ENVIRONMENT,
+    MAIN,
+    MOST_ITEMS,
+    OF_THE_MACHINE,
+    PLAIN,
+    ReachedModules,
+    is_users_module,
+    may_be_changed,
+    module_of_globals,
+    users_module,
+)
 
 _MOST_LEFT_OUT = 200
 _DEEPEST_CULPRIT = 6

@@ -11,8 +11,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.udf.error_transport import error_of_text, error_text
-from sframe_spark.udf.user_errors import LONGEST_TEXT, shown, user_error
+from sframe_spark.udf.errors import LONGEST_TEXT, error_of_text, error_text, shown, user_error
 
 
 def fails(*_: Any, **__: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How users' functions get into a Spark Python worker: pickled by this process and loaded by the tasks that it starts."""
+"""How users' functions reach other Python processes: pickled by this one, loaded by the workers that it starts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import CarriedError, UserFunctionError
-from sframe_spark.udf.error_transport import ErrorTransport, error_transport
+from sframe_spark.udf.errors import ErrorTransport, error_transport
 from sframe_spark.udf.process_state import State
 from sframe_spark.udf.received_program import ReceivedFunction, UsersProgram
 
 if TYPE_CHECKING:
-    from sframe_spark.udf.packed_program import PackedProgram
+    from sframe_spark.udf.program_pickler import PackedProgram
 
 # Its description, the pickled function, where its modules are, and how an error gets back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]
@@ -53,7 +53,7 @@ def pack_program(function: Any, state: State, context: Context, most_bytes: int 
         If something cannot be sent; or whatever error its class raises.
     """
     # What is pickled so is none of the API's business: it is loaded when the first function is.
-    from sframe_spark.udf.packed_program import packed_program
+    from sframe_spark.udf.program_pickler import packed_program
 
     token = _IS_PACKING.set(True)
     try:
@@ -123,7 +123,7 @@ def copy_of_program(program: PackedProgram) -> ReceivedFunction:
 
 
 def _program_of(content: bytes, is_users_process: bool = False) -> tuple[Any, UsersProgram]:
-    from sframe_spark.udf.packed_program import received
+    from sframe_spark.udf.program_pickler import received
 
     return received(content, is_users_process)
 

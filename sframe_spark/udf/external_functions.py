@@ -1,15 +1,50 @@
-"""Functions that authors of plug-ins give, whatever they are parts of: they reach workers, and their failures say whose they are."""
+"""Functions of plug-in authors: how they reach workers, whose failures their errors name, and copies of what they may change."""
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.planner.ours import is_ours
-from sframe_spark.udf.user_errors import failure
-from sframe_spark.udf.worker import load_function, pack_function
+from sframe_spark.udf.errors import failure
+from sframe_spark.udf.pickling import load_function, pack_function
+
+# Values that nobody can change.
+_FIXED = (int, float, str, bytes, bool, type(None))
+
+
+def fresh(value: Any) -> Any:
+    """The value itself where nobody can change it, a copy of everything in it otherwise.
+
+    Examples
+    --------
+    >>> part = [1, [2]]
+    >>> fresh(part) == part, fresh(part)[1] is part[1]
+    (True, False)
+    """
+    if type(value) in _FIXED or (type(value) is tuple and all(type(item) in _FIXED for item in value)):
+        return value
+    return copy.deepcopy(value)
+
+
+class OnCopies:
+    """A function of others, called with copies of its first arguments.
+
+    Examples
+    --------
+    >>> first = [1]
+    >>> OnCopies(list.__iadd__, 1)(first, [2]), first
+    ([1, 2], [1])
+    """
+
+    def __init__(self, function: Callable[..., Any], count: int) -> None:
+        self.function, self.count = function, count
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*map(fresh, arguments[: self.count]), *arguments[self.count :])
 
 
 class SentFunction:

@@ -1,0 +1,539 @@
+"""Results of users' functions: remembered by row number, measured while they are made, and stored as columns."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import MemoFullError, ResultsTooLongError, SchemaError
+from sframe_spark.planner.chunk import Chunk, joined, stacked
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
+from sframe_spark.values.encode import arrow_floats, encode
+from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
+from sframe_spark.visible import brief
+
+# Rows that a function is to be called for, by their places; what it gave, and how many rows of that belong to each (None: one).
+MemoCall = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
+# Results of looks at some rows that stay in memory; beyond that all rows are computed and stored.
+MOST_BYTES = 64 << 20
+
+
+@attrs.frozen(eq=False)
+class Part:
+    """Results of some rows.
+
+    Parameters
+    ----------
+    numbers
+        The rows, ascending.
+    counts
+        How many result rows belong to each.
+    rows
+        The result rows.
+    """
+
+    numbers: np.ndarray
+    counts: np.ndarray
+    rows: Chunk
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return self.numbers.nbytes + self.rows.size
+
+    def without(self, known: np.ndarray) -> Part:
+        """The results of those rows that are not known, by a mask."""
+        places = np.flatnonzero(~known)
+        return self if places.size == known.size else Part(self.numbers[places], self.counts[places], taken(self.rows, self.counts, places))
+
+    def moved(self, by: int) -> Part:
+        """The same results for rows that are so many further on."""
+        return Part(self.numbers + by, self.counts, self.rows)
+
+
+@attrs.define(eq=False)
+class CallMemo:
+    """Results of one application of a function, by the number of the row that it was called with.
+
+    The node of the application keeps it while only some rows have been looked at. It is filled by the one who holds the node's action.
+
+    Parameters
+    ----------
+    keeps
+        New results are remembered: not where all results are kept in another place.
+    parts
+        What is known, the largest part first, so that a few more results cost no copy of all. One value: who reads it sees nothing half done.
+    callers
+        Threads that are inside the function now.
+    """
+
+    keeps: bool = True
+    parts: tuple[Part, ...] = ()
+    callers: list[int] = attrs.Factory(list)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the results in memory."""
+        return sum(part.rows.size for part in self.parts)
+
+    @property
+    def is_full(self) -> bool:
+        """True when these are more results than memory should hold."""
+        return self.size > MOST_BYTES
+
+    @property
+    def known(self) -> int:
+        """How many rows have results."""
+        return sum(part.numbers.size for part in self.parts)
+
+    @property
+    def is_called(self) -> bool:
+        """True inside the function: what it asks for cannot wait for its own result."""
+        return threading.get_ident() in self.callers
+
+    @contextlib.contextmanager
+    def calling(self) -> Iterator[None]:
+        """A block in which the function is called."""
+        own = threading.get_ident()
+        self.callers.append(own)
+        try:
+            yield
+        finally:
+            self.callers.remove(own)
+
+    def knows_none(self, numbers: np.ndarray) -> bool:
+        """True when none of some rows, which all differ, has results."""
+        return bool((np.diff(numbers) > 0).all()) and not bool((located(self.parts, numbers)[0] >= 0).any())
+
+    def sent(self) -> CallMemo:
+        """The memo for those whose results are kept otherwise: a Spark task, or a materialisation."""
+        return CallMemo(False, self.parts, self.callers)
+
+    def completed(self, numbers: np.ndarray, call: MemoCall) -> Chunk:
+        """Result rows for rows given by number, in that order; the function is called for those that are not known.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> memo = CallMemo()
+        >>> twice = lambda places: (Chunk.of([pa.array(places * 2)]), None)
+        >>> memo.completed(np.array([0, 1]), twice).columns[0].to_pylist()
+        [0, 2]
+        >>> memo.completed(np.array([1, 0, 0]), None).columns[0].to_pylist()
+        [2, 0, 0]
+        """
+        parts = self.parts
+        unknown = np.flatnonzero(located(parts, numbers)[0] < 0)
+        if not self.keeps and unknown.size == numbers.size and self.knows_none(numbers):
+            return call(unknown)[0]
+        if unknown.size or not parts:
+            fresh, first = np.unique(numbers[unknown], return_index=True)
+            found, counts = call(unknown[first])
+            added = Part(fresh, np.ones(fresh.size, dtype=np.int64) if counts is None else counts, found)
+            parts = self.record(added) if self.keeps else (*parts, added)
+        return gathered(parts, numbers)
+
+    def record(self, added: Part) -> tuple[Part, ...]:
+        """Remember results, but for rows that have some already; all that is known then.
+
+        Raises
+        ------
+        MemoFullError
+            If it is too much now.
+        """
+        # The function itself may have looked at these rows through another column.
+        added = added.without(located(self.parts, added.numbers)[0] >= 0)
+        parts = [*self.parts, added]
+        # Like with like: each result is copied a few times only, however small the steps are.
+        while len(parts) > 1 and 2 * parts[-1].size >= parts[-2].size:
+            parts[-2:] = [merged(parts[-2], parts[-1])]
+        self.parts = tuple(parts)
+        if self.is_full:
+            raise MemoFullError
+        return self.parts
+
+    def everything(self) -> Part | None:
+        """All results, in the order of their rows; None if there are none."""
+        if len(self.parts) > 1:
+            self.parts = (reduce(lambda last, part: merged(part, last), reversed(self.parts)),)
+        return self.parts[0] if self.parts else None
+
+
+def located(parts: Sequence[Part], numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """In which part, and where in it, the results of rows are; -1 for rows that have none."""
+    owners, places = np.full(numbers.size, -1, dtype=np.int64), np.full(numbers.size, -1, dtype=np.int64)
+    for owner, part in enumerate(parts):
+        if part.numbers.size:
+            found = np.minimum(np.searchsorted(part.numbers, numbers), part.numbers.size - 1)
+            here = part.numbers[found] == numbers
+            owners[here], places[here] = owner, found[here]
+    return owners, places
+
+
+def gathered(parts: Sequence[Part], numbers: np.ndarray) -> Chunk:
+    """The results of rows, all of which have some, in the order given."""
+    owners, places = located(parts, numbers)
+    used = np.unique(owners)
+    if used.size < 2:
+        part = parts[int(used[0])] if used.size else parts[0]
+        return taken(part.rows, part.counts, places)
+    chosen = [np.flatnonzero(owners == owner) for owner in used]
+    runs = [(parts[int(owner)], places[rows]) for owner, rows in zip(used, chosen, strict=True)]
+    rows = reduce(joined, (taken(part.rows, part.counts, found) for part, found in runs))
+    counts = np.concatenate([part.counts[found] for part, found in runs])
+    return taken(rows, counts, np.argsort(np.concatenate(chosen)))
+
+
+def merged(first: Part, second: Part) -> Part:
+    """Both parts as one."""
+    numbers, counts = np.concatenate([first.numbers, second.numbers]), np.concatenate([first.counts, second.counts])
+    rows = joined(first.rows, second.rows)
+    if first.numbers.size and second.numbers.size and second.numbers[0] < first.numbers[-1]:
+        order = np.argsort(numbers, kind="stable")
+        numbers, counts, rows = numbers[order], counts[order], taken(rows, counts, order)
+    return Part(numbers, counts, rows)
+
+
+def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
+    """The runs of rows at some places, where runs of ``counts`` rows follow each other.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> taken(Chunk.of([pa.array(["a", "b", "c"])]), np.array([2, 0, 1]), np.array([2, 0])).columns[0].to_pylist()
+    ['c', 'a', 'b']
+    """
+    if counts.size == rows.rows and bool((counts == 1).all()):
+        chosen = places
+    else:
+        starts, sizes = (np.cumsum(counts) - counts)[places], counts[places]
+        chosen = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
+    return rows.rows_at(chosen)
+
+
+# Rows that a function is called for before its results are measured: at first, and at most.
+FIRST_STEP = 16
+LARGEST_STEP = 16_384
+STEP_GROWTH = 4
+# The part of what a batch may take that one step may, by the look of the last one.
+PARTS_OF_BATCH = 8
+# Within a step longer texts are counted, and one of so many other results is looked at.
+LONG_TEXT = 1_024
+ROWS_PER_LOOK = 32
+
+# Results of rows given by their places: of some of these places at a time.
+Made = Callable[[np.ndarray], Iterator[tuple[np.ndarray, Chunk]]]
+
+
+@attrs.define(eq=False)
+class Steps:
+    """How many rows a function is called for before its results are measured.
+
+    Parameters
+    ----------
+    rows
+        Rows of the next step.
+    most_bytes
+        What results should take at most before they are measured.
+
+    Examples
+    --------
+    >>> steps = Steps.of(8_000)
+    >>> steps.rows, steps.most_bytes
+    (16, 1000.0)
+    >>> steps.saw(16, pa.array(["a" * 100] * 16))
+    >>> steps.rows
+    9
+    """
+
+    rows: int
+    most_bytes: float = math.inf
+
+    @classmethod
+    def of(cls, most_bytes: int) -> Steps:
+        """Steps of which a few make a batch of so many bytes."""
+        return cls(FIRST_STEP, max(1.0, most_bytes / PARTS_OF_BATCH))
+
+    def saw(self, rows: int, found: pa.Array | Chunk) -> None:
+        """Take note of the results for some rows."""
+        size = found.size if isinstance(found, Chunk) else found.nbytes
+        fitting = self.most_bytes * rows / max(size, 1)
+        self.rows = max(1, int(min(fitting, STEP_GROWTH * self.rows, LARGEST_STEP)))
+
+
+@attrs.define(eq=False)
+class MadeResults:
+    """What one application of a function gave for the rows of the batch that is being computed, and for rows that come next.
+
+    Parameters
+    ----------
+    most_bytes
+        What the results for a batch should take at most, about.
+    alone
+        No other function is called for the same batches.
+    may_cut
+        Whether the batch can be tried again with fewer rows.
+    in_turn
+        Rows without numbers come again in the same order.
+    """
+
+    most_bytes: int
+    alone: bool = False
+    may_cut: bool = False
+    in_turn: bool = False
+    _parts: tuple[Part, ...] = ()
+    _used: np.ndarray | None = None
+    _is_numbered: bool = False
+
+    def begin(self, may_cut: bool, in_turn: bool) -> None:
+        """A batch begins, or is tried again."""
+        self.may_cut, self.in_turn, self._used = may_cut, in_turn, None
+
+    def completed(self, numbers: np.ndarray | None, rows: int, call: Made, memo: CallMemo | None = None) -> Chunk:
+        """Results for rows, in their order.
+
+        Parameters
+        ----------
+        numbers
+            The numbers of the rows, which all differ; None: they have none, and are those that come next.
+        rows
+            How many there are.
+        call
+            Calls the function for rows by their places.
+        memo
+            Where results are remembered anyway.
+
+        Raises
+        ------
+        ResultsTooLongError
+            If they are too many bytes for one batch. Those that were made wait.
+
+        Examples
+        --------
+        >>> def call(places):
+        ...     for place in places:
+        ...         yield places[place : place + 1], Chunk.of([pa.array(["abc"])])
+        >>> made = MadeResults(3)
+        >>> made.begin(may_cut=True, in_turn=True)
+        >>> made.completed(None, 3, call)
+        Traceback (most recent call last):
+            ...
+        sframe_spark.errors.ResultsTooLongError: 1 of 3 rows have results that are enough for a batch
+        >>> made.completed(None, 1, None).columns[0].to_pylist()
+        ['abc']
+        """
+        known = np.arange(rows) if numbers is None else numbers
+        self._used, self._is_numbered = known, numbers is not None
+        waits = self.in_turn or numbers is not None
+        self._parts = before = self._parts if waits else ()
+        missing = np.flatnonzero(located(before, known)[0] < 0) if before else np.arange(rows)
+        if rows and not missing.size:
+            return gathered(before, known)
+        room = self.most_bytes - size_of(before, rows - missing.size) if waits and self.may_cut else math.inf
+        if room < 0 and missing.size < rows:
+            raise ResultsTooLongError(rows - missing.size, rows)
+        places, found = self._made(missing, call, room)
+        part = part_of(known[places], found)
+        is_cut = places.size < missing.size
+        if is_cut and memo is not None:
+            memo.record(part)
+        elif waits and memo is None and (is_cut or not self.alone):
+            # Also where the batch is complete: another function's results may be too long for it.
+            self._parts = (*before, part)
+        if is_cut:
+            raise ResultsTooLongError(rows - missing.size + places.size, rows)
+        return found if not before and np.array_equal(places, missing) else gathered((*before, part), known)
+
+    def _made(self, missing: np.ndarray, call: Made, room: float) -> tuple[np.ndarray, Chunk]:
+        """Places and results of the rows that the function was called for, until they fill the room there is."""
+        places, found, size = list[np.ndarray](), list[Chunk](), 0
+        for at, made in call(missing):
+            places.append(at)
+            found.append(made)
+            size += made.size
+            if size > room:
+                break
+        return np.concatenate(places), found[0] if len(found) == 1 else stacked(found)
+
+    def release(self) -> None:
+        """The batch is complete: what was made for its rows is let go."""
+        if self._used is not None and sum(part.numbers.size for part in self._parts) > self._used.size:
+            rest = [part.without(np.isin(part.numbers, self._used)) for part in self._parts]
+            self._parts = tuple(part if self._is_numbered else part.moved(-self._used.size) for part in rest if part.numbers.size)
+        elif self._used is not None:
+            self._parts = ()
+        self._used = None
+
+
+def keeping(memo: CallMemo | None) -> CallMemo | None:
+    """The memo if it remembers what is made."""
+    return memo if memo is not None and memo.keeps else None
+
+
+def weight(value: Any) -> int:
+    """Bytes of a result, at least: of its texts and its numbers; those of one that no column can hold are not counted.
+
+    Examples
+    --------
+    >>> weight("abc"), weight([1.5, "abc"]), weight({"a": [None, 2]})
+    (3, 11, 17)
+    """
+    try:
+        return _weight(value)
+    except Exception:
+        # Nested without end, or of a class that cannot tell: the column says so, and names the row.
+        return 0
+
+
+def _weight(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_weight, value)) + sum(map(_weight, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(_weight, value))
+    return int(getattr(value, "nbytes", 8))
+
+
+def size_of(parts: Sequence[Part], rows: int) -> float:
+    """About how many bytes some of the rows of parts take."""
+    known = sum(part.numbers.size for part in parts)
+    return rows * sum(part.rows.size for part in parts) / known if known else 0.0
+
+
+def part_of(numbers: np.ndarray, rows: Chunk) -> Part:
+    """Results of rows given by number, one each, in any order."""
+    if bool((np.diff(numbers) < 0).any()):
+        order = np.argsort(numbers)
+        numbers, rows = numbers[order], rows.rows_at(order)
+    return Part(numbers, np.ones(numbers.size, dtype=np.int64), rows)
+
+
+LARGEST_FLOAT = int(sys.float_info.max)
+_NO_NUMBERS = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+@attrs.frozen
+class Guess:
+    """The types of a function's results were found by its results for the first rows.
+
+    Parameters
+    ----------
+    rounded
+        Places of the columns that are of floats because of ints of more than 64 bits: their last digits are lost, so those of later ints are too.
+    """
+
+    rounded: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, columns: Sequence[tuple[ColumnType, Sequence[Any]]]) -> Guess:
+        """From the type and the first values of each column.
+
+        Examples
+        --------
+        >>> Guess.of([(INT, [1]), (FLOAT, [1, 2**64]), (FLOAT, [1.5, None])])
+        Guess(rounded=(1,))
+        """
+        return cls(tuple(place for place, (column_type, values) in enumerate(columns) if column_type == FLOAT and any(map(_is_wide_int, values))))
+
+
+def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess | None = None, place: int = 0) -> pa.Array:
+    """Store what a function gave for rows, in their order, in one of its columns.
+
+    A class that was asked for takes what becomes a value of it, as 2.5 becomes the int 2. Nobody asked for one that the first rows told, who may have
+    given None only: later rows that gave another number would lose their fraction, or the last digits of large ints, dates would become numbers, and
+    numbers dates. Ints that no column of ints holds are floats, as in the reference, if there are some in the first rows.
+
+    Raises
+    ------
+    SchemaError
+        If a result does not fit.
+
+    Examples
+    --------
+    >>> stored_results([1, None, 2.5], INT).to_pylist()
+    [1, None, 2]
+    >>> stored_results([1, None, 2.5], INT, Guess())
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: 2.5 (float) is no int, as the first results were
+    >>> stored_results([None, 2**53 + 1], FLOAT, Guess())
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: 9007199254740993 (int) is no float, as the first results were
+    >>> stored_results([None, 2**53 + 1], FLOAT, Guess.of([(FLOAT, [2**70])])).to_pylist()
+    [None, 9007199254740992.0]
+    """
+    if guess is None or (column_type not in (INT, FLOAT) and column_type.kind != DATETIME_KIND):
+        return encode(results, column_type)
+    found = _unchanged(results, column_type) if column_type.is_numeric else None
+    if found is not None:
+        return found
+    for result in results:
+        _require_unchanged(result, column_type, place in guess.rounded)
+    return encode(results, column_type)
+
+
+def _unchanged(results: Sequence[Any], column_type: ColumnType) -> pa.Array | None:
+    """The column, if Arrow sees at once that all results are numbers of its class; truth values are ints."""
+    try:
+        # Asked for ints, Arrow would cut floats.
+        found = arrow_floats(results) if column_type == FLOAT else pa.array(results)
+    except _NO_NUMBERS:
+        return None
+    return found.cast(column_type.physical) if found.type in (column_type.physical, pa.bool_()) else None
+
+
+def _require_unchanged(result: Any, column_type: ColumnType, may_round: bool) -> None:
+    family = family_of(type(result))
+    # What is neither a date nor a number is told where it is stored.
+    fits = family not in NUMBERS if column_type.kind == DATETIME_KIND else family == MISSING or family in NUMBERS
+    if not fits or (family in NUMBERS and not may_round and _changes(result, column_type)):
+        raise SchemaError(f"{brief(result, 80)} ({type(result).__name__}) is no {column_type.kind}, as the first results were")
+
+
+def _changes(result: Any, column_type: ColumnType) -> bool:
+    """True for a number that a column of numbers would hold as another one; a float stands for its decimal."""
+    number = plain_number(result)
+    if column_type == INT:
+        return int_equal_to(number) is None
+    return family_of(type(result)) == INT_KIND and float(number) != int(result)
+
+
+def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: str, floats: str, ints: str) -> str:
+    """What to do about a result that its column cannot hold.
+
+    Parameters
+    ----------
+    call
+        Which call to change.
+    floats, ints
+        What to give it, so that the column is one of floats, or of ints.
+    """
+    if column_type == DATETIME and getattr(result, "tzinfo", None) is not None:
+        return "it has an offset from UTC, and those of the first rows have none: give all of them one, or none"
+    if _is_wide_int(result) and abs(int(result)) > LARGEST_FLOAT:
+        return "it is beyond the largest float: let the function return its text"
+    is_number = isinstance(result, (int, float, np.integer, np.floating))
+    if column_type == INT and is_number and guess is not None:
+        return f"the first rows gave ints; give {call} {floats}"
+    if column_type == INT and (_is_wide_int(result) or (is_number and not abs(result) < 2.0**63)):
+        return f"an int has 64 bits; give {call} {floats}{', which loses digits' if _is_wide_int(result) else ''}"
+    if column_type == FLOAT and guess is not None and isinstance(result, (int, np.integer)):
+        told = "the first rows gave floats or None, and this int is none"
+        if _is_wide_int(result):
+            return f"{told}; give {call} {floats} to lose digits"
+        return f"{told}; give {call} {ints} if all are ints, or {floats} to lose digits"
+    return f"give {call} another {floats.partition('=')[0]}, or convert the value in the function"
+
+
+def _is_wide_int(value: Any) -> bool:
+    """True for an int that needs more than 64 bits."""
+    return isinstance(value, (int, np.integer)) and not SMALLEST_INT <= int(value) <= LARGEST_INT
