@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import Faces
+from sframe_spark.api.class_registry import Faces
 from sframe_spark.api.hints import answer_wrong_calls
 from sframe_spark.api.pictures import choosing
 from sframe_spark.api.pictures.choosing import LABEL_DEFAULT

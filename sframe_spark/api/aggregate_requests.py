@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.aggregate import COUNT, AggregateRequest
-from sframe_spark.api.names import unique_names
+from sframe_spark.api.column_names import unique_names
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.visible import called
 

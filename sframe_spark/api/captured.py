@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.api.faces import Faces
+from sframe_spark.api.class_registry import Faces
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.udf.bound_function import FunctionAsNow

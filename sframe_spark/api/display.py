@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.nodes import first_tuples, first_values, row_count
+from sframe_spark.api.node_values import first_tuples, first_values, row_count
 from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from sframe_spark.api.faces import Faces
+from sframe_spark.api.class_registry import Faces
 from sframe_spark.api.names_elsewhere import AGGREGATE, ARRAY, FRAME, MODULE, UTIL
 from sframe_spark.config import config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names

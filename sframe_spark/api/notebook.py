@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.display import LEFT_OUT, OPEN_ORDER, SHOWN_COLUMNS, SHOWN_ROWS, cell_text, columns_taken, first_places, rows_known
-from sframe_spark.api.nodes import first_tuples
+from sframe_spark.api.node_values import first_tuples
 from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode

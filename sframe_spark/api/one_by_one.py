@@ -6,7 +6,7 @@ import contextlib
 import copy
 from typing import Any
 
-from sframe_spark.api.nodes import python_columns, rows_of
+from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.engine.runs.watched_files import require_unchanged_files, watched_manifests
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.user_calls import calls_users

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sframe_spark.api.nodes import first_values, reduce_values
+from sframe_spark.api.node_values import first_values, reduce_values
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.planner.node import PlannerNode

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from sframe_spark.api.nodes import literal_of
+from sframe_spark.api.node_values import literal_of
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.functions.base import FUNCTIONS

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api.faces import made_array
+from sframe_spark.api.class_registry import made_array
 from sframe_spark.errors import SFrameError
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 

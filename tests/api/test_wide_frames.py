@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.api.names import FrameNames, with_automatic_names
+from sframe_spark.api.column_names import FrameNames, with_automatic_names
 
 FEW, MANY = 60, 240
 Made = Any

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api import indexing, nodes
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api import indexing, node_values
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
@@ -37,7 +37,7 @@ def iterates_over_remembered_lengths(patch: pytest.MonkeyPatch) -> None:
         rows = node.length.rows if node.operator.is_source else before.length.rows
         yield from PlanRunner(FlatPlan.of(optimize(node))).stream(0, 0 if rows is None else rows, config.batch_rows)
 
-    patch.setattr(nodes, "iterate", iterate)
+    patch.setattr(node_values, "iterate", iterate)
 
 
 def splices_other_rows(patch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def counts_bounds(patch: pytest.MonkeyPatch) -> None:
     def row_count(node: PlannerNode) -> int:
         return right(node) if node.length.at_most is None else node.length.at_most
 
-    right = nodes.row_count
+    right = node_values.row_count
     patch.setattr(reductions, "row_count", row_count)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.files.paths import path_text
-from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.runs.exports import write_parts
 from sframe_spark.errors import InvalidArgumentError, listed
 from sframe_spark.planner.node import PlannerNode

@@ -10,9 +10,9 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.files.csv.texts import text_of
 from sframe_spark.api.files.paths import file_path_text
-from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.runs.exports import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.locations import place_of

@@ -8,10 +8,10 @@ from functools import partial
 
 import attrs
 
+from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.files.archives import load_archive
 from sframe_spark.api.files.paths import file_path_text, path_text
 from sframe_spark.api.files.references import elsewhere_of, own_columns, referring_frame, write_reference
-from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look

@@ -8,10 +8,10 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import Faces
+from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.persistence import COLUMN_NAME, load_frame, save_node
-from sframe_spark.api.names import FrameNames
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised

@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.files import appended_rows
 from sframe_spark.api.files.appended_rows import node_from_runs
 from sframe_spark.api.files.sql_connection import MARKS, bare_connection, module_of, opened_cursor, require_answer
 from sframe_spark.api.files.sql_transaction import one_transaction
-from sframe_spark.api.names import require_distinct, require_unicode, with_automatic_names
-from sframe_spark.api.nodes import iterate_tuples
+from sframe_spark.api.node_values import iterate_tuples
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import aligned_chunks

@@ -10,7 +10,7 @@ from sframe_spark.api.files import persistence
 from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.json_reader import read_json_values
-from sframe_spark.api.nodes import node_from_values
+from sframe_spark.api.node_values import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaError, UnsupportedOperationError
 from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of
 from sframe_spark.planner.node import PlannerNode

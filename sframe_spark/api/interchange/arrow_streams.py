@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.api.names import require_unicode
-from sframe_spark.api.nodes import pieces_of, rows_of
+from sframe_spark.api.column_names import require_unicode
+from sframe_spark.api.node_values import pieces_of, rows_of
 from sframe_spark.engine.runs.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.operators.rowwise.arrange import columns_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.api.names import require_distinct
+from sframe_spark.api.column_names import require_distinct
 from sframe_spark.operators.sources.memory_source import memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sframe_spark.api.column_names import require_distinct
 from sframe_spark.api.interchange.spark_types import arrow_type_of
 from sframe_spark.api.interchange.spark_values import made_column, native_text
 from sframe_spark.api.interchange.spark_variants import variant_types
-from sframe_spark.api.names import require_distinct
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode

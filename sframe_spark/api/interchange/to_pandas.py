@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.nodes import python_columns, rows_of
+from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType

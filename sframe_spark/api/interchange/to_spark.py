@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.names import require_unicode
+from sframe_spark.api.column_names import require_unicode
 from sframe_spark.engine.datasets.read_by_users import source_for_users
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions

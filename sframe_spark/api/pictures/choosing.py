@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.faces import Faces
-from sframe_spark.api.nodes import equal_length, row_count
+from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.node_values import equal_length, row_count
 from sframe_spark.api.pictures import charts
 from sframe_spark.api.pictures.axes import Scale
 from sframe_spark.api.pictures.counted import MOST_POINTS, cells_of, histogram_of, line_of, points_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.api.nodes import reduce_values
+from sframe_spark.api.node_values import reduce_values
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.planner.node import PlannerNode
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.nodes import reduce_values, row_count, row_tuples
+from sframe_spark.api.node_values import reduce_values, row_count, row_tuples
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.operators.aggregates.summaries import FREQUENT_SHARE
 from sframe_spark.operators.grouped.aggregation import Aggregation

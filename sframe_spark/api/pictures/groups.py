@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.nodes import reduce_values, row_tuples
+from sframe_spark.api.node_values import reduce_values, row_tuples
 from sframe_spark.api.pictures.bins import Bins
 from sframe_spark.api.pictures.counted import as_numbers, bins_for
 from sframe_spark.api.pictures.extents import Extent

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.nodes import reduce_values, row_count
+from sframe_spark.api.node_values import reduce_values, row_count
 from sframe_spark.api.pictures.bins import Bins
 from sframe_spark.api.pictures.counted import as_numbers, bars, bins_for
 from sframe_spark.api.pictures.extents import Extent, extent_of

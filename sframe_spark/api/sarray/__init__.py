@@ -1,6 +1,6 @@
 """SArray: its members by idea, and the class made of them."""
 
-from sframe_spark.api.sarray.array import SArray
-from sframe_spark.api.sarray.files import load_sarray
+from sframe_spark.api.sarray.file_io import load_sarray
+from sframe_spark.api.sarray.sarray import SArray
 
 __all__ = ["SArray", "load_sarray"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sframe_spark.api.class_registry import Faces, made_array
 from sframe_spark.api.columns_of_others import is_column
-from sframe_spark.api.faces import Faces, made_array
-from sframe_spark.api.nodes import literal_of, require_pairs
+from sframe_spark.api.node_values import literal_of, require_pairs
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.types import ARRAY_KIND, INT, ColumnType

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import Faces, made_array
-from sframe_spark.api.nodes import literal_of, node_from_values, recoded, require_pairs, single_value
+from sframe_spark.api.class_registry import Faces, made_array
+from sframe_spark.api.node_values import literal_of, node_from_values, recoded, require_pairs, single_value
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.sources.made import constant_source

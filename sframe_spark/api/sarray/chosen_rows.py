@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sframe_spark.api.clocks import require_one_clock
-from sframe_spark.api.nodes import recoded_column
+from sframe_spark.api.key_matching import require_one_clock
+from sframe_spark.api.node_values import recoded_column
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.joins.join import join

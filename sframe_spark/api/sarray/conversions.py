@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.interchange.arrow_streams import array_of_values, forms_of, stream_of_values
-from sframe_spark.api.nodes import numbers_for_numpy, numpy_column
+from sframe_spark.api.node_values import numbers_for_numpy, numpy_column
 from sframe_spark.errors import NoAttributeError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import STR_KIND

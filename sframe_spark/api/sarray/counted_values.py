@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import made_array
-from sframe_spark.api.nodes import column_values, node_from_values
+from sframe_spark.api.class_registry import made_array
+from sframe_spark.api.node_values import column_values, node_from_values
 from sframe_spark.api.sarray.sketch_items import NESTED
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.grouped.aggregation import Aggregation

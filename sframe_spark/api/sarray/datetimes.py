@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.columns_of_parts import distinct_keys, prefixed, require_prefix
-from sframe_spark.api.faces import made_array, made_frame
+from sframe_spark.api.class_registry import made_array, made_frame
 from sframe_spark.api.uniform_times import uniform_times
+from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.functions.moment_parts import PARTS, TIMEZONE
 from sframe_spark.operators.rowwise.columns import zip_columns

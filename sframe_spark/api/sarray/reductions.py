@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import made_array
+from sframe_spark.api.class_registry import made_array
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import head_count
-from sframe_spark.api.nodes import literal_of, reduce_values, row_count
-from sframe_spark.api.sarray.ranks import Ranks
+from sframe_spark.api.node_values import literal_of, reduce_values, row_count
+from sframe_spark.api.sarray.rank_selection import Ranks
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.relational.rows import filter_by_mask

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.api.faces import made_array
+from sframe_spark.api.class_registry import made_array
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index
-from sframe_spark.api.samples import chosen_seed, random_ints, shuffled, split
+from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
 from sframe_spark.errors import NegativeSizeError, SchemaError
 from sframe_spark.operators.sources.made import range_source
 

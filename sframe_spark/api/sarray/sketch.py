@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.faces import Faces
+from sframe_spark.api.class_registry import Faces
 from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.hints import with_answers
-from sframe_spark.api.nodes import reduce_values
+from sframe_spark.api.node_values import reduce_values
 from sframe_spark.api.sarray.counted_values import as_counted, counted_node, counted_values, frequent_values
-from sframe_spark.api.sarray.ranks import Ranks
+from sframe_spark.api.sarray.rank_selection import Ranks
 from sframe_spark.api.sarray.sketch_items import SketchesOfItems, keys_to_sum_up
 from sframe_spark.api.sarray.sketch_text import sketch_text
 from sframe_spark.errors import SchemaError, UnsupportedOperationError

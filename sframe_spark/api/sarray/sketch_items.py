@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import made_array
+from sframe_spark.api.class_registry import made_array
 from sframe_spark.api.unpacked_types import merged_type, types_of_keys
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.functions.packing import value_parameter

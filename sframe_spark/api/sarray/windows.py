@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.class_registry import Faces, made_array
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, whole
-from sframe_spark.api.nodes import literal_of, recoded
+from sframe_spark.api.node_values import literal_of, recoded
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError

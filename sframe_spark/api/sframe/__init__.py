@@ -1,5 +1,5 @@
 """SFrame: its members by idea, and the class made of them."""
 
-from sframe_spark.api.sframe.frame import SFrame, load_sframe
+from sframe_spark.api.sframe.sframe import SFrame, load_sframe
 
 __all__ = ["SFrame", "load_sframe"]

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.column_names import FrameNames, automatic_name, first_places
 from sframe_spark.api.columns_of_others import is_mask
-from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, unchanged_rows
-from sframe_spark.api.names import FrameNames, automatic_name, first_places
-from sframe_spark.api.nodes import equal_length, node_from_values, row_count
+from sframe_spark.api.node_values import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import (

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import Faces, made_frame
+from sframe_spark.api.class_registry import Faces, made_frame
+from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.names import FrameNames
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
     InvalidArgumentError,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.api.column_names import FrameNames, with_automatic_names
 from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.paths import nothing_to_verify, path_text
@@ -16,8 +17,7 @@ from sframe_spark.api.interchange.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.names import FrameNames, with_automatic_names
-from sframe_spark.api.nodes import column_from_values, combine_columns, equal_length, node_from_values, row_count
+from sframe_spark.api.node_values import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError

@@ -10,11 +10,11 @@ import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
-from sframe_spark.api.faces import made_frame
-from sframe_spark.api.functions import general, type_of_results
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.indexing import function_as_now
-from sframe_spark.api.nodes import python_columns, rows_of
+from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.api.user_functions import general, type_of_results
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from sframe_spark.api.clocks import require_one_clock
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.column_names import FrameNames, unique_names
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.names import FrameNames, unique_names
-from sframe_spark.api.nodes import recoded_column, row_count
+from sframe_spark.api.key_matching import require_one_clock
+from sframe_spark.api.node_values import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.other_frames import other_frame
 from sframe_spark.errors import (

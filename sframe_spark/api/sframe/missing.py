@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 from typing import TYPE_CHECKING, Any, Literal
 
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.api.faces import Faces, made_frame
+from sframe_spark.api.class_registry import Faces, made_frame
 from sframe_spark.api.interchange.arrow_streams import gives_rows
 from sframe_spark.api.sframe.construction import frame_from
 from sframe_spark.errors import SchemaError, SFrameError

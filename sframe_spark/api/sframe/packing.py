@@ -6,10 +6,10 @@ import array
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.columns_of_parts import names_beside
-from sframe_spark.api.faces import made_array, made_frame
-from sframe_spark.api.names import automatic_name, with_automatic_names
+from sframe_spark.api.class_registry import made_array, made_frame
+from sframe_spark.api.column_names import automatic_name, with_automatic_names
 from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.unpacking import names_beside
 from sframe_spark.errors import (
     ColumnNotFoundError,
     InvalidArgumentError,

@@ -9,10 +9,10 @@ import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
-from sframe_spark.api.faces import Faces, made_frame
+from sframe_spark.api.class_registry import Faces, made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, head_count, is_collection
-from sframe_spark.api.nodes import recoded_column
+from sframe_spark.api.node_values import recoded_column
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.chosen_rows import are_many, rows_among
 from sframe_spark.api.sframe.columns import Columns

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api import aggregate
-from sframe_spark.api.faces import made_frame
-from sframe_spark.api.functions import general
-from sframe_spark.api.names import automatic_name, with_automatic_names
-from sframe_spark.api.nodes import first_values
+from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.column_names import automatic_name, with_automatic_names
+from sframe_spark.api.node_values import first_values
 from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.api.user_functions import general
 from sframe_spark.errors import (
     ColumnNotFoundError,
     ColumnsOfRowsError,

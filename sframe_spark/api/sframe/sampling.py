@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.samples import chosen_seed, require_fraction, shuffled, split
+from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
 from sframe_spark.api.sframe.columns import Columns
 
 if TYPE_CHECKING:

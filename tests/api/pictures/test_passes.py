@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from sframe_spark import SArray, SFrame, visualization
-from sframe_spark.api import nodes
+from sframe_spark.api import node_values
 from sframe_spark.api.pictures import groups, quantiles, summary
 from sframe_spark.operators.aggregates import summaries
 from sframe_spark.planner.chunk import Chunk
@@ -42,7 +42,7 @@ class Looks:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     """Every pass over rows, and how many rows came to the driver each time; columns have more values than are kept."""
     found = Looks()
-    reduce_columns, rows_of = nodes.reduce_columns, nodes.rows_of
+    reduce_columns, rows_of = node_values.reduce_columns, node_values.rows_of
 
     def counted(*arguments: Any) -> Any:
         found.passes += 1
@@ -53,8 +53,8 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
         found.rows.append(chunk.rows)
         return chunk
 
-    monkeypatch.setattr(nodes, "reduce_columns", counted)
-    monkeypatch.setattr(nodes, "rows_of", noted)
+    monkeypatch.setattr(node_values, "reduce_columns", counted)
+    monkeypatch.setattr(node_values, "rows_of", noted)
     monkeypatch.setattr(summaries, "MOST_VALUES", 5000)
     monkeypatch.setattr(groups, "FEW_ROWS", 100)
     return found

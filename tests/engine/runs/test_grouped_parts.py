@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.api.nodes import row_tuples
+from sframe_spark.api.node_values import row_tuples
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs import section_runs
 from sframe_spark.engine.runs.materialize import materialize

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered, joins_here
 from sframe_spark.engine.planning.optimized import optimize

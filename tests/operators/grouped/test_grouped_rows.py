@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config
-from sframe_spark.api.nodes import row_tuples
+from sframe_spark.api.node_values import row_tuples
 from sframe_spark.engine.runs.materialize import read_all
 from sframe_spark.operators.grouped import grouped_rows
 from sframe_spark.operators.grouped.aggregation import Aggregation

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.engine.runs.materialize import in_pieces
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json

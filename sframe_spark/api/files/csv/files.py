@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.api.column_names import first_places, unique_names
 from sframe_spark.api.files.csv.arrow import NO_NUMBERS, NumberColumns
 from sframe_spark.api.files.csv.blocks import LeftOut, TextBlock, ValueBlock
 from sframe_spark.api.files.csv.lines import CsvText, SureLines, opened_text
 from sframe_spark.api.files.csv.options import CsvOptions, CsvValues, chosen_columns
 from sframe_spark.api.files.csv.types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
-from sframe_spark.api.names import first_places, unique_names
 from sframe_spark.config import config
 from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
 from sframe_spark.session.cancel import raise_if_cancelled

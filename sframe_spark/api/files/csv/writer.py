@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.files.csv.columns import ColumnWriter, lines_of
 from sframe_spark.api.files.csv.format import CsvFormat, nested_text
 from sframe_spark.api.files.paths import file_path_text
-from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.runs.exports import write_text
 from sframe_spark.locations import place_of
 from sframe_spark.planner.chunk import Chunk

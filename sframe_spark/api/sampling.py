@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.nodes import row_count
+from sframe_spark.api.node_values import row_count
 from sframe_spark.errors import BeyondRangeError, InvalidArgumentError, SchemaError, SeedError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.operators.relational.sort import sort_rows

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import Faces, made_array, made_frame
+from sframe_spark.api.class_registry import Faces, made_array, made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, function_as_now, head_count, is_collection
-from sframe_spark.api.nodes import column_values
+from sframe_spark.api.node_values import column_values
 from sframe_spark.api.sarray.chosen_rows import are_many, rows_among
-from sframe_spark.api.sarray.missing import Missing
+from sframe_spark.api.sarray.cleaning import Missing
 from sframe_spark.errors import SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by

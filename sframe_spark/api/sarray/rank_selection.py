@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from sframe_spark.api.nodes import reduce_values
+from sframe_spark.api.node_values import reduce_values
 from sframe_spark.operators.aggregates.ranks import key_of, number_of, shift_between
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.types import FLOAT

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.nodes import row_count
+from sframe_spark.api.node_values import row_count
 from sframe_spark.api.pictures.explorer import explore
 from sframe_spark.api.pictures.summary import facts_of
 from sframe_spark.api.pictures.summary_page import FrameSummary
-from sframe_spark.api.sframe.known_order import Orders
+from sframe_spark.api.sframe.row_order import Orders
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
 

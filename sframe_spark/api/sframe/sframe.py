@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from sframe_spark.api import display, notebook
+from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.columns_of_others import is_mask
-from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import MOST_ROWS, head_count, is_row_index, mask_error, row_number, sliced
-from sframe_spark.api.names import FrameNames
-from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
+from sframe_spark.api.node_values import equal_length, iterate_tuples, row_count
 from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
+from sframe_spark.api.sframe.apply import RowFunctions
 from sframe_spark.api.sframe.column_changes import ColumnChanges
-from sframe_spark.api.sframe.computing import ComputedRows
-from sframe_spark.api.sframe.files import Files
+from sframe_spark.api.sframe.file_io import Files
 from sframe_spark.api.sframe.interchange import Interchange
-from sframe_spark.api.sframe.intervals import Intervals
 from sframe_spark.api.sframe.joins import Joins
+from sframe_spark.api.sframe.materialization import ComputedRows
 from sframe_spark.api.sframe.missing import MissingRows
 from sframe_spark.api.sframe.no_arithmetic import NoArithmetic
 from sframe_spark.api.sframe.packing import Packing
-from sframe_spark.api.sframe.pictures import FramePictures
+from sframe_spark.api.sframe.plotting import FramePictures
 from sframe_spark.api.sframe.reshaping import Reshaping
-from sframe_spark.api.sframe.row_functions import RowFunctions
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.sampling import RandomRows
 from sframe_spark.api.sframe.searches import Ordered
+from sframe_spark.api.sframe.time_groups import Intervals
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode

@@ -8,9 +8,9 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.hints import answered, as_in
-from sframe_spark.api.nodes import rows_of
+from sframe_spark.api.node_values import rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.cycles import Cycles
 from sframe_spark.api.sframe.relational import Relational

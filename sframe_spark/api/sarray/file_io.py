@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from sframe_spark.api.faces import made_array
+from sframe_spark.api.class_registry import made_array
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.checkpoints import checkpoint_node
 from sframe_spark.api.files.paths import path_text

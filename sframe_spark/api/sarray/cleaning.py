@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.clocks import require_clock_of_values
+from sframe_spark.api.class_registry import Faces, made_array
 from sframe_spark.api.columns_of_others import is_column
-from sframe_spark.api.faces import Faces, made_array
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.samples import require_seed
+from sframe_spark.api.key_matching import require_clock_of_values
+from sframe_spark.api.sampling import require_seed
 from sframe_spark.api.sarray.chosen_rows import ALIKE_AS_KEYS, are_among, are_many
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize

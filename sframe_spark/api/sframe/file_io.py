@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.checkpoints import checkpoint_node
 from sframe_spark.api.files.file_writers import write_directory
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.csv_access import CsvAccess
-from sframe_spark.api.sframe.databases import Databases
+from sframe_spark.api.sframe.database_io import Databases
 from sframe_spark.storage.exports.part_files import ORC, PARQUET
 
 if TYPE_CHECKING:

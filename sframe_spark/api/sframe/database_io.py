@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows

@@ -6,13 +6,13 @@ import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.faces import made_array, made_frame
-from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
+from sframe_spark.api.class_registry import made_array, made_frame
+from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import function_as_now
-from sframe_spark.api.names import with_automatic_names
-from sframe_spark.api.nodes import first_tuples
+from sframe_spark.api.node_values import first_tuples
 from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.user_functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
 from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
 from sframe_spark.operators.rowwise.elementwise import apply_lambda

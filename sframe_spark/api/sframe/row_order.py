@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.optimized import optimize
