@@ -16,22 +16,16 @@ FENCE = "```"
 # Titles of sections by the modules whose members they list, in the order of the page.
 FRAME_SECTIONS = {
     "sframe": "First and last rows, and their number",
-    "columns": "Columns",
-    "column_changes": "Adding, replacing, renaming and moving columns",
-    "relational": "Sorting, grouping, appending, filtering",
-    "joins": "Joins",
+    "columns": "Columns: choosing, adding, replacing, renaming and moving them",
+    "relational": "Sorting, grouping, appending, filtering, random rows",
+    "joins": "Joins, by equal keys and in the order of a key; windows, merges",
     "apply": "Your own functions",
     "missing": "Missing values",
-    "packing": "Many columns in one, and back",
-    "reshaping": "Many rows of one, and back",
-    "sampling": "Random rows",
-    "searches": "In the order of a key: as-of joins, windows, merges",
-    "time_groups": "Intervals of time",
-    "cycles": "Cycles and runs",
+    "reshaping": "Many columns or rows in one, and back",
+    "time_groups": "Intervals of time, cycles and runs",
     "running": "Running values",
     "row_order": "What is known of the order of rows",
-    "csv_access": "CSV",
-    "file_io": "Files",
+    "file_io": "Files, CSV among them",
     "database_io": "Databases",
     "interchange": "Other libraries",
     "plotting": "Pictures",
@@ -39,19 +33,16 @@ FRAME_SECTIONS = {
 }
 ARRAY_SECTIONS = {
     "sarray": "Making, and first and last values",
-    "arithmetic": "Arithmetic",
+    "arithmetic": "Arithmetic, and choosing between values",
     "reductions": "One value of all",
-    "selection": "Sorting, filtering, counting values",
-    "choices": "Choosing between values",
+    "selection": "Sorting, filtering, counting values, random values",
     "cleaning": "Missing values, casts, single values",
     "windows": "Running and rolling values",
     "items": "Items of lists, arrays, dicts and texts",
     "datetimes": "Date-times",
-    "sampling": "Random values",
     "file_io": "Files",
-    "conversions": "Other libraries",
     "plotting": "Pictures",
-    "materialization": "When and how values are computed",
+    "materialization": "When and how values are computed; other libraries",
 }
 # Pages of the reference, and what is on them.
 LISTED = {
@@ -65,7 +56,7 @@ LISTED = {
     "errors": ("Errors", "what is raised, and which class of Python each is."),
     "plugin": ("Plug-ins", "what authors of functions, aggregates, operators and laws import."),
 }
-OTHER_SECTIONS = {"sketch": "Of the values", "sketch_items": "Of the items in values", "builders": "Adding and finishing"}
+OTHER_SECTIONS = {"sketch": "Of the values, and of the items in them", "builders": "Adding and finishing"}
 
 
 def summary(names: Iterable[str]) -> str:

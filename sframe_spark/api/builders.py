@@ -10,9 +10,9 @@ from typing import Any
 from sframe_spark.api.class_registry import made_array, made_frame
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.files import persistence
-from sframe_spark.api.files.appended_rows import AppendedRows, appended
 from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.hints import with_answers
+from sframe_spark.api.node_values import AppendedRows, appended
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import (

@@ -1,4 +1,4 @@
-"""Errors about names that are absent: they tell what to use instead."""
+"""Errors about absent names and wrong calls that say what to write instead; tables of what other libraries call it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,361 @@ from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.api.class_registry import Faces
-from sframe_spark.api.names_elsewhere import AGGREGATE, ARRAY, FRAME, MODULE, UTIL
 from sframe_spark.config import config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.redaction import hide_in_error, secrets_in
 from sframe_spark.storage_options import StorageOptions
+
+
+def by_name(hints: dict[str, str]) -> dict[str, str]:
+    """Hints by name, of names by hint: names have spaces between them.
+
+    Examples
+    --------
+    >>> by_name({"use len()": "height size"})
+    {'height': 'use len()', 'size': 'use len()'}
+    """
+    return {name: hint for hint, names in hints.items() for name in names.split()}
+
+
+MODELS = "models are out of scope: give the columns to pyspark.ml by to_spark(), or to scikit-learn by to_numpy() or to_arrow()"
+GRAPHS = "graphs are out of scope: give edges to networkx or GraphFrames by to_pandas() or to_spark()"
+MEDIA = "images and sounds are out of scope: keep their paths in a column, and read them with apply()"
+CLASSES = "columns have classes of Python: int, float, str, list, dict, array.array and datetime, as in SArray(values, int) and sf['a'].astype(float)"
+EXPRESSIONS = "there are no expressions: a column is sf['a'], and sf['a'] + 1 another one"
+AGGREGATES = (
+    "aggregates are in sframe_spark.aggregate: "
+    "groupby(names, {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a'), 'most': aggregate.MAX('a'), 'first': aggregate.SELECT_ONE('a')})"
+)
+
+TARGETS = "targets for models are out of scope: make a column of generate_random_sframe()'s, as sf['target'] = sf['X1-n'] * 2 + sf['X2-n']"
+UTIL = by_name({TARGETS: "generate_random_classification_sframe generate_random_regression_sframe"})
+AGGREGATE = by_name(
+    {
+        "use aggregate.QUANTILE('a', 0.5)": "MEDIAN median",
+        "use aggregate.SELECT_ONE('a'), or aggregate.ARGMIN('row', 'a') of a column that numbers the rows": "FIRST first",
+        "use aggregate.ARGMAX('row', 'a'), of a column that numbers the rows": "LAST last",
+        "use aggregate.COUNT_DISTINCT('a')": "NUNIQUE nunique n_unique countDistinct",
+        "use aggregate.COUNT()": "SIZE size",
+        "use aggregate.CONCAT('a')": "LIST collect_list",
+        "use aggregate.DISTINCT('a')": "UNIQUE unique collect_set",
+    }
+)
+MODULE = by_name(
+    {
+        MODELS: "activity_classifier boosted_trees_classifier boosted_trees_regression classifier clustering dbscan decision_tree_classifier"
+        " decision_tree_regression distances drawing_classifier evaluation extensions factorization_recommender item_content_recommender"
+        " item_similarity_recommender kmeans linear_regression load_model logistic_classifier nearest_neighbor_classifier nearest_neighbors"
+        " popularity_recommender random_forest_classifier random_forest_regression ranking_factorization_recommender recommender regression"
+        " svm_classifier text_analytics text_classifier toolkits topic_model",
+        GRAPHS: "SGraph Edge Vertex connected_components degree_counting graph_analytics graph_coloring kcore label_propagation load_sgraph pagerank"
+        " shortest_path triangle_counting",
+        MEDIA: "Image image_analysis image_classifier image_similarity load_audio load_images object_detector one_shot_object_detector"
+        " sound_classifier style_transfer pixel_array_to_image",
+        CLASSES: "Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 Float32 Float64 String Utf8 Boolean Categorical Enum Date Datetime Duration"
+        " CategoricalDtype Int64Dtype Float64Dtype StringDtype",
+        EXPRESSIONS: "col lit",
+        "use sf.column_names() for all columns": "all",
+        "use apply(function) for the items of a list, cumulative_mean() and so on for all values so far": "element",
+        AGGREGATES: "sum mean min max first last count len n_unique std var median quantile",
+        "a frame is an SFrame: SFrame(dict_of_columns)": "DataFrame LazyFrame",
+        "a column is an SArray: SArray(values)": "Series Index",
+        "use load_sframe(path), or load_sarray(path)": "load open",
+        # Names of GraphLab Create, and of SFrame before Turi Create.
+        "use visualization.set_target()": "canvas",
+        "use sf.random_split(0.8, seed=1) again and again": "cross_validation",
+        "use config.set_runtime_config()": "get_runtime_config set_runtime_config",
+        "use SFrame.from_sql(connection, query)": "connect_odbc",
+        "use SFrame.read_csv(path)": "read_csv scan_csv read_table",
+        "use SFrame.read_json(path), or SArray.read_json(path)": "read_json scan_json",
+        "use SFrame.read_json(path, orient='lines')": "read_ndjson scan_ndjson",
+        "use SFrame.read_parquet(path)": "read_parquet scan_parquet",
+        "use SFrame.read_orc(path)": "read_orc",
+        "use SFrame.read_delta(path)": "read_delta scan_delta",
+        "use SFrame.read_iceberg(table)": "read_iceberg scan_iceberg",
+        "use SFrame.from_sql(connection, query), of any DB-API connection": "read_sql read_sql_query read_sql_table read_database read_database_uri",
+        "frames are saved by save(path) and loaded by SFrame(path); read what others wrote with them, and give it to SFrame(frame)": "read_pickle"
+        " read_ipc scan_ipc read_feather read_excel read_hdf read_avro read_html read_xml read_clipboard",
+        "use first.append(second), or add_columns(other) for columns side by side": "concat",
+        "use first.join(second, on=names)": "merge",
+        "use first.asof_join(second, on=name)": "merge_asof",
+        "use first.merge_sorted(second, on=name)": "merge_ordered",
+        "use SArray.where(condition, istrue, isfalse)": "when coalesce where",
+        "use sf.pack_columns(names, dtype=dict), and unpack() for the way back": "struct",
+        "use sf.pack_columns(names)": "concat_list",
+        "add columns of texts: sf['a'] + '-' + sf['b']": "concat_str",
+        "of few rows: numpy.corrcoef(sf[names].dropna().to_numpy().T)": "corr cov",
+        "use groupby(names, {'values': aggregate.CONCAT('a')}) and apply(function)": "map_groups",
+        "use SArray(texts).str_to_datetime(format)": "to_datetime",
+        "use SArray(numbers).astype(datetime.datetime)": "from_epoch",
+        "use SArray(texts).astype(float, undefined_on_failure=True)": "to_numeric",
+        "use datetime.timedelta, or a text as '15min' for distances: shift_time('time', '1d'), asof_join(..., tolerance='1d')": "Timedelta"
+        " to_timedelta",
+        "use datetime.datetime": "Timestamp",
+        "use SArray.date_range(start, end, step), or uniform_clock(start, stop, every)": "date_range datetime_range bdate_range",
+        "use SArray.from_sequence(start, stop)": "arange int_range",
+        "use groupby_intervals(on, every, operations=...)": "Grouper",
+        "use groupby(names, {'counts': aggregate.FREQ_COUNT('a')})": "crosstab",
+        "use sf['a'].apply(function): a function tells the bin": "cut qcut",
+        "use sf['a'].apply(lambda value: {value: 1}).unpack()": "get_dummies",
+        "use SArray(list_of_dicts).unpack()": "json_normalize",
+        "use pack_columns(names, dtype=dict) and stack()": "melt wide_to_long",
+        "compare with None: sa == None": "isna isnull notna notnull",
+        "NaN is float('nan'), a missing value None": "NA NaT",
+        "the session is Spark's: sf.to_spark().sparkSession": "spark SparkSession",
+    }
+)
+COMMON = by_name(
+    {
+        MEDIA: "pixel_array_to_image",
+        "use list(), to_pandas() or to_arrow() for the rows, materialize() to compute and keep them": "collect",
+        "use materialize(), or checkpoint(location)": "compute persist cache localCheckpoint",
+        "rows go with the last frame that needs them: del sf": "unpersist",
+        "frames and columns are lazy as they are: explain() tells the plan, materialize() computes": "lazy",
+        "use head(n)": "limit take",
+        "use dropna()": "drop_nulls drop_nans",
+        "use fillna()": "fill_null",
+        "use apply(function)": "map applymap map_elements",
+        "use list()": "tolist to_list toLocalIterator",
+        "use rows by number: [0], [2:5]": "iloc iat slice item",
+        "filter with a column of truth values, sf[sf['a'] > 0]; assign sf['a'] = SArray.where(condition, istrue, isfalse)": "loc",
+        "use len(sa.dropna().unique())": "nunique",
+        "use len(sa.unique())": "n_unique",
+        "every second row is [::2]": "gather_every",
+        "rows are numbered from 0, and their order is the index: add_row_number() makes a column of it, SArray.from_sequence(len(sf)) is one": "index"
+        " reset_index set_index sort_index reindex",
+        "rows are read forwards: add_row_number('row'), then sort('row', ascending=False)": "reverse",
+        "say what is known of an order with assume_sorted(names)": "set_sorted",
+        "none: fill with the last value known by asof_join(), or with a function by apply()": "interpolate",
+        "write signs between columns: sf['a'] + sf['b'], sf['a'] // 2, sf['a'] >= 2": "add radd sub rsub subtract mul rmul multiply div rdiv divide"
+        " truediv rtruediv floordiv rfloordiv mod rmod rpow eq ne lt le gt ge",
+        "fill with the last row known: rows = sf.add_row_number('row'); rows.asof_join(rows.dropna('a'), on='row')": "ffill bfill forward_fill"
+        " backward_fill pad backfill",
+        "compare lists: list(first) == list(second)": "equals",
+        "pandas does it: sf.to_pandas(), and so on": "to_excel to_html to_markdown to_latex to_hdf to_clipboard to_string to_xarray",
+    }
+)
+FRAME = COMMON | by_name(
+    {
+        "use SFrame({'a': [1, 2], 'b': ['x', 'y']})": "from_dict from_columns",
+        "use SFrame([{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'y'}]).unpack('X1', column_name_prefix='')": "from_records from_dicts",
+        "use len()": "count height empty is_empty isEmpty",
+        "use num_columns()": "width num_cols",
+        "use to_spark(), and .rdd of what it gives": "to_rdd to_spark_dataframe",
+        "use SFrame(frame) of a Spark DataFrame": "from_rdd",
+        "use SFrame.from_sql(connection, query)": "from_odbc",
+        "use copy()": "clone",
+        "len(sf) * sf.num_columns()": "size",
+        "use column_names()": "columns keys",
+        "use column_names() and column_types()": "schema dtypes printSchema collect_schema",
+        "use sf[[int, float]]": "select_dtypes",
+        "use sf[0], a dict": "first row",
+        "iterate over the frame, or list(sf): each row is a dict": "iterrows itertuples iter_rows rows to_dicts foreach",
+        "use list(sf) for rows, list(sf['a']) for a column": "to_dict",
+        "use sf['a'][1], or sf[1]['a']": "at",
+        "use sf[1:]": "offset truncate",
+        "use sf['a'], or select_column(name)": "get_column xs get",
+        "use to_numpy()": "values",
+        "use sf['a'].summary(), or summary_page() for all columns": "describe summary",
+        "use print(sf): columns and types come first; column_types(); explain() tells the plan": "info glimpse",
+        "last_run() tells rows and bytes of what ran": "memory_usage estimated_size",
+        "use topk(name, k)": "nlargest top_k",
+        "use topk(name, k, reverse=True)": "nsmallest bottom_k",
+        "use random_split(fraction)": "randomSplit",
+        "compare with None: sf['a'] == None": "isnull isna notna notnull isNull is_null",
+        "use sf['a'].is_in(values)": "isin",
+        "use sf['a'].cumulative_sum()": "cumsum cum_sum",
+        "use sf['a'].cumulative_max()": "cummax",
+        "use sf['a'].cumulative_min()": "cummin",
+        "use sf['a'].sum(), or groupby([], {'total': aggregate.SUM('a')}) for several columns": "sum",
+        "use sf['a'].mean(), or groupby([], {'mean': aggregate.MEAN('a')}) for several columns": "mean",
+        "use sf['a'].min(), max() and so on, or groupby([], aggregates) for several columns": "min max std var median quantile",
+        "use groupby([], {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a')})": "agg aggregate",
+        "of few rows: numpy.corrcoef(sf[names].dropna().to_numpy().T)": "corr cov",
+        "use sf['a'].summary().quantile(share), exact": "approxQuantile",
+        "use sf['a'].summary().frequent_items()": "freqItems",
+        "numpy.corrcoef(sf[names].to_numpy().T), sf['a'].summary()": "stat",
+        "use sf['a'] = sf['a'].astype(class)": "astype cast",
+        "use sf['a'].shift(n)": "shift",
+        "use sf['a'].diff()": "diff",
+        "use sf['a'].apply(function)": "replace",
+        "assign: sf['name'] = column, or add_column(column, name)": "with_column with_columns withColumn withColumns assign",
+        "sf['a'] * 2 is a column": "eval",
+        "use add_row_number(name)": "with_row_index with_row_count insert insert_column zipWithIndex",
+        "use add_columns(columns, names)": "hstack",
+        "use remove_column(name) or remove_columns(names)": "drop",
+        "take sf['a'], then del sf['a']": "pop",
+        "use rename({old: new})": "withColumnRenamed withColumnsRenamed set_axis add_prefix add_suffix",
+        "use sf[['a', 'b']], or SFrame({'twice': sf['a'] * 2})": "select selectExpr",
+        "use sf[sf['a'] > 0], or filter_by(values, name); of names: [name for name in sf.column_names() if ...]": "filter",
+        "use sf[sf['a'] > 0], or filter_by(values, name)": "where query",
+        "use sf[(sf['a'] > 0) == 0]": "remove",
+        "use dropna() and fillna()": "na",
+        "use sort(names)": "sort_values orderBy order_by sortWithinPartitions",
+        "use groupby(names, aggregates)": "group_by groupBy",
+        "use sql('... group by rollup(a)', sf=sf) of sframe_spark": "rollup cube",
+        "use sql('select * from a intersect select * from b', a=a, b=b) of sframe_spark": "intersect intersectAll subtract exceptAll",
+        "use groupby_intervals(on, every, operations=...)": "group_by_dynamic",
+        "use window(on, aggregates, before='7d'), or sf['a'].rolling_mean(), rolling_sum() and so on": "rolling",
+        "use resample(on, every, operations)": "upsample asfreq",
+        "[sf[sf['a'] == value] for value in sf['a'].unique()]": "partition_by",
+        "use join(other, on=names)": "merge",
+        "use asof_join(other, on=name)": "join_asof asof",
+        "join on a column of ones": "crossJoin",
+        "not needed: columns know their frame, and join() finds its way": "alias hint",
+        "use append(other)": "union unionAll unionByName vstack extend concat",
+        "use unique()": "distinct",
+        "use drop_duplicates(names)": "dropDuplicates",
+        "use running({'n': aggregate.COUNT()}, by=names)['n'] > 1": "duplicated is_duplicated",
+        "use stack(column)": "explode",
+        "use pack_columns(names, dtype=dict) and stack()": "melt unpivot",
+        "use groupby(), unstack([keys, values]) and unpack()": "pivot pivot_table",
+        "use unpack(column)": "unnest",
+        "use sf['a'].apply(lambda value: {value: 1}).unpack()": "to_dummies",
+        "use apply(function): a row is a dict": "map_rows transform",
+        "use flat_map(names, function), or apply(function)": "rdd mapInPandas mapInArrow map_batches",
+        "call the function with the frame, as in len(sf)": "pipe",
+        "use export_csv(path)": "to_csv write_csv",
+        "use export_json(path)": "to_json write_json",
+        "use export_json(path, orient='lines')": "write_ndjson",
+        "use write_parquet(path)": "to_parquet sink_parquet",
+        "use write_orc(path)": "to_orc",
+        "use save(path)": "to_pickle write_ipc to_feather",
+        "use write_parquet(path), write_orc(path), export_csv(path) or export_json(path)": "write",
+        "use SFrame(pandas.read_excel(path))": "read_excel",
+        "use register_view(name)": "createOrReplaceTempView createTempView",
+        "rows are in segments, which materialize(segments=n) makes": "repartition coalesce",
+        "use to_spark().sparkSession": "sparkSession",
+        "use to_pandas()": "toPandas",
+        "use to_arrow()": "toArrow",
+        "a frame has columns of one type each, and cannot be turned round": "T transpose",
+        "use asof_join(other, on=name, by=keys, tolerance='1min')": "leftJoin",
+        "use asof_join(other, on=name, by=keys, tolerance='1min', direction='forward')": "futureLeftJoin",
+        "use groupby_cycles(on, by, operations)": "summarizeCycles groupByCycle",
+        "use add_columns_by_cycle(function, names, on)": "addColumnsForCycle",
+        "use groupby_intervals(on, clock=clock, label='right', operations=...)": "summarizeIntervals groupByInterval",
+        "use window(on, aggregates, before='1d', by=keys)": "summarizeWindows addWindows",
+        "use running(aggregates, by=keys)": "addSummaryColumns",
+        "use groupby(keys, aggregates), with [] for all rows": "summarize summarizeState",
+        "use shift_time(on, '1min')": "shiftTime",
+        "use head(n), as the first rows": "preview",
+        "date-times are date-times here": "timestamp_df",
+        "use to_spark(), or rename({old: new})": "toDF",
+        "use to_spark()": "timeSeriesRDD",
+        "use groupby(names, {'count': aggregate.COUNT()})": "value_counts",
+        "use sf['a'].value_counts()": "mode",
+        "use sf['a'].countna()": "null_count",
+        "use sf['a'].argmax(), sf['a'].argmin()": "idxmax idxmin",
+        "use sf['a'].any(), sf['a'].all()": "any all",
+        "of a column: abs(sf['a']), sf['a'].clip(low, high), sf['a'].apply(round), sf['a'] ** 2": "abs clip round pow",
+        "use fillna(name, value), which fills missing values as well": "fill_nan",
+        "use sf['a'] / sf['a'].shift(1) - 1": "pct_change",
+        "use sf['a'].plot(), or show()": "hist boxplot",
+        "use sf.sort('a').add_row_number('rank'), or running({'rank': aggregate.COUNT()}, by=names) within groups": "rank",
+        "use running(aggregates)": "expanding",
+        "use exponential_smoothing(column, on, half_life=...)": "ewm",
+        "use sf['a'] = SArray.where(condition, istrue, isfalse)": "mask update combine_first replace_column",
+        "use [(name, sf[name]) for name in sf.column_names()]": "items iter_columns get_columns",
+        "use split_datetime('time', limit=['hour', 'minute']), and filter": "between_time at_time",
+        "use sql('select a from sf', sf=sf) of sframe_spark": "sql",
+        "use to_sql(connection, table), or write_jdbc()": "write_database",
+        "use to_table(name, format='delta'), or format='iceberg'": "write_delta write_iceberg",
+        "use to_pandas() or to_arrow(), which others write": "write_excel write_avro write_clipboard to_stata to_gbq to_xml to_records",
+        "a frame has rows and columns, always": "ndim squeeze",
+    }
+)
+ARRAY = COMMON | by_name(
+    {
+        "a column is never changed: another name for it is as good as a copy": "copy clone",
+        "use sa.apply(lambda text: dict(collections.Counter(text.split())))": "count_words",
+        "use len(sa.dropna()) for values, len(sa) for rows": "count",
+        "use list(), or to_numpy()": "values",
+        "compare with None: sa == None": "isnull isna isNull is_null",
+        "compare with None: sa != None": "notna notnull isNotNull is_not_null",
+        "use countna()": "null_count",
+        "missing values equal each other here: sa == value": "eqNullSafe eq_missing",
+        "use apply(math.isnan)": "is_nan isnan",
+        "use apply(lambda x: 0.0 if math.isnan(x) else x), or fillna() for both": "fill_nan",
+        "use summary()": "describe sketch_summary",
+        "use is_in(values)": "isin",
+        "use cumulative_sum(), or running({'sum': aggregate.SUM('a')}, by=names) of a frame": "cumsum cum_sum",
+        "use cumulative_max()": "cummax cum_max",
+        "use cumulative_min()": "cummin cum_min",
+        "use running({'n': aggregate.COUNT()}, by=names) of a frame": "cum_count cumcount",
+        "none: an aggregate of parts of your own does it (see extending.md)": "cumprod cum_prod",
+        "use cumulative_mean(), cumulative_std() and so on": "expanding cumulative_eval",
+        "use exponential_smoothing(column, on, half_life=...) of a frame": "ewm ewm_mean ewm_mean_by",
+        "use window(on, {'sum': aggregate.SUM('a')}, before='2d') of a frame": "rolling_sum_by rolling_mean_by",
+        "use rolling_stdv(start, end)": "rolling_std",
+        "use rolling_mean(), rolling_sum(), rolling_min() and so on": "rolling",
+        "use sa / sa.shift(1) - 1": "pct_change",
+        "use sa.shift(1), sa.shift(-1)": "lag lead",
+        "of groups: groupby() and join(); row by row: running(aggregates, by=names); neighbours: asof_join(); rows nearby: window()": "over",
+        "of a frame: drop_duplicates(), or running({'n': aggregate.COUNT()}, by=names)['n'] > 1": "duplicated is_duplicated is_first_distinct",
+        "use groupby_runs(names, {'n': aggregate.COUNT()}) of a frame": "rle",
+        "number the values of unique() with add_row_number('rank'), and join() them": "rank",
+        "use sort(ascending=False).head(n)": "nlargest top_k",
+        "use sort().head(n)": "nsmallest bottom_k",
+        "use argmax()": "arg_max idxmax",
+        "use argmin()": "arg_min idxmin",
+        "use value_counts()": "mode",
+        "use summary().quantile(share)": "quantile",
+        "math.prod(sa) goes through all values": "prod product",
+        "of few rows: numpy.corrcoef(sf[names].dropna().to_numpy().T)": "corr cov",
+        "of whole columns: sum(), mean() and so on; of groups: groupby()": "agg aggregate",
+        "not (sa.diff() < 0).any()": "is_monotonic_increasing is_sorted",
+        "use element_slice(), contains(), apply(function) and datetime_to_str()": "str",
+        "use split_datetime(), datetime_to_str(), str_to_datetime() and apply(function)": "dt",
+        "use plot()": "hist",
+        "use apply(str.upper), apply(str.lower) and so on": "upper lower title strip",
+        "use apply(lambda text: text.split(','))": "split",
+        "use item_length(), contains(), element_slice() and apply(function)": "list arr",
+        "use unpack()": "struct unnest",
+        "use element_slice(0, n)": "substr",
+        "use apply(lambda text: bool(re.search(pattern, text))), or contains(part)": "rlike like ilike",
+        "use element_slice(0, n) == part, where n is the length of the part": "startswith starts_with",
+        "use element_slice(-n) == part, where n is the length of the part": "endswith ends_with",
+        "use split_datetime(None, ['year'])['year'], and so on": "year month day hour minute second weekday dayofweek dayofmonth",
+        "use astype(class)": "cast",
+        "use astype(class, undefined_on_failure=True)": "try_cast",
+        "use SArray.where(condition, istrue, isfalse)": "mask combine_first",
+        "use SArray([1, 2, None])": "from_list from_values from_iterable",
+        "use SArray.where(condition, istrue, isfalse) for both": "otherwise then",
+        "use sort()": "sort_values",
+        "use sort(names) of a frame; aggregate.ARGMAX('by', 'a') is the last of a group": "sort_by",
+        "use sort(names, ascending=False) of a frame": "desc asc",
+        "use SFrame({'name': sa})": "to_frame",
+        "columns are named where they are put: sf['name'] = sa, rename(), pack_columns()": "alias name suffix prefix rename add_prefix add_suffix",
+        "use save(path, format='text')": "to_csv",
+        "use (sa >= low) & (sa <= high)": "between is_between",
+        "use len()": "len size",
+        "use apply(function), as apply(math.floor), apply(round), apply(math.log); a root is sa ** 0.5": "round floor ceil log exp sqrt pow",
+        "use apply(function), as apply(lambda n: {5: 50}.get(n, n))": "replace",
+        "use apply(function): sf['a'] + 1 needs none": "transform map_batches",
+        "use sa[-1], or aggregate.ARGMAX('row', 'a') of groups": "last",
+        "use sa[0], or aggregate.SELECT_ONE('a') of groups": "first",
+        "use remove_column(name) of a frame": "exclude",
+        "use list(sa); of a frame groupby([], {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a')})[0]": "to_dict",
+        "use dtype": "dtypes",
+        "use to_numpy(), or SFrame({'name': sa}).to_pandas()['name']": "to_pandas toPandas",
+        "use unique()": "drop_duplicates",
+        "use len(sa.unique()) == len(sa)": "is_unique",
+        "use len(sa) == 0": "empty is_empty",
+        "use countna() > 0": "hasnans has_nulls",
+        "rows are chosen: sa[sa != value], or sa[2:]": "drop",
+        "of a frame: groupby(names, aggregates), resample(on, every, operations)": "groupby resample",
+        "of a frame: SFrame({'a': sa}).add_row_number('row').sort('a')['row']": "argsort arg_sort",
+        "of a frame: SFrame({'a': sa}).stack('a')": "explode",
+        "use asof_join(other, on=name) of a frame": "asof searchsorted",
+        "not (sa.diff() > 0).any()": "is_monotonic_decreasing",
+        "use sa[5]": "at get",
+        "use SFrame({'name': sa}), then export_json(path)": "to_json",
+        "use save(path)": "to_pickle",
+        "use sa.is_in(values) and SArray.where(condition, istrue, isfalse)": "update case_when",
+        "a column has one dimension": "ndim squeeze ravel T transpose",
+    }
+)
+
 
 # Functions of other libraries' modules that are members of classes here.
 READERS = ("read_", "scan_")

@@ -1,13 +1,16 @@
-"""What the API asks of nodes: values, lengths, rows."""
+"""Values of nodes as Python and numpy values, and nodes made of values, at once or row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.config import config
+from sframe_spark.engine.datasets.new_datasets import write_runs
 from sframe_spark.engine.runs.collecting import require_room, require_room_in_numpy
 from sframe_spark.engine.runs.few_rows import few_rows
 from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
@@ -16,7 +19,7 @@ from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.rows import append, slice_rows
 from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, replace_column
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
@@ -25,11 +28,12 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.pieces import aligned_chunks
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.broken_texts import broken_texts_told, require_unicode_values
 from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_parts
+from sframe_spark.values.encode import encode, encode_parts
 from sframe_spark.values.inexact.rounded import rounding_told
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
@@ -324,3 +328,77 @@ def recoded_column(node: PlannerNode, position: int, target: ColumnType) -> Plan
 def single_value(node: PlannerNode, index: int) -> Any:
     """The value of one row of a one-column node."""
     return column_values(node, index, index + 1)[0]
+
+
+# Rows that are kept as Python objects until they become columns.
+ROWS_PER_RUN = 8192
+
+
+class AppendedRows:
+    """Rows that come one after the other: they go to disk once they take too much memory.
+
+    Parameters
+    ----------
+    types
+        Types of the columns.
+    """
+
+    def __init__(self, types: Sequence[ColumnType]) -> None:
+        self.types = tuple(types)
+        self._rows: list[Sequence[Any]] = []
+        self._runs: list[list[pa.Array]] = []
+        self._bytes = 0
+        self._written: list[PlannerNode] = []
+
+    def add(self, row: Sequence[Any]) -> None:
+        """One more row, of values that fit the types."""
+        self._rows.append(row)
+        if len(self._rows) >= ROWS_PER_RUN:
+            self._make_run()
+
+    def _make_run(self) -> None:
+        columns = zip(*self._rows, strict=True)
+        parts = [encode_parts(list(column), column_type) for column, column_type in zip(columns, self.types, strict=True)]
+        self._rows = []
+        for run in aligned_chunks(parts):
+            self._runs.append(list(run.columns))
+            self._bytes += run.size
+        if self._bytes > config.memory_budget:
+            self._written.append(write_runs(self._runs, self.types))
+            self._runs, self._bytes = [], 0
+
+    def parts(self) -> list[PlannerNode]:
+        """Sources of all rows, in order."""
+        if self._rows:
+            self._make_run()
+        kept = [Chunk(tuple(run), len(run[0])) for run in self._runs]
+        return [*self._written, *([_in_memory(kept, self.types)] if kept else [])]
+
+
+def node_from_runs(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
+    """Runs of rows as a source: in memory where they fit its budget, otherwise in temporary files, with one run at a time in memory."""
+    coming = iter(runs)
+    kept: list[Sequence[pa.Array]] = []
+    size = 0
+    for run in coming:
+        kept.append(run)
+        size += sum(column.nbytes for column in run)
+        if size > config.memory_budget:
+            return write_runs(chain(kept, coming), tuple(types))
+    return _in_memory([Chunk(tuple(run), len(run[0])) for run in kept], types)
+
+
+def _in_memory(runs: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:
+    """Runs as a source, each column in one array where that holds all."""
+    columns: list[Sequence[pa.Array]] = list(zip(*(run.columns for run in runs), strict=True))
+    columns = columns or [[pa.array([], kind.physical)] for kind in types]
+    return memory_source_of_parts(columns, types)
+
+
+def appended(segments: Sequence[AppendedRows]) -> PlannerNode:
+    """All rows of some segments of the same types: those of the first one first."""
+    parts = [part for segment in segments for part in segment.parts()]
+    if parts:
+        return append(*parts) if len(parts) > 1 else parts[0]
+    types = segments[0].types
+    return memory_source([encode([], column_type) for column_type in types], list(types), 0)

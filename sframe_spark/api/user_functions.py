@@ -1,4 +1,4 @@
-"""Result types of users' functions, found by calling them on the first rows."""
+"""Result types of users' functions, and the frames and columns that such functions use."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.api.class_registry import Faces
+from sframe_spark.engine.planning.placement import is_small
+from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, SchemaError, UnknownResultError, users_level
 from sframe_spark.operators.rowwise.python_function import describe_function, kept
 from sframe_spark.operators.user_calls import remember_first
@@ -131,3 +134,20 @@ def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode
 def general(column_type: ColumnType) -> ColumnType:
     """The encoding of a kind that holds any value of it."""
     return {"list": ENCODED_LIST, "dict": ENCODED_DICT}.get(column_type.kind, column_type)
+
+
+def compute_captured(function: FunctionAsNow) -> None:
+    """Compute the frames and columns that a function reaches now, but those of few rows: these it computes where it is called.
+
+    As in the reference that is so when the function is given. Rows in memory go with the function, others stay in files that it reads.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray
+    >>> names = SArray(["a", "b"])
+    >>> list(SArray([1, 0]).apply(lambda place: names[place]))
+    ['b', 'a']
+    """
+    for value in function.reached():
+        if isinstance(value, (Faces.array, Faces.frame)) and not is_materialized(value._node) and not is_small(value._node):
+            materialize(value._node)

@@ -19,7 +19,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate, plugin, util, visualization
-from sframe_spark.api import hints, names_elsewhere
+from sframe_spark.api import hints
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TakenNameError
 
 # The package has the options under the name of their module.
@@ -27,14 +27,14 @@ config_module = importlib.import_module("sframe_spark.config")
 FRAME, COLUMN = SFrame({"stars": [1, 2]}), SArray([1, 2])
 
 
-@pytest.mark.parametrize("name", sorted(names_elsewhere.FRAME))
+@pytest.mark.parametrize("name", sorted(hints.FRAME))
 def test_names_of_other_frames(name: str) -> None:
     assert not hasattr(FRAME, name), "the frame has it: leave it out of the hints"
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(FRAME, name)
 
 
-@pytest.mark.parametrize("name", sorted(set(names_elsewhere.ARRAY) - {"where", "diff"}))
+@pytest.mark.parametrize("name", sorted(set(hints.ARRAY) - {"where", "diff"}))
 def test_names_of_other_columns(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(COLUMN, name)
@@ -49,26 +49,26 @@ OF_PANDAS_ALONE = (
 )
 
 
-@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, names_elsewhere.FRAME), (pd.Series, SArray, names_elsewhere.ARRAY)])
+@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, hints.FRAME), (pd.Series, SArray, hints.ARRAY)])
 def test_members_of_pandas_are_answered(other: type, kind: type, told: dict[str, str]) -> None:
     public = {name for name in dir(other) if not name.startswith("_")}
     assert sorted(name for name in public.difference(OF_PANDAS_ALONE.split()) if not hasattr(kind, name) and name not in told) == []
 
 
-@pytest.mark.parametrize("name", sorted(names_elsewhere.MODULE))
+@pytest.mark.parametrize("name", sorted(hints.MODULE))
 def test_names_that_are_out_of_scope(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no '{name}': "):
         getattr(sframe_spark, name)
 
 
 def test_members_that_a_hint_names_exist() -> None:
-    for owner, table in ((SFrame, names_elsewhere.FRAME), (SArray, names_elsewhere.ARRAY)):
+    for owner, table in ((SFrame, hints.FRAME), (SArray, hints.ARRAY)):
         for name, hint in table.items():
             for member in re.findall(r"use (\w+)\(", hint):
                 owners = (owner, SFrame) if "of a frame" in hint else (owner,)
                 known = member in ("len", "list", "print", "sql", "SFrame", "SArray")
                 assert known or any(hasattr(kind, member) for kind in owners), (name, hint)
-    for hint in {*names_elsewhere.FRAME.values(), *names_elsewhere.ARRAY.values(), *names_elsewhere.MODULE.values()}:
+    for hint in {*hints.FRAME.values(), *hints.ARRAY.values(), *hints.MODULE.values()}:
         for pattern, owner in (
             (r"sf\['a'\]\.(\w+)", SArray),
             (r"\bsf\.(\w+)", SFrame),
@@ -125,7 +125,7 @@ def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
     assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2
 
 
-@pytest.mark.parametrize("name", sorted(names_elsewhere.MODULE))
+@pytest.mark.parametrize("name", sorted(hints.MODULE))
 def test_imports_of_what_is_out_of_scope(name: str) -> None:
     for statement in (f"from sframe_spark import {name}", f"import sframe_spark.{name}", f"import sframe_spark.{name}.below"):
         with pytest.raises(ImportError, match=f"^sframe_spark has no '{name}': "):
@@ -149,7 +149,7 @@ def test_absent_modules_are_told_once() -> None:
     assert len([finder for finder in sys.meta_path if isinstance(finder, hints.AbsentModules)]) == 1
 
 
-@pytest.mark.parametrize("name", sorted(names_elsewhere.UTIL))
+@pytest.mark.parametrize("name", sorted(hints.UTIL))
 def test_what_util_has_not(name: str) -> None:
     assert not hasattr(util, name)
     with pytest.raises(AttributeError, match=f"sframe_spark.util has no '{name}': targets for models"):
@@ -266,7 +266,7 @@ def test_columns_change_names_one_after_the_other() -> None:
     assert frame.column_names() == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("name", sorted(names_elsewhere.AGGREGATE))
+@pytest.mark.parametrize("name", sorted(hints.AGGREGATE))
 def test_names_of_other_aggregates(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no aggregate '{name}': use aggregate\\.") as caught:
         getattr(aggregate, name)

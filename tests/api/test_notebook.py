@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api.notebook import short_floats
+from sframe_spark.api.display import short_floats
 
 
 class Parsed(HTMLParser):

@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api import one_by_one
-from sframe_spark.api.one_by_one import MOST_BYTES, MOST_ROWS, PIECES_KEPT
+from sframe_spark.api import indexing
+from sframe_spark.api.indexing import MAX_RANGE_BYTES, MAX_RANGE_ROWS, MAX_RANGES
 
-ROWS = 3 * MOST_ROWS + 5
+ROWS = 3 * MAX_RANGE_ROWS + 5
 
 
 @pytest.fixture
 def pieces(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The pieces that are read."""
     found: list[tuple[int, int]] = []
-    rows_of = one_by_one.rows_of
+    rows_of = indexing.rows_of
 
     def noted(node: Any, start: int, stop: int, **options: Any) -> Any:
         found.append((start, stop))
         return rows_of(node, start, stop, **options)
 
-    monkeypatch.setattr(one_by_one, "rows_of", noted)
+    monkeypatch.setattr(indexing, "rows_of", noted)
     return found
 
 
@@ -100,12 +100,12 @@ def test_a_frame_that_was_changed_gives_its_new_rows() -> None:
 
 
 def test_memory_is_bounded_by_bytes() -> None:
-    text = "x" * (MOST_BYTES // 4)
+    text = "x" * (MAX_RANGE_BYTES // 4)
     column = SArray([text] * 40)
     for number in range(40):
         assert column[number] == text
         kept = [row for piece in column._recent_rows()._kept[1].values() for row in piece]
-        assert len(kept) <= 4 * PIECES_KEPT
+        assert len(kept) <= 4 * MAX_RANGES
 
 
 def test_threads_read_one_column() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import sframe_spark
-from sframe_spark.api import names_elsewhere
+from sframe_spark.api import hints
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "reference_signatures.json").read_text())
 MEMBERS = [(place, name) for place, members in RECORDED.items() for name in members]
@@ -77,7 +77,7 @@ def owner_of(place: str) -> Any:
 def hints_about(place: str) -> set[str]:
     """Names of a module that are answered with what to use instead."""
     options = importlib.import_module("sframe_spark.config")._HINTS
-    return set({"module": names_elsewhere.MODULE, "util": names_elsewhere.UTIL, "config": options}.get(place, ()))
+    return set({"module": hints.MODULE, "util": hints.UTIL, "config": options}.get(place, ()))
 
 
 def default_text(value: Any) -> str:

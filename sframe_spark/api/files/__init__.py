@@ -1,1 +1,1 @@
-"""Files: saved frames, CSV, JSON, Parquet, ORC."""
+"""FrameFiles: saved frames, CSV, JSON, Parquet, ORC."""

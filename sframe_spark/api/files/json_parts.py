@@ -85,7 +85,7 @@ class JsonPart:
 
 @attrs.define(eq=False)
 class _Reading:
-    """Files, or a part of one, that are read; it counts ends of lines."""
+    """FrameFiles, or a part of one, that are read; it counts ends of lines."""
 
     plan: JsonPlan
     places: Sequence[FileRange]

@@ -13,12 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.api import node_values
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
-from sframe_spark.api.files import appended_rows
-from sframe_spark.api.files.appended_rows import node_from_runs
 from sframe_spark.api.files.sql_connection import MARKS, bare_connection, module_of, opened_cursor, require_answer
 from sframe_spark.api.files.sql_transaction import one_transaction
-from sframe_spark.api.node_values import iterate_tuples
+from sframe_spark.api.node_values import iterate_tuples, node_from_runs
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import aligned_chunks
@@ -86,7 +85,7 @@ def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence
 def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
     """Rows as columns, some at a time; numbers that are rounded are noted."""
     numbered = enumerate(rows)
-    while some := list(islice(numbered, appended_rows.ROWS_PER_RUN)):
+    while some := list(islice(numbered, node_values.ROWS_PER_RUN)):
         first, given = some[0][0], [row for _, row in some]
         for number, row in some:
             if len(row) != len(types):

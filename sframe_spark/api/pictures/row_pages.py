@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from sframe_spark.api.display import TABLE_STYLE, CellForm, table_parts
 from sframe_spark.api.node_values import row_count, row_tuples
-from sframe_spark.api.notebook import TABLE_STYLE, CellForm, table_parts
 from sframe_spark.api.pictures.pages import page
 from sframe_spark.api.pictures.summary_table import size_text
 from sframe_spark.engine.runs.materialize import materialize

@@ -10,9 +10,8 @@ import numpy as np
 from sframe_spark.api.class_registry import Faces, made_array
 from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.key_matching import require_clock_of_values
+from sframe_spark.api.key_matching import ALIKE_AS_KEYS, are_among, are_many, require_clock_of_values
 from sframe_spark.api.sampling import require_seed
-from sframe_spark.api.sarray.chosen_rows import ALIKE_AS_KEYS, are_among, are_many
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import FillValueError, NotValuesError
@@ -49,7 +48,7 @@ class PartOf:
         return int(value is not None and value in self.whole)
 
 
-class Missing:
+class Cleaning:
     """Members about missing values and value ranges."""
 
     _node: PlannerNode

@@ -1,24 +1,99 @@
-"""Members of SArray about date-times: as texts, of texts, in parts, at one distance."""
+"""Members of SArray about date-times, and columns of evenly spaced times."""
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sframe_spark.api.class_registry import made_array, made_frame
-from sframe_spark.api.uniform_times import uniform_times
 from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.operators.functions.moment_parts import PARTS, TIMEZONE
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.types import DATETIME_KIND
+from sframe_spark.operators.sources.made import range_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
+from sframe_spark.values.durations import LONGEST, parse_positive_duration
+from sframe_spark.values.temporal import is_shown, moment_text, to_microseconds
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.api.sframe import SFrame
-    from sframe_spark.planner.node import PlannerNode
+
+
+def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
+    """A column of times: ``start`` and every so often after it, up to and including ``stop`` if it is hit.
+
+    Raises
+    ------
+    SchemaError
+        If an argument is of a type that does not fit, or one date-time has an offset and the other none.
+    InvalidArgumentError
+        If ``stop`` is before ``start``, or ``every`` is not above zero.
+    """
+    (first, first_type), (last, last_type) = clock_bound(start, "start"), clock_bound(stop, "stop")
+    if first_type.kind != last_type.kind and not (first_type.is_numeric and last_type.is_numeric):
+        raise SchemaError(f"start and stop are both numbers or both date-times, got {start!r} and {stop!r}")
+    if first_type.is_zoned != last_type.is_zoned:
+        raise SchemaError("start and stop both have an offset from UTC or neither has: mixed time zones cannot be compared")
+    length = parse_positive_duration(every, first_type if first_type.kind == DATETIME_KIND else FLOAT, "every")
+    if last < first:
+        raise InvalidArgumentError(f"the clock stops at {stop!r} before it starts at {start!r}")
+    is_float = first_type.is_numeric and any(isinstance(value, float) for value in (first, last, length))
+    count = tick_count(first, last, length)
+    if count > LONGEST:
+        raise InvalidArgumentError(f"a clock from {start!r} to {stop!r} every {every!r} has {count} ticks: more than any frame has rows")
+    name = "float" if is_float else "zoned datetime" if first_type.is_zoned else first_type.kind
+    offset = start.utcoffset() // datetime.timedelta(minutes=1) if first_type.is_zoned else None
+    if first_type.kind == DATETIME_KIND and not is_shown(tick := first + (count - 1) * int(length), offset):
+        clock = f"a clock from {start!r} to {stop!r}"
+        raise DateTimeRangeError(f"{clock} has ticks with the offset of its start, of which {moment_text(tick)} UTC lies outside the years 1 to 9999")
+    if name == "int":
+        return range_source(first, count, int(length))
+    begin, step = (float(first), float(length)) if is_float else (first, int(length))
+    return apply_function("tick_time", range_source(0, count), parameters=(name, begin, step, offset))
+
+
+def tick_count(first: Any, last: Any, every: Any) -> int:
+    """Number of ticks from the first to at most the last, as they are computed."""
+    count = math.floor((last - first) / every) if isinstance(first + last + every, float) else (last - first) // every
+    while first + count * every > last:
+        count -= 1
+    while first + (count + 1) * every <= last:
+        count += 1
+    return int(count) + 1
+
+
+def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
+    """A bound of a clock as a number, and the type of its times.
+
+    Raises
+    ------
+    SchemaError
+        If it is neither a number nor a date-time.
+    InvalidArgumentError
+        If it is not finite.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    if isinstance(value, datetime.datetime) and value == value:
+        microseconds, offset = to_microseconds(value)
+        return microseconds, DATETIME if offset is None else ZONED_DATETIME
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SchemaError(f"{what} is a number or a datetime, got {value!r} of type {type(value).__name__}")
+    if isinstance(value, int) and not -LONGEST <= value <= LONGEST:
+        raise InvalidArgumentError(f"{what}: a number of {value.bit_length()} bits is no time of a clock: 64 bits hold them")
+    if not math.isfinite(value):
+        raise InvalidArgumentError(f"{what}: a finite number is needed, got {value!r}")
+    return value, FLOAT if isinstance(value, float) else INT
+
 
 USUAL_PARTS = ("year", "month", "day", "hour", "minute", "second")
 # The reference takes this name, which it has not, for the year, and programs use the column.

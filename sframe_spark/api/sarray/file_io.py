@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-class ValuesInFiles:
+class ColumnFiles:
     """Values from and to files."""
 
     _node: PlannerNode

@@ -9,8 +9,7 @@ import numpy as np
 
 from sframe_spark.api.class_registry import made_array, made_frame
 from sframe_spark.api.node_values import literal_of
-from sframe_spark.api.unpacked_types import asked_types, merged_type, types_of_keys, types_of_places
-from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
+from sframe_spark.api.unpacking import asked_types, distinct_keys, merged_type, prefixed, require_prefix, types_of_keys, types_of_places
 from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.functions.packing import value_parameter
 from sframe_spark.operators.functions.slots import item_type

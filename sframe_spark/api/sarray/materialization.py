@@ -1,20 +1,80 @@
-"""Members of SArray about when and how its values are computed."""
+"""Members of SArray that compute its values, explain how, and hand them all to other libraries."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.api.columns_of_others import interface_of
+from sframe_spark.api.interchange.arrow_streams import array_of_values, forms_of, stream_of_values
+from sframe_spark.api.node_values import numbers_for_numpy, numpy_column
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.content import content_identifier
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
+from sframe_spark.engine.planning.column_origins import shown_column
+from sframe_spark.engine.runs.materialize import in_pieces, is_materialized, materialize
+from sframe_spark.errors import NoAttributeError, UnsupportedOperationError
 from sframe_spark.explain.explanation import Explanation
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.infer import infer_planner_node_length
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.serialize import graph_to_json
+from sframe_spark.types import STR_KIND
 
-if TYPE_CHECKING:
-    from sframe_spark.planner.node import PlannerNode
+BITS = 64
 
 
-class ComputedValues:
+def content_identifier(node: PlannerNode) -> int:
+    """A number of 64 bits for the rows of a column: the same for the same rows in the same files, or of the same values in memory, in any process.
+
+    The rows are computed first, unless they are there.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.made import range_source
+    >>> content_identifier(range_source(0, 3)) == content_identifier(range_source(0, 3)) != content_identifier(range_source(0, 4))
+    True
+    """
+    materialize(node)
+    digest = hashlib.blake2b(digest_size=BITS // 8)
+    for part in _told(*shown_column(node, 0)):
+        digest.update(part)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _told(node: PlannerNode, position: int) -> Iterator[bytes]:
+    """What tells the rows of a materialised column: names of files, which are drawn at random or watched, or the values."""
+    source = node.operator
+    yield str(node.schema[position]).encode()
+    if isinstance(source, SegmentSource):
+        manifest = source.manifest
+        # FrameFiles of ours have names of their own wherever they are, also where two frames share them.
+        yield repr(
+            (source.positions[position], source.start, source.stop, manifest.version, None if manifest.has_key else manifest.directory)
+        ).encode()
+        yield from (repr((entry.file, entry.number, entry.rows, entry.size)).encode() for entry in manifest.segments)
+    elif (told := None if isinstance(source, MemorySource) else _parameters_of(source)) is not None:
+        yield told.encode()
+    else:
+        for chunk in in_pieces(node):
+            # In the form that goes over networks there are no rows beside a slice's.
+            yield bytes(to_stream([chunk.select([position])]))
+
+
+def _parameters_of(source: Operator) -> str | None:
+    """What makes up a source, None where that cannot be written."""
+    try:
+        return graph_to_json(source.make_planner_node())
+    except UnsupportedOperationError:
+        return None
+
+
+class ColumnMaterialization:
     """Values now or later, and the plan for them."""
 
     _node: PlannerNode
@@ -101,3 +161,86 @@ class ComputedValues:
         from sframe_spark.api.explain import last_run
 
         return last_run(self._node)
+
+    def to_numpy(self) -> np.ndarray:
+        """All values as a numpy array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 19]).to_numpy()
+        array([20, 19])
+        >>> SArray([20, None]).to_numpy()
+        array([20, None], dtype=object)
+        """
+        return numpy_column(self._node)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """All numbers for ``numpy.asarray``; where one is missing, and of other values, numpy asks for one after the other, as in the reference."""
+        if not self._node.schema[0].is_numeric:
+            raise NoAttributeError(f"values of type {self._node.schema[0].kind} are no numbers: use to_numpy()")
+        values = numbers_for_numpy(self._node)
+        if values is None:
+            raise NoAttributeError("a number is missing, or there is none: use to_numpy()")
+        return interface_of(values)
+
+    @property
+    def __array__(self) -> Callable[..., np.ndarray]:
+        """All numbers or texts for scikit-learn, which takes no target without; where one is missing, and of other values, there is none.
+
+        What a comparison gave is an array of truth values, so that it chooses rows of other arrays.
+
+        Examples
+        --------
+        >>> import numpy
+        >>> from sframe_spark import SArray
+        >>> numpy.array([10, 20, 30])[SArray([3, 5, 4]) > 3]
+        array([20, 30])
+        >>> SArray(["a", "b"]).__array__()
+        array(['a', 'b'], dtype='<U1')
+        >>> hasattr(SArray(["a", None]), "__array__")
+        False
+        """
+        column_type = self._node.schema[0]
+        read = numbers_for_numpy if column_type.is_numeric else numpy_column if column_type.kind == STR_KIND else None
+        values = None if read is None else read(self._node)
+        # Of objects pandas would make a column of objects: it takes the values one by one instead.
+        if values is None or values.dtype.kind == "O":
+            raise NoAttributeError(f"values of type {column_type.kind}, or missing ones, are taken one by one: use to_numpy()")
+        return lambda dtype=None, copy=None: np.array(values, dtype=dtype) if copy else np.asarray(values, dtype=dtype)
+
+    def to_arrow(self) -> pa.Array:
+        """All values as an Arrow array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["mon", None]).to_arrow().to_pylist()
+        ['mon', None]
+        """
+        return array_of_values(self._node)
+
+    def __arrow_c_schema__(self) -> Any:
+        """The Arrow type of the values, for other libraries; of date-times with an offset and of mixed lists and dicts the values tell it."""
+        return forms_of(self._node)[0].field("").type.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All values in order for another library: ``polars.Series(sa)``, ``pyarrow.chunked_array(sa)``.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return stream_of_values(self._node).__arrow_c_stream__(requested_schema)

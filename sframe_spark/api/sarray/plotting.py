@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-class ColumnPictures:
+class ColumnPlotting:
     """Charts of a column; nothing is collected but counts."""
 
     _node: PlannerNode

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from sframe_spark.api import display, notebook
+from sframe_spark.api import display
 from sframe_spark.api.class_registry import Faces
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.files.paths import nothing_to_verify
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.hints import HintedClass, as_in, no_array_member, raise_error_of_member, with_members_of_its_own
-from sframe_spark.api.indexing import MOST_ROWS, function_as_now, head_count, is_row_index, mask_error, row_number, sliced, unchanged_rows
+from sframe_spark.api.indexing import (
+    MOST_ROWS,
+    ReadOneByOne,
+    function_as_now,
+    head_count,
+    is_row_index,
+    mask_error,
+    row_number,
+    sliced,
+    unchanged_rows,
+)
 from sframe_spark.api.node_values import (
     equal_length,
     first_values,
@@ -26,18 +36,15 @@ from sframe_spark.api.node_values import (
     row_count,
     single_value,
 )
-from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray.arithmetic import Arithmetic
-from sframe_spark.api.sarray.choices import Choices
-from sframe_spark.api.sarray.conversions import ValuesElsewhere
+from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes
-from sframe_spark.api.sarray.file_io import ValuesInFiles
+from sframe_spark.api.sarray.file_io import ColumnFiles
 from sframe_spark.api.sarray.items import Items
-from sframe_spark.api.sarray.materialization import ComputedValues
-from sframe_spark.api.sarray.plotting import ColumnPictures
+from sframe_spark.api.sarray.materialization import ColumnMaterialization
+from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
-from sframe_spark.api.sarray.sampling import RandomValues
-from sframe_spark.api.sarray.selection import ByValue
+from sframe_spark.api.sarray.selection import Selection
 from sframe_spark.api.sarray.windows import Windows
 from sframe_spark.api.user_functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.errors import (
@@ -59,24 +66,19 @@ from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.plain import one_value
 from sframe_spark.visible import brief
 
-if TYPE_CHECKING:
-    pass
-
 
 @with_members_of_its_own
 class SArray(
     Arithmetic,
-    ValuesElsewhere,
     Reductions,
-    ByValue,
+    Selection,
+    Cleaning,
     Windows,
-    Choices,
     Items,
     DateTimes,
-    RandomValues,
-    ColumnPictures,
-    ValuesInFiles,
-    ComputedValues,
+    ColumnPlotting,
+    ColumnFiles,
+    ColumnMaterialization,
     ReadOneByOne,
     Pickled,
     metaclass=HintedClass,
@@ -359,7 +361,7 @@ class SArray(
         return display.column_description(self._node, self.dtype)
 
     def _repr_html_(self) -> str:
-        return notebook.column_html(self._node)
+        return display.column_html(self._node)
 
     def __copy__(self) -> SArray:
         return SArray(_node=self._node)

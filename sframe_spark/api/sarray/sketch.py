@@ -1,4 +1,4 @@
-"""Sketch: what a column holds, in a few numbers."""
+"""Sketch: many statistics of a column in one pass, printed as tables."""
 
 from __future__ import annotations
 
@@ -10,26 +10,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import Faces, made_array
+from sframe_spark.api.display import table_text
 from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.hints import with_answers
-from sframe_spark.api.node_values import reduce_values
-from sframe_spark.api.sarray.counted_values import as_counted, counted_node, counted_values, frequent_values
+from sframe_spark.api.node_values import column_values, node_from_values, reduce_values
 from sframe_spark.api.sarray.rank_selection import Ranks
-from sframe_spark.api.sarray.sketch_items import SketchesOfItems, keys_to_sum_up
-from sframe_spark.api.sarray.sketch_text import sketch_text
-from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.api.unpacking import merged_type, types_of_keys
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
+from sframe_spark.operators.functions.packing import value_parameter
+from sframe_spark.operators.functions.slots import item_type
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.grouped.groupby import group_by
+from sframe_spark.operators.relational.explode import explode
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
+from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
+from sframe_spark.values.convert import construct_value
 from sframe_spark.values.plain import family_of, is_number, one_value, plain_number
+from sframe_spark.values.text import display_text
 from sframe_spark.visible import brief, visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
+    from sframe_spark.planner.node import PlannerNode
 
 
 @with_answers
-class Sketch(SketchesOfItems, NeverPickled):
+class Sketch(NeverPickled):
     """What a column holds: its size, missing values, moments, quantiles, different and frequent values.
 
     Everything is exact but :meth:`num_unique` of more than 65,536 different values, whose standard error is 0.8%. One pass over the rows tells most
@@ -360,3 +370,287 @@ class Sketch(SketchesOfItems, NeverPickled):
 
     def __repr__(self) -> str:
         return str(self)
+
+    _source: PlannerNode
+    _keys: tuple[Any, ...]
+    _sub_sketches: dict[Any, Sketch]
+
+    def element_length_summary(self) -> Sketch:
+        """A sketch of how many items the lists, arrays or dicts have.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are none of these.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([["tea", "milk"], ["tea"], []]).summary().element_length_summary()
+        >>> sketch.size(), sketch.max(), sketch.mean()
+        (3, 2.0, 1.0)
+        """
+        self._require(NESTED, "lengths")
+        lengths = apply_function("item_length", self._source)
+        return sketch_of(filter_by_mask(lengths, apply_function("is_not_missing", lengths)))
+
+    def element_summary(self) -> Sketch:
+        """A sketch of the items of all lists or arrays.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are neither.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([["tea", "milk"], ["tea"], []]).summary().element_summary().frequent_items()
+        {'tea': 2, 'milk': 1}
+        """
+        self._require((LIST_KIND, ARRAY_KIND), "items in an order")
+        return sketch_of(_items(self._source, item_type(self._source.schema[0]) or STR))
+
+    def dict_key_summary(self) -> Sketch:
+        """A sketch of the keys of all dicts, as texts.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([{"tea": 2, "milk": 1}, {"tea": 4}]).summary()
+        >>> sketch.dict_key_summary().frequent_items()
+        {'tea': 2, 'milk': 1}
+        """
+        self._require((DICT_KIND,), "keys")
+        return sketch_of(_items(apply_function("dict_keys", self._source), STR))
+
+    def dict_value_summary(self) -> Sketch:
+        """A sketch of the values of all dicts: as numbers where all are, else as texts.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([{"tea": 2, "milk": 1}, {"tea": 4}]).summary()
+        >>> sketch.dict_value_summary().max(), sketch.dict_value_summary().sum()
+        (4.0, 7.0)
+        """
+        self._require((DICT_KIND,), "values of keys")
+        kinds = {kind.kind for kind in types_of_keys(self._source).values()}
+        return sketch_of(_items(apply_function("dict_values", self._source), FLOAT if merged_type(kinds).is_numeric else STR))
+
+    def element_sub_sketch(self, keys: Any = None) -> Any:
+        """Sketches of the values of some keys, or at some places: a dict of them, or one for one key.
+
+        Parameters
+        ----------
+        keys
+            Some of the ``sub_sketch_keys`` of this sketch; all when not given.
+
+        Raises
+        ------
+        KeyError
+            If a key is none of these.
+        RuntimeError
+            If the values are no arrays or dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([{"tea": 2, "milk": 1}, {"tea": 4}]).summary(sub_sketch_keys=["tea", "milk"])
+        >>> sketch.element_sub_sketch("tea").sum(), sorted(sketch.element_sub_sketch())
+        (6.0, ['milk', 'tea'])
+        """
+        self._require((ARRAY_KIND, DICT_KIND), "keys or places that values have in common")
+        several = isinstance(keys, (list, tuple, set))
+        wanted = list(self._keys) if keys is None else list(keys) if several else [keys]
+        for key in wanted:
+            if key not in self._keys:
+                raise ColumnNotFoundError(key, self._keys)
+        found = {key: self._sub_sketch(key) for key in wanted}
+        return found if keys is None or several else found[keys]
+
+    def _sub_sketch(self, key: Any) -> Sketch:
+        if key not in self._sub_sketches:
+            self._sub_sketches[key] = sketch_of(_values_of_key(self._source, key))
+        return self._sub_sketches[key]
+
+    def _require(self, kinds: tuple[str, ...], what: str) -> None:
+        if self._source.schema[0].kind not in kinds:
+            raise UnsupportedOperationError(f"values of {self._source.schema[0].kind} have no {what}: this takes {' or '.join(kinds)}")
+
+
+NESTED = (LIST_KIND, ARRAY_KIND, DICT_KIND)
+
+
+def sketch_of(node: PlannerNode) -> Sketch:
+    """The sketch of a column."""
+    return made_array(node).summary()
+
+
+def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
+    """The value of a key, or at a place, of each row: as a number where all are, else as text."""
+    column_type = node.schema[0]
+    if column_type.kind == DICT_KIND:
+        kind = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
+    else:
+        kind = FLOAT if column_type.kind == ARRAY_KIND else item_type(column_type) or STR
+    wanted = FLOAT if kind.is_numeric else STR
+    slots = Step("slots", (Register(0),), ((key,),))
+    slot = Step("slot", (Register(1),), (0, wanted, item_type(column_type) is None, value_parameter(None)))
+    return apply_program(node, Program(1, (slots, slot), (Register(2),)))
+
+
+def _items(node: PlannerNode, wanted: ColumnType) -> PlannerNode:
+    """All items of lists or arrays as one column."""
+    natural = item_type(node.schema[0])
+    items = explode(node, 0, (natural or wanted,), keeps_empty=False)
+    return items if natural in (None, wanted) else apply_function("cast", items, parameters=(wanted, False))
+
+
+def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
+    """The keys that a user asks for.
+
+    Raises
+    ------
+    SchemaError
+        If the values have no keys, or a key is none of them.
+    """
+    chosen = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
+    if chosen and column_type.kind not in (DICT_KIND, ARRAY_KIND):
+        raise SchemaError(f"sub_sketch_keys are keys of dicts or places in arrays, and the values are of {column_type.kind}")
+    if len({type(key) for key in chosen}) > 1:
+        raise InvalidArgumentError(f"sub_sketch_keys are of one class, not {chosen!r:.60}")
+    if column_type.kind == DICT_KIND and not all(isinstance(key, str) for key in chosen):
+        raise SchemaError(f"sub_sketch_keys of dicts are texts, not {chosen!r:.60}")
+    if column_type.kind == ARRAY_KIND and not all(isinstance(key, int) and key >= 0 for key in chosen):
+        raise SchemaError(f"sub_sketch_keys are places in arrays, counted from 0, not {chosen!r:.60}")
+    return chosen
+
+
+MOST_SHOWN = 10
+QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+
+
+def sketch_text(sketch: Sketch) -> str:
+    """Tables of the numbers, the frequent values and the quantiles, then those of the items.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray
+    >>> print(sketch_text(SArray(["tea", "tea", "milk"]).summary()).split("items:")[1].strip())
+    +-------+-------+
+    | value | count |
+    +-------+-------+
+    |  tea  |   2   |
+    |  milk |   1   |
+    +-------+-------+
+    """
+    parts = [f"\n{_numbers_text(sketch)}\n\nMost frequent items:\n{_frequent_text(sketch)}\n"]
+    if sketch._is_numeric and sketch._found["numbers"]:
+        texts = [f"{share:.0%}" for share in QUANTILES]
+        parts.append(f"Quantiles: \n{table_text(texts, [sketch._quantiles(QUANTILES)])}\n")
+    kind = sketch._source.schema[0].kind
+    if kind == DICT_KIND:
+        parts.append(f"\n******** Dictionary Element Key Summary ********\n{sketch.dict_key_summary()}")
+        parts.append(f"\n******** Dictionary Element Value Summary ********\n{sketch.dict_value_summary()}")
+    elif kind in NESTED:
+        parts.append(f"\n******** Element Summary ********\n{sketch.element_summary()}")
+    return "\n".join(parts)
+
+
+def _numbers_text(sketch: Sketch) -> str:
+    rows: list[tuple[str, Any, str]] = [("Length", sketch.size(), "Yes")]
+    if sketch._is_numeric:
+        members = (
+            ("Min", sketch.min),
+            ("Max", sketch.max),
+            ("Mean", sketch.mean),
+            ("Sum", sketch.sum),
+            ("Variance", sketch.var),
+            ("Standard Deviation", sketch.std),
+        )
+        rows += [(name, member(), "Yes") for name, member in members]
+    exact = "No" if sketch._found["counted"] is None else "Yes"
+    rows += [("# Missing Values", sketch.num_missing(), "Yes"), ("# unique values", sketch.num_unique(), exact)]
+    return table_text(["item", "value", "is exact"], rows)
+
+
+def _frequent_text(sketch: Sketch) -> str:
+    items = list(sketch.frequent_items().items())[:MOST_SHOWN]
+    return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
+
+
+# Rarer values are not told as frequent.
+LEAST_SHARE = 0.0001
+# As Python reads it, but for the letters before an offset.
+_WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
+
+
+def counted_node(source: PlannerNode) -> PlannerNode:
+    """The values that are counted: texts of those that hold others, and of date-times with an offset."""
+    column_type = source.schema[0]
+    if column_type.kind in NESTED:
+        return apply_function("cast", source, parameters=(STR, False))
+    if column_type.is_zoned:
+        return apply_function("moment_text", source, parameters=(_WITH_OFFSET,))
+    return source
+
+
+def as_counted(element: Any, column_type: ColumnType) -> Any:
+    """A value as those of a column are counted; None where it becomes none of them."""
+    if column_type.is_zoned:
+        moment = _constructed(element, DATETIME_KIND)
+        return None if moment is None else made_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0]
+    if column_type.kind == DATETIME_KIND:
+        return _constructed(element, DATETIME_KIND)
+    if column_type.kind != STR_KIND and column_type.kind not in NESTED:
+        return element if is_number(element) else _constructed(element, FLOAT_KIND)
+    if element is None or isinstance(element, str):
+        return element or ""
+    same = _constructed(element, column_type.kind)
+    return _constructed(element, STR_KIND) if same is None else display_text(same)
+
+
+def counted_values(found: dict[str, Any]) -> list[tuple[Any, int]]:
+    """How often each value occurs, where the first pass could count them all."""
+    return list(found["counted"].items())
+
+
+def frequent_values(node: PlannerNode, found: dict[str, Any]) -> list[tuple[Any, int]]:
+    """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.
+
+    Parameters
+    ----------
+    node
+        The values that are counted.
+    found
+        What the first pass found; where it stopped counting, the rows are read once more.
+    """
+    least = found["rows"] * LEAST_SHARE
+    pairs = _all_frequent(node, least) if found["counted"] is None else counted_values(found)
+    return sorted((pair for pair in pairs if pair[1] >= least), key=lambda pair: -pair[1])
+
+
+def _all_frequent(node: PlannerNode, least: float) -> list[tuple[Any, int]]:
+    counted = group_by(node, [0], [Aggregation("count")])
+    frequent = filter_by_mask(counted, apply_function("greater_equal", project(counted, [1]), Literal(math.ceil(least), INT)))
+    values, counts = (column_values(project(frequent, [place])) for place in (0, 1))
+    return [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and value == value]
+
+
+def _constructed(element: Any, kind: str) -> Any:
+    """A value as one of a kind, as in construction; None where it is none."""
+    try:
+        return construct_value(element, kind)
+    except SFrameError:
+        return None

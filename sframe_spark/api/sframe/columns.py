@@ -1,24 +1,35 @@
-"""Columns of an SFrame: their names, classes and values."""
+"""Columns of an SFrame: their names and types, and how they are selected, assigned, renamed and removed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sframe_spark.api.class_registry import Faces, made_frame
-from sframe_spark.api.column_names import FrameNames
+from sframe_spark.api.column_names import FrameNames, automatic_name, first_places
+from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.hints import as_in
+from sframe_spark.api.indexing import is_row_index, unchanged_rows
+from sframe_spark.api.node_values import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
+    ColumnNotFoundError,
     InvalidArgumentError,
+    LengthMismatchError,
     MissingColumnError,
     NoAttributeError,
     SchemaError,
+    TakenNameError,
+    UnknownNameError,
 )
-from sframe_spark.operators.rowwise.arrange import column_of, columns_of
+from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of, replace_column
+from sframe_spark.operators.rowwise.columns import all_columns
+from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.plain import one_value
 from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
@@ -177,3 +188,364 @@ class Columns:
         if not chosen:
             return self._empty()
         return made_frame(columns_of(self._node, [self._position(name) for name in chosen]), chosen)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Assign a column (an SArray or other values of the frame's length, or one value for all rows), or several from a frame."""
+        if isinstance(key, list):
+            self._assign_several(key, value)
+            return
+        if not isinstance(key, str):
+            told = f"a column name is a str, got {type(key).__name__}"
+            if is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key):
+                told = f"{told}; {unchanged_rows(_A_COLUMN)}"
+            raise SchemaError(told)
+        name = key or automatic_name(self._names)
+        self._assign(name, self._column_of(value, name))
+
+    def _assign_several(self, names: list[Any], value: Any) -> None:
+        """Add the columns of a frame; the names only say how many.
+
+        Raises
+        ------
+        RuntimeError
+            If a name is taken (the error is a ValueError too).
+        """
+        if not isinstance(value, Columns):
+            self.add_columns(value, names, inplace=True)
+            return
+        taken = [name for name in value._names if name in self._names]
+        if taken:
+            kept = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
+            raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}; {kept}")
+        self.add_columns(value, inplace=True)
+
+    def _column_of(self, value: Any, name: str, alone: int = 0) -> SArray:
+        if isinstance(value, SArray):
+            return value
+        if isinstance(value, (Columns, Mapping)):
+            raise SchemaError(f"a column is an SArray, a sequence of values or one value, not {type(value).__name__}")
+        value = one_value(value)
+        if isinstance(value, str) or not hasattr(value, "__iter__"):
+            return SArray.from_const(value, row_count(self._node) if self._names else alone)
+        return SArray(_node=node_from_values(value, name=name))
+
+    def _assign(self, name: str, column: SArray) -> None:
+        place = self._names.place(name)
+        if place is not None and len(self._names) == 1:
+            self._with(column._node, self._names)
+            return
+        self._check_length(column, name)
+        if not self._names:
+            self._with(column._node, [name])
+        elif place is not None:
+            self._with(replace_column(self._node, place, column._node), self._names)
+        else:
+            self._with(columns_beside(self._node, column._node), self._names.and_one(str(name)))
+
+    def _check_length(self, column: SArray, name: str) -> None:
+        if self._names and not equal_length(self._node, column._node):
+            raise LengthMismatchError(
+                f"column {name!r} has {row_count(column._node)} rows, the frame has {row_count(self._node)}: they must be equal"
+            )
+
+    def add_column(self, data: Any, column_name: str = "", inplace: bool = False) -> SFrame:
+        """A frame with one more column; ``inplace`` changes this one.
+
+        Parameters
+        ----------
+        data
+            An SArray or other values, one for each row, or one value for all rows; for a frame without columns that is one row.
+        column_name
+            Its name; ``X`` and the number of its place when not given.
+        inplace
+            Whether this frame changes, and is what is given back.
+
+        Raises
+        ------
+        RuntimeError
+            If the name is taken or the length differs.
+        TypeError
+            If the data is not a column.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.add_column(["de", "fr"], "land")[1]
+        {'name': 'bob', 'stars': 3, 'land': 'fr'}
+        """
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        # Where there is no column yet, one value is one row, as one SArray would be all rows; assignment makes none.
+        column = self._column_of(data, column_name or automatic_name(self._names), alone=1)
+        name = free_name(column_name, self._names)
+        frame = self if inplace else made_frame(self._node, self._names)
+        frame._assign(name, column)
+        return frame  # type: ignore[return-value]
+
+    def add_columns(self, data: Any, column_names: Sequence[str] | None = None, inplace: bool = False) -> SFrame:
+        """A frame with more columns, from a list of SArrays and their names or from another frame.
+
+        Parameters
+        ----------
+        data
+            A list of SArrays, or a frame.
+        column_names
+            Their names; those of a frame stay.
+        inplace
+            Whether this frame changes, and is what is given back.
+
+        Raises
+        ------
+        RuntimeError
+            If a name is taken or a length differs.
+        TypeError
+            If the data is neither, or the names are no list of names.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.add_columns(SFrame({"land": ["de", "fr"], "age": [7, 8]}))[1]
+        {'name': 'bob', 'stars': 3, 'age': 8, 'land': 'fr'}
+        """
+        if isinstance(data, Columns):
+            pairs = [(name, data.select_column(name)) for name in data.column_names()]
+        else:
+            if not hasattr(data, "__iter__") or not all(isinstance(item, SArray) for item in data):
+                raise SchemaError("add_columns takes an SFrame, or a list of SArrays with a list of names")
+            if column_names is None or isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
+                raise SchemaError("add_columns takes a list of SArrays with a list of as many names")
+            names = list(column_names)
+            if len(names) != len(data):
+                raise SchemaError(f"{len(data)} columns need as many names, got {len(names)}")
+            pairs = list(zip(names, data, strict=True))
+        node, taken = self._beside(pairs)
+        return self._with(node, taken) if inplace else made_frame(node, taken)
+
+    def _beside(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
+        """The columns with others beside them, all at once, and the names of all."""
+        frame, parts = made_frame(self._node, self._names), []
+        names, taken = frame._names, dict[str, None]()
+        for given, column in pairs:
+            if not names:
+                frame.add_column(column, given, inplace=True)
+                names = frame._names
+                continue
+            taken = taken or dict.fromkeys(names)
+            name = free_name(given, taken)
+            frame._check_length(column, name)
+            taken[name] = None
+            parts.append(column._node)
+        return (columns_beside(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
+
+    def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
+        """A frame without a column.
+
+        Parameters
+        ----------
+        column_name
+            Its name.
+        inplace
+            Whether this frame changes, and is what is given back.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If several names are given.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.remove_column("stars").to_arrow().to_pydict()
+        {'name': ['ann', 'bob']}
+        """
+        # As they come from a call, whatever it was told to give.
+        given: tuple[Any, Any] = (column_name, inplace)
+        if isinstance(given[0], (list, tuple, set)) or isinstance(given[1], str):
+            raise SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")
+        return self.remove_columns([str(column_name)], inplace)
+
+    def remove_columns(self, column_names: Iterable[str], inplace: bool = False) -> SFrame:
+        """A frame without some columns.
+
+        Parameters
+        ----------
+        column_names
+            Their names.
+        inplace
+            Whether this frame changes, and is what is given back.
+
+        Raises
+        ------
+        KeyError
+            If one of them is not there.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"id": [1], "name": ["ann"], "stars": [5]}).remove_columns(["id", "stars"]).to_arrow().to_pydict()
+        {'name': ['ann']}
+        """
+        gone = dict.fromkeys(str(name) for name in column_names)
+        for name in gone:
+            if name not in self._names:
+                raise ColumnNotFoundError(name, self._names)
+        if len(gone) == len(self._names):
+            empty = self._empty()
+            return self._with(empty._node, []) if inplace else empty
+        places = sorted(map(self._position, gone))
+        node = columns_of(self._node, without(all_columns(len(self._names)), places))
+        names = FrameNames.known(without(self._names, places))
+        return self._with(node, names) if inplace else made_frame(node, names)
+
+    def __delitem__(self, key: Any) -> None:
+        self.remove_column(key, inplace=True)
+
+    @as_in("sf.rename({'old': 'new'})")
+    def rename(self, names: Mapping[str, str], inplace: bool = False) -> SFrame:
+        """A frame with columns renamed from the keys of a dict to its values; rows and order of columns stay.
+
+        Parameters
+        ----------
+        names
+            A dict from names that are there to new ones.
+        inplace
+            Whether this frame changes, and is what is given back.
+
+        Raises
+        ------
+        KeyError
+            If there is no column to rename (the error is a ValueError too).
+        ValueError
+            If a new name is taken (the error is a RuntimeError too).
+        TypeError
+            If the names are no dict of names.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.rename({"stars": "rating"})[0]
+        {'name': 'ann', 'rating': 5}
+        """
+        if not isinstance(names, dict):
+            raise SchemaError("names must be a dict from the old name to the new one")
+        for name in names:
+            if name not in self._names:
+                raise UnknownNameError(name, self._names)
+        renamed, places = list(self._names), first_places(self._names)
+        for old, new in names.items():
+            if not isinstance(new, str):
+                raise SchemaError(f"a column name is a str, got {brief(new)}")
+            if new != old and new in places:
+                advice = f": names change one after the other, so rename {new!r} first" if new in names else ""
+                raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already{advice}")
+            place = places.pop(old)
+            renamed[place], places[new] = new, place
+        return self._with(self._node, renamed) if inplace else made_frame(self._node, renamed)
+
+    def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
+        """A frame with two columns in each other's place.
+
+        Parameters
+        ----------
+        column_name_1, column_name_2
+            Their names.
+        inplace
+            Whether this frame changes, and is what is given back.
+
+        Raises
+        ------
+        KeyError
+            If one of them is not there (the error is a ValueError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.swap_columns("name", "stars")[0]
+        {'stars': 5, 'name': 'ann'}
+        """
+        for name in (column_name_1, column_name_2):
+            if name not in self._names:
+                raise UnknownNameError(name, self._names)
+        order = [*all_columns(len(self._names))]
+        a, b = self._position(column_name_1), self._position(column_name_2)
+        order[a], order[b] = b, a
+        node, names = columns_of(self._node, order), self._names.with_others({a: self._names[b], b: self._names[a]})
+        return self._with(node, names) if inplace else made_frame(node, names)
+
+    def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
+        """A frame whose first column numbers the rows from ``start``.
+
+        Parameters
+        ----------
+        column_name
+            Name of the new column.
+        start
+            Number of the first row.
+        inplace
+            Whether this frame changes, and is what is given back.
+
+        Raises
+        ------
+        RuntimeError
+            If the name is taken.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.add_row_number(start=1).to_arrow().to_pydict()
+        {'id': [1, 2], 'name': ['ann', 'bob'], 'stars': [5, 3]}
+        """
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        if not isinstance(start, int):
+            raise SchemaError(f"start is an int, got {type(start).__name__}")
+        name = column_name or automatic_name([])
+        if name in self._names:
+            raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
+        node = columns_beside(row_number(self._node, start), self._node)
+        names = [name, *self._names]
+        return self._with(node, names) if inplace else made_frame(node, names)
+
+
+Item = TypeVar("Item")
+_A_COLUMN = "sf['a']"
+
+
+def free_name(given: Any, names: Collection[str]) -> str:
+    """The name of a further column: the given one, or a numbered one where that is empty.
+
+    Raises
+    ------
+    SchemaError
+        If it is no text.
+    TakenNameError
+        If another column has it.
+    """
+    if not isinstance(given, str):
+        raise SchemaError(f"a column name is a str, got {type(given).__name__}")
+    name = str(given) or automatic_name(names)
+    if name in names:
+        raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
+    return name
+
+
+def without(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
+    """Items but those at some places, which ascend.
+
+    Examples
+    --------
+    >>> without("abcd", [1, 3])
+    ['a', 'c']
+    """
+    kept: list[Item] = []
+    for start, stop in pairwise([-1, *places, len(items)]):
+        kept.extend(items[start + 1 : stop])
+    return kept

@@ -1,13 +1,14 @@
-"""Frames from other data, and to Spark."""
+"""What a frame can be made of: columns, rows, files, and tables of other libraries."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sframe_spark.api.class_registry import Faces, made_frame
 from sframe_spark.api.column_names import FrameNames, with_automatic_names
 from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
@@ -20,7 +21,7 @@ from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.node_values import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
+from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
@@ -31,6 +32,9 @@ from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
 from sframe_spark.visible import brief
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
 
 Frame = tuple[PlannerNode, list[str]]
 
@@ -213,3 +217,39 @@ def frame_from_orc(path: Any) -> Frame:
     with files.named_in_errors():
         table = orc_table(files)
         return orc_rows(table), list(table.names)
+
+
+def other_frame(given: Any, member: str, refusal: type[SFrameError] = SchemaError) -> SFrame:
+    """The frame that a member was given, made of it if it is none yet.
+
+    Raises
+    ------
+    SFrameError
+        Of the class ``refusal``, if it is neither a frame nor a table.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> SFrame({"a": [1]}).append({"a": [2]}).to_arrow().to_pydict()
+    {'a': [1, 2]}
+    """
+    if isinstance(given, Faces.frame):
+        return given
+    if is_table(given):
+        return made_frame(*frame_from(given))
+    raise refusal(f"{member} takes an SFrame, got {type(given).__name__}: give a frame, a table of another library or a dict of columns")
+
+
+def is_table(given: Any) -> bool:
+    """True for a table of any library, a dict of columns, and the place of something saved.
+
+    Examples
+    --------
+    >>> is_table(pa.table({"a": [1]})), is_table({"a": [1]}), is_table([1]), is_table("no such place")
+    (True, True, False, False)
+    """
+    if isinstance(given, str):
+        return os.path.exists(given)
+    if isinstance(given, (pa.Table, pa.RecordBatch, Mapping, os.PathLike)) or gives_rows(given):
+        return True
+    return hasattr(given, "columns") and library_of(given) in ("pandas", "pyspark")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
 
 
-class Databases(Columns):
+class FrameDatabases(Columns):
     """Rows over a connection of Python's DB-API, over JDBC, or of the catalogs that Spark knows."""
 
     @staticmethod

@@ -1,31 +1,35 @@
-"""Members of SFrame that put the rows of two frames side by side."""
+"""Joins of SFrame by equal keys and in the order of a key: as-of joins, key windows and merges."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import attrs
 import pyarrow as pa
 
+from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.column_names import FrameNames, unique_names
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.key_matching import require_one_clock
 from sframe_spark.api.node_values import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.sframe.other_frames import other_frame
-from sframe_spark.errors import (
-    ColumnNotFoundError,
-    InvalidArgumentError,
-    SchemaError,
-    TakenNameError,
-    UnsupportedOperationError,
-)
+from sframe_spark.api.sframe.construction import other_frame
+from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
 from sframe_spark.operators.joins.join import KINDS, join
-from sframe_spark.operators.rowwise.arrange import column_of
+from sframe_spark.operators.lookups.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
+from sframe_spark.operators.lookups.key_window import KeyWindow, key_window
+from sframe_spark.operators.lookups.keys import check_keys
+from sframe_spark.operators.lookups.merge_sorted import SIDES, merge_sorted, unsorted_message
+from sframe_spark.operators.lookups.order import first_row_out_of_order
+from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ColumnType, common_encoding
+from sframe_spark.types import FLOAT, ColumnType, common_encoding
+from sframe_spark.values.durations import parse_duration
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -40,7 +44,7 @@ HOW_ELSEWHERE = {
 }
 
 
-class Joins(Columns):
+class Joins(Relational):
     """Rows of two frames by equal keys."""
 
     @as_in("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
@@ -129,6 +133,186 @@ class Joins(Columns):
             raise SchemaError("join keys are given by column names")
         return pairs
 
+    @as_in("sf.asof_join(other, on='time', by='key', tolerance='1min'), with on={'a': 'b'} for other names")
+    def asof_join(
+        self, other: SFrame, on: Any, by: Any = None, tolerance: Any = None, direction: str = "backward", allow_exact: bool = True
+    ) -> SFrame:
+        """Each row with the values of the nearest row of another frame: every row keeps its place, and no row is added.
+
+        Parameters
+        ----------
+        other
+            The frame to look in, in any order of rows; of rows with one key the later one counts as later. It need not be sorted, but if it is known
+            to be (saved sorted, or sorted in this program) nothing is moved.
+        on
+            Name of the key: an int, float or datetime column of both frames; or a dict of one pair, left name to right name.
+        by
+            Columns whose values must be equal: a name, a list of names, or a dict from left to right names.
+        tolerance
+            Greatest distance between the keys: a number for numeric keys, for date-times a ``timedelta`` or a text such as ``"3d"``.
+        direction
+            ``"backward"``: the last row whose key is not larger. ``"forward"``: the first row whose key is not smaller. ``"nearest"``: the nearer
+            of both, the one before if they are equally near.
+        allow_exact
+            Whether a row with the very key counts.
+
+        Returns
+        -------
+        SFrame
+            All columns of this frame, then those of the other that are not ``on`` or ``by`` columns; missing values where no row is found. A row
+            whose key is missing or NaN, or with a missing value in a ``by`` column, finds nothing and is not found.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If a column or the tolerance is of a type that does not fit.
+        ValueError
+            If the tolerance is negative or the direction unknown.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> trades = SFrame({"time": [3, 7, 9]})
+        >>> quotes = SFrame({"time": [1, 3, 8], "bid": [10, 11, 12]})
+        >>> trades.asof_join(quotes, on="time").to_arrow().to_pydict()
+        {'time': [3, 7, 9], 'bid': [11, 11, 12]}
+        """
+        other = other_frame(other, "asof_join")
+        if direction not in DIRECTIONS:
+            raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)}, got {direction!r}")
+        if not isinstance(allow_exact, bool):
+            raise SchemaError(f"allow_exact is True or False, got {allow_exact!r}")
+        (left_on, right_on), left_key, right_key = self._key_pair(other, on)
+        pairs = name_pairs(by, "by") if by is not None else []
+        left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
+        for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
+            check_groups(f"by {a!r}" if a == b else f"by {a!r} and {b!r}", self._node.schema[left], other._node.schema[right])
+        limit = distance_limit(tolerance, left_key, right_key, "tolerance")
+        keys = {right_on, *right_by}
+        values = [position for position in range(len(other._names)) if position not in keys]
+        if not values:
+            return made_frame(self._node, self._names)
+        join = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
+        found = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, join)
+        return made_frame(columns_beside(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
+
+    def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
+        """All rows of two frames in the order of columns by which both are sorted already; of equal rows those of this frame come first.
+
+        Parameters
+        ----------
+        other
+            A frame with the same columns (in any order).
+        on
+            What :meth:`sort` takes: the name of an int, float, str or datetime column, a list of names, or a list of (name, ascending) pairs. Both
+            frames are in this order as :meth:`sort` gives it: missing values before all others and NaN after them, the other way round if descending.
+        ascending
+            Direction of names given without one.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If a column has no order, or the names are not names.
+        RuntimeError
+            If the frames have different columns.
+        ValueError
+            If a row is out of order: at once where that is known, otherwise when the row is reached.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> old, new = SFrame({"t": [1, 3, 5]}), SFrame({"t": [2, 3]})
+        >>> list(old.merge_sorted(new, on="t")["t"])
+        [1, 2, 3, 3, 5]
+        """
+        other = other_frame(other, "merge_sorted")
+        by = self._order(on, ascending)
+        columns = [self._names[position] for position, _ in by]
+        both = self._with_same_columns(other)
+        for side, node in zip(SIDES, both, strict=True):
+            row = first_row_out_of_order(node, *by[0])
+            if row is not None:
+                raise InvalidArgumentError(unsorted_message(columns, [up for _, up in by], side, row))
+        return made_frame(merge_sorted(*both, by, columns), self._names)
+
+    @as_in("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
+    def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
+        """Each row with aggregates over all rows whose key is near its own: from ``before`` below it to ``after`` above it, both included.
+
+        Parameters
+        ----------
+        on
+            Name of the key: an int, float or datetime column.
+        aggregates
+            As in :meth:`groupby`: a dict from output name to an aggregate, an aggregate, or a list of these.
+        before, after
+            How far the window reaches: a number for numeric keys, for date-times a ``timedelta`` or a text such as ``"7d"``. None: no further than
+            the key itself. Rows with the very key of the row are always in its window.
+        by
+            Columns whose values must be equal (missing values equal each other): a name or a list of names.
+
+        Returns
+        -------
+        SFrame
+            The columns of this frame, every row in its place, then those of the aggregates. They see the rows of a window in the order of the key,
+            rows with one key in the order of the frame. The window of a row with a missing or NaN key is empty, and it is in no window.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If a column, ``before`` or ``after`` is of a type that does not fit.
+        ValueError
+            If ``before`` or ``after`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"day": [1, 2, 2, 9], "rain": [4, 0, 2, 5]})
+        >>> sf.window("day", {"week": aggregate.SUM("rain")}, before=6).to_arrow().to_pydict()
+        {'day': [1, 2, 2, 9], 'rain': [4, 0, 2, 5], 'week': [4, 6, 6, 5]}
+        """
+        if not isinstance(on, str):
+            raise SchemaError(f"on is the name of a column, got {on!r}")
+        key = self._position(on)
+        column_type = self._node.schema[key]
+        check_keys(column_type, column_type, f"on {on!r}")
+        groups = [self._group_position(name) for name in column_names(by, "by")]
+        requests = expand_requests([aggregates])
+        aggregations = [self._aggregation(request) for _, request in requests]
+        names = output_names(self._names, requests, chosen_names([aggregates]))
+        low, high = (distance_limit(value, column_type, column_type, what) or 0 for value, what in ((before, "before"), (after, "after")))
+        # Only the columns that take part are read, and moved if the rows must be sorted.
+        needed = sorted({key, *groups, *(position for a in aggregations for position in a.positions)})
+        place = {position: index for index, position in enumerate(needed)}
+        moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
+        window = KeyWindow(place[key], tuple(place[position] for position in groups), low, high, tuple(moved))
+        found = key_window(columns_of(self._node, needed), window)
+        return made_frame(columns_beside(self._node, found) if aggregations else self._node, names)
+
+    def _group_position(self, name: str) -> int:
+        """Position of a group column."""
+        position = self._position(name)
+        column_type = self._node.schema[position]
+        check_groups(f"by {name!r}", column_type, column_type)
+        return position
+
+    def _key_pair(self, other: Relational, on: Any) -> tuple[tuple[int, int], ColumnType, ColumnType]:
+        """Positions and types of the key columns of both frames."""
+        pairs = name_pairs(on, "on")
+        if len(pairs) != 1:
+            raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
+        ((left_name, right_name),) = pairs
+        positions = self._position(left_name), other._position(right_name)
+        left, right = self._node.schema[positions[0]], other._node.schema[positions[1]]
+        check_keys(left, right, f"on {left_name!r}" if left_name == right_name else f"on {left_name!r} and {right_name!r}")
+        return positions, left, right
+
 
 def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]]) -> tuple[PlannerNode, PlannerNode]:
     """Both frames; a frame without rows has the types of the other's keys, as its own mean nothing: those of an empty list are floats."""
@@ -164,3 +348,74 @@ def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> 
     if taken:
         raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
     return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])
+
+
+def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
+    """Pairs of left and right column names from a name, a list of names or a dict.
+
+    Raises
+    ------
+    SchemaError
+        If the names are not given in one of these forms.
+
+    Examples
+    --------
+    >>> name_pairs("time", "on"), name_pairs({"a": "b"}, "by")
+    ([('time', 'time')], [('a', 'b')])
+    """
+    if isinstance(names, str):
+        return [(names, names)]
+    pairs = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names] if isinstance(names, (list, tuple)) else None
+    if pairs is None or not all(isinstance(name, str) for pair in pairs for name in pair):
+        raise SchemaError(f"{what} is a column name, a list of names or a dict from left to right names, got {names!r}")
+    return pairs
+
+
+def column_names(names: Any, what: str) -> list[str]:
+    """Column names from a name, a list of names or None.
+
+    Raises
+    ------
+    SchemaError
+        If the names are not given in one of these forms.
+    """
+    found = [] if names is None else [names] if isinstance(names, str) else names
+    if not isinstance(found, (list, tuple)) or not all(isinstance(name, str) for name in found):
+        raise SchemaError(f"{what} is a column name or a list of names, got {names!r}")
+    return list(found)
+
+
+def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:
+    """Refuse group columns that cannot be compared.
+
+    Raises
+    ------
+    SchemaError
+        If a type cannot be grouped by, or the types differ.
+    """
+    for column_type in (left, right):
+        if column_type.kind not in GROUPS:
+            raise SchemaError(f"{what}: a column of type {column_type.kind} cannot be grouped by: only {', '.join(GROUPS)} can")
+    if left.kind != right.kind:
+        raise SchemaError(f"{what}: columns of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
+    if left != right:
+        raise SchemaError(f"{what}: date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
+
+
+def distance_limit(value: Any, left: ColumnType, right: ColumnType, what: str) -> int | float | None:
+    """A greatest distance between keys in their unit; None stays None.
+
+    Raises
+    ------
+    SchemaError
+        If the value does not go with the keys.
+    InvalidArgumentError
+        If it is negative.
+    """
+    if value is None:
+        return None
+    limit = parse_duration(value, FLOAT if right == FLOAT else left, what)
+    if limit < 0:
+        raise InvalidArgumentError(f"{what}: a distance is not negative, got {value!r}")
+    # Distances of ints are ints.
+    return limit if FLOAT in (left, right) else math.floor(limit)

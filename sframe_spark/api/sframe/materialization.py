@@ -14,7 +14,7 @@ from sframe_spark.explain.explanation import Explanation
 from sframe_spark.planner.infer import infer_planner_node_length
 
 
-class ComputedRows(Columns):
+class FrameMaterialization(Columns):
     """Rows now or later, and the plan for them."""
 
     def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
 
 
-class MissingRows(Columns):
+class MissingValues(Columns):
     """Rows with missing values: filled, or left out."""
 
     @as_in("sf.fillna('a', 0), a column at a time")

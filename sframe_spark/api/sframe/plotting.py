@@ -9,7 +9,7 @@ from sframe_spark.api.node_values import row_count
 from sframe_spark.api.pictures.explorer import explore
 from sframe_spark.api.pictures.summary import facts_of
 from sframe_spark.api.pictures.summary_page import FrameSummary
-from sframe_spark.api.sframe.row_order import Orders
+from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.pictures.summary import ColumnFacts
 
 
-class FramePictures(Orders):
+class FramePlotting(RowOrder):
     """Charts of the columns of a frame; nothing is collected but counts."""
 
     @as_in("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")

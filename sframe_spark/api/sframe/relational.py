@@ -1,4 +1,4 @@
-"""Rows of an SFrame: sort, group, append, filter by values."""
+"""Members of SFrame that sort, group, append, filter and sample rows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.aggregate import AggregateRequest
-from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
+from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import Faces, made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, head_count, is_collection
+from sframe_spark.api.key_matching import are_many, rows_among
 from sframe_spark.api.node_values import recoded_column
+from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
 from sframe_spark.api.sarray import SArray
-from sframe_spark.api.sarray.chosen_rows import are_many, rows_among
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.sframe.other_frames import is_table, other_frame
+from sframe_spark.api.sframe.construction import is_table, other_frame
 from sframe_spark.errors import (
     ColumnNotFoundError,
     InvalidArgumentError,
@@ -360,6 +360,95 @@ class Relational(Columns):
         if exclude:
             mask = (SArray(_node=mask) == 0)._node
         return made_frame(filter_by_mask(self._node, mask), self._names)
+
+    @as_in("sf.sample(0.1, seed=1), a share of the rows; of n rows sf.shuffle(seed=1).head(n)")
+    def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SFrame:
+        """Rows drawn at random, in order.
+
+        Parameters
+        ----------
+        fraction
+            Share of the rows, between 0 and 1: each is drawn with this probability.
+        seed
+            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
+        exact
+            Whether just this share is drawn, cut down to a whole number of rows; that takes a sort.
+
+        Raises
+        ------
+        TypeError
+            If an argument is no number.
+        ValueError
+            If ``fraction`` is not between 0 and 1.
+        OverflowError
+            If ``seed`` has more than 32 bits.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> len(SFrame({"a": range(10)}).sample(0.5, seed=1, exact=True))
+        5
+        """
+        number = chosen_seed(seed)
+        if not self._names:
+            require_fraction(fraction)
+            return self._unchanged()
+        return made_frame(split(self._node, fraction, number, exact)[0], self._names)
+
+    def random_split(self, fraction: float, seed: int | None = None, exact: bool = False) -> tuple[SFrame, SFrame]:
+        """Rows drawn at random, and those that are left, both in order.
+
+        Parameters
+        ----------
+        fraction
+            Share of the rows, between 0 and 1: each is in the first part with this probability.
+        seed
+            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
+        exact
+            Whether the first part has just this share, cut down to a whole number of rows; that takes a sort.
+
+        Raises
+        ------
+        TypeError
+            If ``fraction`` is no number.
+        ValueError
+            If ``fraction`` is not between 0 and 1, or ``seed`` is no number.
+        OverflowError
+            If ``seed`` has more than 32 bits.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> train, test = SFrame({"a": range(1000)}).random_split(0.9, seed=5)
+        >>> len(train) + len(test)
+        1000
+        """
+        number = chosen_seed(seed)
+        if not self._names:
+            require_fraction(fraction)
+            return self._unchanged(), self._unchanged()
+        first, second = split(self._node, fraction, number, exact)
+        return made_frame(first, self._names), made_frame(second, self._names)
+
+    @as_in("sf.shuffle(seed=1)")
+    def shuffle(self, *, seed: int | None = None) -> SFrame:
+        """All rows in a random order.
+
+        Parameters
+        ----------
+        seed
+            Decides the order.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sorted(row["a"] for row in SFrame({"a": [3, 1, 2]}).shuffle())
+        [1, 2, 3]
+        """
+        return made_frame(shuffled(self._node, chosen_seed(seed)), self._names) if self._names else self._unchanged()
+
+    def _unchanged(self) -> SFrame:
+        return made_frame(self._node, self._names)
 
 
 __all__ = ["MissingColumnError", "Relational"]

@@ -94,7 +94,7 @@ def order_text(items: Order) -> str:
     return ", ".join(name if direction == "asc" else f"{name} (descending)" for name, direction in items)
 
 
-class Orders(Relational):
+class RowOrder(Relational):
     """Members about the order of rows."""
 
     def is_sorted(self, key_column_names: Any, ascending: bool = True) -> OrderAnswer:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
+from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from sframe_spark.api import display, notebook
+from sframe_spark.api import display
 from sframe_spark.api.class_registry import Faces
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
-from sframe_spark.api.indexing import MOST_ROWS, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import MOST_ROWS, ReadOneByOne, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.node_values import equal_length, iterate_tuples, row_count
-from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.apply import RowFunctions
-from sframe_spark.api.sframe.column_changes import ColumnChanges
-from sframe_spark.api.sframe.file_io import Files
+from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.sframe.database_io import FrameDatabases
+from sframe_spark.api.sframe.file_io import FrameFiles
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.joins import Joins
-from sframe_spark.api.sframe.materialization import ComputedRows
-from sframe_spark.api.sframe.missing import MissingRows
-from sframe_spark.api.sframe.no_arithmetic import NoArithmetic
-from sframe_spark.api.sframe.packing import Packing
-from sframe_spark.api.sframe.plotting import FramePictures
+from sframe_spark.api.sframe.materialization import FrameMaterialization
+from sframe_spark.api.sframe.missing import MissingValues
+from sframe_spark.api.sframe.plotting import FramePlotting
+from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.api.sframe.reshaping import Reshaping
+from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.api.sframe.running import RunningColumns
-from sframe_spark.api.sframe.sampling import RandomRows
-from sframe_spark.api.sframe.searches import Ordered
-from sframe_spark.api.sframe.time_groups import Intervals
+from sframe_spark.api.sframe.time_groups import TimeGroups
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
@@ -44,26 +42,60 @@ from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
 from sframe_spark.visible import brief
 
+SIGNS = {"sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+LOGIC = {"and": "&", "or": "|", "rand": "&", "ror": "|"}
+# Operators of numbers and truth values, which frames refuse, and what to write of their columns instead.
+EXAMPLES = {
+    **{f"__{name}__": f"sf['a'] {sign} 2" for name, sign in SIGNS.items()},
+    **{f"__r{name}__": f"2 {sign} sf['a']" for name, sign in ({"add": "+"} | SIGNS).items()},
+    **{f"__{name}__": f"sf[sf['a'] {sign} 2]" for name, sign in ORDERS.items()},
+    **{f"__{name}__": f"(sf['a'] > 1) {sign} (sf['b'] == 2)" for name, sign in LOGIC.items()},
+    "__neg__": "-sf['a']",
+    "__abs__": "abs(sf['a'])",
+    "__invert__": "sf[sf['a'] == 0]",
+}
+
+
+def refusing(method: str) -> Callable[..., Any]:
+    """Return a method that refuses an operator on frames and says what to write instead.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> SFrame({"a": [1]}) * 2
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: frames take no part in arithmetic, comparisons and logic: their columns do, as in sf['a'] * 2
+    """
+
+    def refuse(self: SFrame, *others: object) -> Any:
+        if not all(isinstance(other, SFrame) or type(other).__module__ == "builtins" for other in others):
+            # Columns, and classes of other libraries, have an answer of their own.
+            return NotImplemented
+        raise SchemaError(f"frames take no part in arithmetic, comparisons and logic: their columns do, as in {EXAMPLES[method]}")
+
+    refuse.__qualname__ = f"SFrame.{method}"
+    return refuse
+
 
 @with_members_of_its_own
 class SFrame(
     Reshaping,
-    Packing,
     RowFunctions,
-    MissingRows,
-    RandomRows,
-    Intervals,
+    MissingValues,
+    TimeGroups,
     RunningColumns,
-    Ordered,
-    FramePictures,
     Joins,
+    FramePlotting,
+    RowOrder,
+    Relational,
     Interchange,
-    Files,
-    ColumnChanges,
-    ComputedRows,
+    FrameFiles,
+    FrameDatabases,
+    FrameMaterialization,
+    Columns,
     ReadOneByOne,
     Pickled,
-    NoArithmetic,
     metaclass=HintedClass,
 ):
     """An ordered frame of named columns of equal length, computed when it is looked at.
@@ -304,13 +336,15 @@ class SFrame(
         return display.frame_description(self._node, self._names)
 
     def _repr_html_(self) -> str:
-        return notebook.frame_html(self._node, self._names)
+        return display.frame_html(self._node, self._names)
 
     def _ipython_key_completions_(self) -> list[str]:
         """Names of columns, which notebooks offer after ``sf["``."""
         return list(self._names)
 
 
+for _method in EXAMPLES:
+    setattr(SFrame, _method, refusing(_method))
 Faces.frame = SFrame
 
 

@@ -31,7 +31,7 @@ HEADER_BYTES = 64 << 10
 
 @attrs.define(eq=False)
 class CsvFiles:
-    """Files with the same columns, to be read any number of times.
+    """FrameFiles with the same columns, to be read any number of times.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class CsvPart:
 
 @attrs.define(eq=False)
 class _Reading:
-    """Files that are read from one place to another."""
+    """FrameFiles that are read from one place to another."""
 
     files: CsvFiles
     places: Sequence[FileRange]
