@@ -1,0 +1,1 @@
+"""Seeded faults: does the suite notice when one line of the package is wrong?"""

@@ -1,0 +1,283 @@
+"""The seeded faults: what is wrong in each is what a hurried change gets wrong.
+
+A fault is found by its text, wherever the file that holds it lies: `old` occurs once in the package.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class Fault:
+    """One line of the package made wrong.
+
+    Parameters
+    ----------
+    id
+        What is wrong, in a few words.
+    room
+        The part of the package whose tests should notice.
+    old
+        Text that occurs exactly once in the package.
+    new
+        What stands there instead.
+    spark
+        Whether only a test that starts Spark can notice.
+    """
+
+    id: str
+    room: str
+    old: str
+    new: str
+    spark: bool = False
+
+
+FAULTS = (
+    # values
+    Fault("cast-int-at-limit", "values", "(numbers < -float(SMALLEST_INT))", "(numbers <= -float(SMALLEST_INT))"),
+    Fault("cast-nan-kept", "values", "return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)", "return values"),
+    Fault(
+        "offset-subtracted",
+        "values",
+        "return pc.add(microseconds, pc.multiply(offsets, MINUTE))",
+        "return pc.subtract(microseconds, pc.multiply(offsets, MINUTE))",
+    ),
+    Fault("duration-sign-lost", "values", 'return -int(total) if sign and sign.group(1) == "-" else int(total)', "return int(total)"),
+    Fault(
+        "missing-item-is-zero",
+        "values",
+        'numbers = flat.items.cast(pa.float64(), safe=False).fill_null(float("nan"))',
+        "numbers = flat.items.cast(pa.float64(), safe=False).fill_null(0.0)",
+    ),
+    Fault("empty-list-is-array", "values", "before[ends - counts] == counts) & (counts > 0)", "before[ends - counts] == counts)"),
+    Fault(
+        "seconds-truncated",
+        "values",
+        "return _masked(numbers // SECOND, microseconds)",
+        "return _masked((numbers / SECOND).astype(np.int64), microseconds)",
+    ),
+    Fault(
+        "mixed-offsets-plain",
+        "values",
+        "return ZONED_DATETIME if any(map(_has_offset, values)) else DATETIME",
+        "return ZONED_DATETIME if all(map(_has_offset, values)) else DATETIME",
+    ),
+    # expressions
+    Fault("divide-by-zero", "functions", "missing | missing_divisor | zero, rows)", "missing | missing_divisor, rows)"),
+    Fault("floor-truncates", "functions", "pc.floor(pc.divide(left, right))", "pc.trunc(pc.divide(left, right))"),
+    Fault("equal-null", "functions", "return to_ints(pc.if_else(pc.is_null(same), both_missing, same))", "return to_ints(same)"),
+    Fault("nan-below-nan", "functions", 'if name.endswith("equal") and pa.types.is_float64(first.type):', "if pa.types.is_float64(first.type):"),
+    Fault("int-sum-monotone", "functions", 'if name == "add" and floats and (is_finite', 'if name == "add" and (is_finite'),
+    Fault("trim-drops-missing", "functions", "compare(items, pa.scalar(bound)).fill_null(True)", "compare(items, pa.scalar(bound)).fill_null(False)"),
+    Fault("array-minus-array", "functions", '"subtract": np.subtract,', '"subtract": lambda left, right: np.subtract(right, left),'),
+    Fault("nested-lengths", "functions", "alike = valid & (lengths[0] == lengths[1])", "alike = valid & (lengths[0] <= lengths[1])"),
+    Fault("first-of-shared-step", "functions", "if reads[program.width + index] > 1:", "if reads[program.width + index] > 2:", spark=True),
+    Fault("dead-register", "functions", "last.pop(operand.index, None)", "pass"),
+    # aggregates
+    Fault(
+        "max-skips-nan",
+        "aggregates",
+        "if len(numbers) < len(values) and not (skip_nan and len(numbers)):",
+        "if len(numbers) < len(values) and not len(numbers):",
+    ),
+    Fault("offset-rank", "aggregates", "return instant, offset is not None, offset or 0", "return instant, offset is None, offset or 0"),
+    # kernels and relational operators
+    Fault("descending-overflow", "kernels", 'return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]', "return [-ranks, -numbers]"),
+    Fault("sort-key-order", "kernels", "return np.lexsort(telling[::-1])", "return np.lexsort(telling)"),
+    Fault("rows-behind-missing", "kernels", "numbers = np.where(ranks == VALUE, numbers, numbers.dtype.type(0))", "numbers = numbers"),
+    Fault(
+        "filter-keeps-missing",
+        "relational",
+        "pc.fill_null(pc.not_equal(chunk.columns[-1], 0), False)",
+        "pc.fill_null(pc.not_equal(chunk.columns[-1], 0), True)",
+    ),
+    Fault("append-interval", "relational", "return (first, max(first, min(stop - before, rows)))", "return (first, max(first, min(stop, rows)))"),
+    Fault(
+        "top-rows-ties",
+        "relational",
+        "(tied & (numbers <= np.partition(numbers[tied], left - 1)[left - 1]))",
+        "(tied & (numbers < np.partition(numbers[tied], left - 1)[left - 1]))",
+    ),
+    Fault(
+        "append-order-overlap",
+        "relational",
+        "apart = all(first[1] < second[0] for first, second in steps)",
+        "apart = all(first[1] <= second[0] for first, second in steps)",
+    ),
+    Fault(
+        "append-key-overlap",
+        "relational",
+        "if all(first[1] < second[0] for first, second in pairwise(ranges)):",
+        "if all(first[1] <= second[0] for first, second in pairwise(ranges)):",
+    ),
+    Fault("explode-drops-empty", "relational", "counts = np.maximum(lengths, 1) if keeps_empty else lengths", "counts = lengths"),
+    Fault(
+        "explode-ignores-offset", "relational", "places = np.repeat(offsets[:-1], counts)", "places = np.repeat(offsets[:-1] - offsets[0], counts)"
+    ),
+    Fault(
+        "slice-length",
+        "relational",
+        "stop = inputs[0].length.rows if self.stop is None else min(self.stop, inputs[0].length.rows)",
+        "stop = inputs[0].length.rows if self.stop is None else self.stop",
+    ),
+    Fault(
+        "descending-suffix",
+        "relational",
+        "for position, up in self.by[self.held :] for part",
+        "for position, up in self.by[self.held - 1 :] for part",
+    ),
+    # running values, groups
+    Fault("cumulative-null-counts", "running", "np.where(valid, values, neutral(values.dtype, self.kind))", "values"),
+    Fault(
+        "cumulative-strict", "running", "small and bounds[0] >= 0, small and bounds[0] > 0)", "small and bounds[0] >= 0, small and bounds[0] >= 0)"
+    ),
+    Fault("moments-share", "running", "share = second[0] / np.maximum(counts, 1.0)", "share = first[0] / np.maximum(counts, 1.0)"),
+    Fault("shift-null-placement", "running", '"nulls_first" if self.rows > 0 else "nulls_last"', '"nulls_last" if self.rows > 0 else "nulls_first"'),
+    Fault("smoothing-equal-times", "running", "backwards = found < earlier", "backwards = found <= earlier"),
+    Fault("runs-of-empty-group", "running", "second.counts - (there & goes_on)", "second.counts - goes_on"),
+    Fault("rolling-before", "running", "return (start + self.before, stop + self.after)", "return (start + self.before + 1, stop + self.after)"),
+    Fault("window-of-nothing", "running", "max(self.minimum, 1)\n        if result_type == ARRAY", "self.minimum\n        if result_type == ARRAY"),
+    Fault(
+        "group-keys-zero",
+        "groups",
+        "bounds is not None and (bounds[0] > 0 or bounds[1] < 0)",
+        "bounds is not None and (bounds[0] >= 0 or bounds[1] < 0)",
+    ),
+    Fault("group-key-unproved", "groups", "and properties.determines(read, by)]", "]"),
+    # laws
+    Fault("slice-of-slice-end", "laws", "new_stop = end if last is None else min(end, last)", "new_stop = end"),
+    Fault("head-below-running", "laws", "if start != 0 or step != 1 or len(child.inputs) != 1:", "if step != 1 or len(child.inputs) != 1:"),
+    Fault("sort-of-sort", "laws", "return Sort((*node.operator.by, *rest))", "return Sort((*rest, *node.operator.by))"),
+    Fault(
+        "merged-mask-may-fail",
+        "laws",
+        "if program.may_fail or not isinstance(program.outputs[-1], Register):",
+        "if not isinstance(program.outputs[-1], Register):",
+    ),
+    Fault("mask-calls-user", "laws", "if not values.calls_python or mask.calls_python:", "if not values.calls_python:"),
+    Fault("neighbours-apart", "laws", "return first.stop == second.start and attrs.evolve(", "return attrs.evolve("),
+    Fault(
+        "sort-by-computed", "laws", "if not isinstance(output, Register) or output.index >= program.width:", "if not isinstance(output, Register):"
+    ),
+    Fault("count-runs-unordered", "laws", "and known.satisfies_set({*keys, *aggregation.positions}) is not None", ""),
+    # pruning
+    Fault("negative-factor", "pruning", "return constant.value > 0 if constant.value else None", "return True if constant.value else None"),
+    Fault("last-place", "pruning", "found[~at_high] = high + 1", "found[~at_high] = high"),
+    Fault(
+        "intersection-widens",
+        "pruning",
+        "result.append((tighter(low, lower, max), tighter(high, upper, min)))",
+        "result.append((tighter(low, lower, min), tighter(high, upper, max)))",
+    ),
+    Fault("overlap-excludes-edge", "pruning", "smallest is not None and high < smallest", "smallest is not None and high <= smallest"),
+    Fault("many-exclude-edge", "pruning", "pc.greater_equal(high, smallest)", "pc.greater(high, smallest)"),
+    Fault("unknown-bounds-pruned", "pruning", "result: list[bool] = (matching | ~known).tolist()", "result: list[bool] = matching.tolist()"),
+    # order
+    Fault("loose-class-link", "order", "return fact.strict and len(fact.arguments) == 1", "return len(fact.arguments) == 1"),
+    Fault("decreasing-link", "order", '1 if effect == "inc" else -1)', "1)"),
+    Fault("join-order", "order", "[: partner.satisfied_length(shown)]", ""),
+    Fault("key-loses-column", "order", "keys=tuple(key for key in facts.keys if not gone.intersection(key)),", "keys=tuple(map(kept, facts.keys)),"),
+    Fault("asof-nulls", "order", '"nulls_last" if direction == "forward" else "nulls_first"', '"nulls_first"'),
+    Fault("rename-direction", "order", '{"inc": "dec", "dec": "inc"}.get(effect, effect)', '{"inc": "dec"}.get(effect, effect)'),
+    Fault(
+        "left-join-matched",
+        "order",
+        "Case(_RIGHT_ROW, NO_NULLS, SequenceFacts(equivalences=tuple(on)))",
+        "Case(_RIGHT_ROW, ALL, SequenceFacts(equivalences=tuple(on)))",
+    ),
+    # planner
+    Fault("splice-keeps-calls", "planner", "self.calls = ()", "pass"),
+    Fault("alone-ignored", "planner", "if rule.alone and self._others_read(node, rule.alone):", "if False:"),
+    Fault("readers-forgotten", "planner", "self.shared.add(id(successor))", "pass"),
+    Fault("types-unchecked", "planner", "if before.schema != after.schema:", "if len(before.schema) != len(after.schema):"),
+    Fault("plan-reads-itself", "planner", "not 0 <= child < number for child in inputs", "not 0 <= child <= number for child in inputs"),
+    Fault(
+        "order-not-inherited",
+        "planner",
+        "if need is Need.ANY or (need is Need.INHERITED and id(node) not in found):",
+        "if need is Need.ANY or need is Need.INHERITED:",
+    ),
+    Fault("lengths-bounded", "planner", "bounded.at_most < known.rows:", "bounded.at_most <= known.rows:"),
+    # joins, lookups
+    Fault("right-join-unmatched", "joins", 'keep_all=self.how != "inner")', 'keep_all=self.how == "left")'),
+    Fault("first-code-lost", "joins", "rows = np.flatnonzero(codes >= 0)", "rows = np.flatnonzero(codes > 0)"),
+    Fault(
+        "outer-keys", "joins", 'if self.how in ("right", "outer") and bool((rows < 0).any()):', 'if self.how == "right" and bool((rows < 0).any()):'
+    ),
+    Fault("join-bound", "joins", "at_most=left * right + left + right)", "at_most=left * right)"),
+    Fault("asof-equal", "lookups", "counts = self.counts(keys, equal != after)", "counts = self.counts(keys, equal)"),
+    Fault("group-ends", "lookups", "self.firsts if after else self.lasts", "self.lasts if after else self.firsts"),
+    # engine
+    Fault("spilled-unchecked", "engine", "if len(payload) != self.size or zlib.crc32(payload) != self.check:", "if len(payload) != self.size:"),
+    Fault(
+        "exchange-unstable",
+        "engine",
+        'np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")',
+        "np.argsort(places.astype(np.min_scalar_type(parts.count)))",
+    ),
+    Fault("exchange-task-order", "engine", "sorted(pieces, key=lambda piece: piece[:2])", "pieces"),
+    Fault("every-range-final", "engine", "final=rows is last) for rows, known", "final=True) for rows, known"),
+    Fault("unequal-lengths", "engine", "if len(counts) != 1:", "if not counts:"),
+    Fault("anew-not-deterministic", "engine", 'return "" if node.operator.deterministic else NOT_SURE', 'return ""'),
+    Fault("made-again-rows", "engine", "if made.row_count != old.manifest.rows or made.infer_type", "if made.infer_type"),
+    Fault("action-not-released", "engine", "if node.action is self:\n                        node.action = None", "pass"),
+    Fault("memo-part-order", "engine", "return taken(rows, counts, np.argsort(np.concatenate(chosen)))", "return rows"),
+    Fault("cursor-kept", "engine", "self._first + len(self._kept[0][0]) <= start:", "self._first + len(self._kept[0][0]) < start:"),
+    # user functions
+    Fault("power-computes", "user functions", 'return not step.argrepr.startswith(("<<", "**"))', 'return not step.argrepr.startswith("<<")'),
+    # storage
+    Fault("size-unchecked", "storage", "if size is not None and size == entry.size:", "if size is not None:"),
+    Fault(
+        "two-attempts",
+        "storage",
+        "if before.number == after.number and before.first_position",
+        "if before.number != after.number and before.first_position",
+    ),
+    Fault("damage-unnoticed", "storage", "or entry.whole not in (None, again.whole):", ":"),
+    Fault("temporary-file-left", "storage", "if os.path.exists(temporary):", "if not os.path.exists(temporary):"),
+    Fault("leaves-directory", "storage", 'is_inside = {"", ".", ".."}.isdisjoint(parts)', 'is_inside = {"", "."}.isdisjoint(parts)'),
+    Fault("strict-with-ties", "storage", "strictly_ascending=not (self._descent or self._tie)", "strictly_ascending=not self._descent"),
+    Fault("merge-unordered", "storage", "steps, (-1, 0)),", "steps, (-1, 0, 1)),"),
+    Fault(
+        "number-of-keys",
+        "storage",
+        "if entry.number < number or (entry.number == number and entry.first_position != end):",
+        "if entry.number < number:",
+    ),
+    # session and process
+    Fault("others-removed", "session", "if owner == mark_of_this_process():", "if owner is not None:"),
+    Fault("cores-rounded-down", "session", "return -(-int(quota) // int(period))", "return int(quota) // int(period)"),
+    Fault("cache-counts-as-used", "session", "- used + given_back)", "- used)"),
+    Fault("sticky-ignored", "session", "bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX", "bool(mode & stat.S_IWOTH)"),
+    Fault("threads-without-room", "session", "return left is None or left.size >= LEAST_ROOM", "return True"),
+    # explain
+    Fault("boundary-unverified", "explain", "first = max(start - 1, 0)\n    found", "first = start\n    found"),
+    Fault("minimum-above", "explain", "compare_scalars(found.minimum, claimed.minimum) < 0", "compare_scalars(found.minimum, claimed.minimum) > 0"),
+    # the API
+    Fault("negative-end", "api", "if start < 0 or (stop is not None and stop < 0):\n        rows = count()", "if start < 0:\n        rows = count()"),
+    Fault(
+        "share-of-one", "api", "return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)", "return int(numbers * min(max(share, 0.0), 1.0))"
+    ),
+    Fault("odd-room", "api", "left = room // 2 + (room & width & 1)", "left = room // 2"),
+    Fault("line-end-cut", "api", "last = len(self.pending) if self.is_last else len(self.pending) - 1", "last = len(self.pending)"),
+    Fault("row-past-end", "api", "if not 0 <= number < rows:", "if not 0 <= number <= rows:"),
+    Fault("jdbc-case", "api", 'if "jdbc:" in text.lower() else text', 'if "jdbc:" in text else text'),
+    Fault("json-after-array", "api", 'return None if self._text[end + 1 :].strip(" \\t\\r\\n") else end', "return end"),
+    Fault("list-in-numpy", "api", "shortened = any(_loses_its_end(value) for row in rows for value in row)", "shortened = False"),
+    Fault(
+        "unique-order",
+        "api",
+        "keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)",
+        "keys = [key_column_names] if isinstance(key_column_names, str) else list(key_column_names)",
+    ),
+    # errors
+    Fault("mask-error-class", "errors", "class MaskLengthError(LengthMismatchError, IndexError):", "class MaskLengthError(LengthMismatchError):"),
+    Fault("step-error-class", "errors", "class ZeroStepError(InvalidArgumentError, RuntimeError):", "class ZeroStepError(InvalidArgumentError):"),
+    Fault(
+        "head-error-class",
+        "errors",
+        'raise NegativeCountError(f"the number of rows to take',
+        'raise InvalidArgumentError(f"the number of rows to take',
+    ),
+)
