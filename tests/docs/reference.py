@@ -1,4 +1,4 @@
-"""``docs/laws.md`` and ``docs/operators.md``, made of the code and of golden plans; run it to write both."""
+"""``docs/laws.md``, ``docs/operators.md`` and ``docs/internals/members.md``, made of the code and of golden plans; run it to write them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ ROOT = Path(__file__).parents[2]
 FLAGS = (
     *("row_wise", "is_program", "arranges_columns", "chooses_rows", "filters", "reorders", "unites_rows", "streams", "gathers", "makes_one_row"),
     *("expands", "counts_rows", "counts_matches", "keeps_dense", "keeps_domain", "takes_wider", "spark_inlines"),
+)
+PUBLIC_CLASSES = (
+    *(sframe_spark.SFrame, sframe_spark.SArray, sframe_spark.Sketch, sframe_spark.SFrameBuilder, sframe_spark.SArrayBuilder),
+    sframe_spark.visualization.Plot,
 )
 NO_EDIT = "Made by `python -m tests.docs.reference`: change the code, not this page."
 
@@ -167,7 +171,31 @@ def needs_of(kind: type[Operator]) -> str:
     return ""
 
 
-PAGES = {"laws.md": laws_page, "operators.md": operators_page}
+def members_page() -> str:
+    """Which file has which public member of the public classes."""
+    introduction = (
+        "Where to find a public member: the public classes are made of mixins, one theme a file. A row is a file of `sframe_spark/`, the sentence "
+        "with which it begins, and the members that stand in it."
+    )
+    parts = ["# Members and their files", NO_EDIT, wrapped(introduction)]
+    for kind in PUBLIC_CLASSES:
+        parts += [f"## {kind.__name__}", "\n".join(["| File | Theme | Members |", "| --- | --- | --- |", *file_rows(kind)])]
+    return "\n\n".join(parts) + "\n"
+
+
+def file_rows(kind: type) -> Iterator[str]:
+    """A row for each file that has public members of a class, by name of the file."""
+    found: dict[str, list[str]] = {}
+    for owner in kind.__mro__[:-1]:
+        for name in (name for name in vars(owner) if not name.startswith("_")):
+            found.setdefault(owner.__module__, []).append(name)
+    assert len(members := [name for names in found.values() for name in names]) == len({*members}), "two mixins have one member"
+    for module, names in sorted(found.items()):
+        listed = ", ".join(f"`{name}`" for name in sorted(names))
+        yield f"| `{module.removeprefix('sframe_spark.').replace('.', '/')}.py` | {sentence(sys.modules[module])} | {listed} |"
+
+
+PAGES = {"laws.md": laws_page, "operators.md": operators_page, "internals/members.md": members_page}
 
 if __name__ == "__main__":
     assert sframe_spark.operators
