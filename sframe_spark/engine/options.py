@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 import attrs
 
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.storage.manifests.manifest import SFRAME
 
 # Of results and files of others so many rows are kept in the driver's memory, where they have room: more are segments, which others can read.
 IN_MEMORY_ROWS = 100_000
@@ -35,11 +34,7 @@ class MaterializeOptions:
     naive
         Lower every operator to Spark as it stands: no law, no section, no kernel. For cross-checks.
     directory
-        Where to write the segments; None: a temporary place that lives as long as someone refers to it.
-    names
-        Column names recorded with the segments.
-    kind
-        Whether a frame or a column is recorded with them: ``sframe`` or ``sarray``.
+        Where to write the segments, which whoever saves commits; None: a temporary place that lives as long as someone refers to it.
     in_memory
         Keep results of at most this many rows in the driver's memory.
     converts
@@ -52,8 +47,6 @@ class MaterializeOptions:
     on_batch: Callable[[Chunk], None] | None = None
     naive: bool = False
     directory: str | None = None
-    names: tuple[str, ...] | None = None
-    kind: str = SFRAME
     in_memory: int = IN_MEMORY_ROWS
     converts: bool = False
     measure: Callable[[], AbstractContextManager[Work]] | None = None

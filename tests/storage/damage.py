@@ -16,8 +16,8 @@ from unittest import mock
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.save import save_dataset
 from sframe_spark.storage.rows import writer
+from tests.storage.saved import save_dataset
 
 ROWS = 600
 Door = Callable[[str], Any]

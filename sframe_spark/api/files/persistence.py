@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from contextlib import AbstractContextManager
 
 import attrs
 
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.files.archives import load_archive
 from sframe_spark.api.files.paths import file_path_text, path_text
-from sframe_spark.api.files.references import elsewhere_of, own_columns, referring_frame, write_reference
+from sframe_spark.api.files.references import elsewhere_of, own_columns, referring_frame, require_own
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
@@ -22,11 +22,10 @@ from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.operators.sources.archive_source import ArchiveSource, archive_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets.columns import may_save_columns, save_columns
 from sframe_spark.storage.datasets.content import damage_in
-from sframe_spark.storage.datasets.gather import stretches
+from sframe_spark.storage.datasets.gather import copied_columns, copied_dataset, may_copy_columns, stretches
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
-from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
+from sframe_spark.storage.datasets.save import PendingSave, check_replaceable, saving_directory
 from sframe_spark.storage.files.packing import require_clear_name, without_packing
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.files.urls import WEB
@@ -34,17 +33,20 @@ from sframe_spark.storage.legacy.archive import STRICT
 from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.verify import require_readable_rows
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME, Manifest
-from sframe_spark.storage.remote.save import copied_columns, copied_dataset, saving
+from sframe_spark.storage.remote.save import saving_version
 from sframe_spark.storage.remote.versions import load_remote
 
 COLUMN_NAME = "X1"
 _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 
-def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
-    """Write all rows beside ``path`` and put them in its place when complete; what was there stays readable until then.
+def saving(target: str) -> AbstractContextManager[PendingSave]:
+    """A save to a local directory, which takes its name when the block ends, or to a remote one, where the commit makes a version."""
+    return saving_version(target) if is_elsewhere(target) else saving_directory(target)
 
-    Segments that exist already are linked or copied as they are; of some of their columns the pages are copied.
+
+def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
+    """Save all rows; what was saved at ``path`` before stays readable until they are complete.
 
     Returns
     -------
@@ -53,43 +55,36 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     """
     target = place_of(path_text(path))
     require_unicode(names)
-    if is_elsewhere(target):
-        return look(node, partial(_save_elsewhere, root=target, names=tuple(names), kind=kind), materialize)
-    check_replaceable(target)
-    return look(node, partial(_save_plan, target=target, names=tuple(names), kind=kind), materialize)
+    if not is_elsewhere(target):
+        check_replaceable(target)
+
+    def save(found: Look) -> Manifest:
+        with saving(target) as pending:
+            return pending.commit(_brought(found, pending.directory), names, kind)
+
+    return look(node, save, materialize)
 
 
-def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> Manifest:
+def _brought(found: Look, directory: str) -> Manifest:
+    """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
     source = found.plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-        return save_dataset([source.manifest], target, names, kind)
-    if isinstance(source, SegmentSource) and may_save_columns(source.manifest, source.positions) and source.row_count == source.manifest.rows:
-        return save_columns(source.manifest, source.positions, target, names, kind)
+        return copied_dataset([source.manifest], directory)
+    if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_copy_columns(source.manifest, source.positions):
+        return copied_columns(source.manifest, source.positions, directory)
 
-    def write(plan: PlannerNode) -> Manifest:
-        with staged(target) as staging:
-            return _written(found, plan, MaterializeOptions(directory=staging, names=names, kind=kind))
+    def written(place: str) -> Manifest:
+        return _with_narrow_types(found.plan, lambda plan: _written(found, plan, place))
 
-    return _with_narrow_types(found.plan, write)
-
-
-def _save_elsewhere(found: Look, root: str, names: tuple[str, ...], kind: str) -> Manifest:
-    """Make a plan's rows the next version of a frame elsewhere; what is stored already is copied as it is."""
-    source = found.plan.operator
-    with saving(root) as version:
-        if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-            return version.commit(copied_dataset(source.manifest, version.directory), names, kind)
-        if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_save_columns(source.manifest, source.positions):
-            return version.commit(copied_columns(source.manifest, source.positions, version.directory), names, kind)
+    if is_private(directory):
         # What tasks write into their memory would stay there.
-        holder = temporary_store().new_dataset() if is_private(root) else None
-        options = MaterializeOptions(directory=version.directory if holder is None else holder.directory, names=names, kind=kind)
-        stored = _with_narrow_types(found.plan, lambda plan: _written(found, plan, options))
-        return version.commit(stored if holder is None else copied_dataset(stored, version.directory), names, kind)
+        holder = temporary_store().new_dataset()
+        return copied_dataset([written(holder.directory)], directory)
+    return written(directory)
 
 
-def _written(found: Look, plan: PlannerNode, options: MaterializeOptions) -> Manifest:
-    stored = source_of(Executor(options, owned=found.owned, journal=found.journal).save(plan))
+def _written(found: Look, plan: PlannerNode, directory: str) -> Manifest:
+    stored = source_of(Executor(MaterializeOptions(directory=directory), owned=found.owned, journal=found.journal).save(plan))
     assert isinstance(stored, SegmentSource)
     return stored.manifest
 
@@ -118,10 +113,8 @@ def put_together(path: str | os.PathLike[str]) -> int:
     manifest = source.manifest
     if all(len(stretch.entries) == 1 for stretch in stretches(manifest, 2)):
         return len(manifest.segments)
-    if not is_elsewhere(target):
-        return len(save_dataset([manifest], target, names, manifest.kind, least_together=2).segments)
-    with saving(target) as version:
-        return len(version.commit(copied_dataset(manifest, version.directory, least_together=2), names, manifest.kind).segments)
+    with saving(target) as pending:
+        return len(pending.commit(copied_dataset([manifest], pending.directory, min_combined=2), names, manifest.kind).segments)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
@@ -138,10 +131,12 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         save_node(node, target, names)
         return
     own = own_columns(elsewhere)
-    with staged(target) as staging:
+    with saving_directory(target) as pending:
+        made = Manifest((), (), pending.directory)
         if own:
-            save_node(columns_of(node, own), staging, [names[column] for column in own])
-        write_reference(elsewhere, staging)
+            made = look(columns_of(node, own), lambda found: _brought(found, pending.directory), materialize)
+        require_own(elsewhere, made)
+        pending.commit(made, [names[column] for column in own], elsewhere=elsewhere)
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import attrs
-
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.column_origins import shown_column
 from sframe_spark.engine.planning.optimized import optimize
@@ -13,8 +11,6 @@ from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets.commit import write_manifest
-from sframe_spark.storage.datasets.load import read_manifest
 from sframe_spark.storage.datasets.referred import digest_for_reference, load_referred
 from sframe_spark.storage.manifests.elsewhere import OWN, DatasetElsewhere, Elsewhere
 from sframe_spark.storage.manifests.manifest import Manifest
@@ -56,20 +52,18 @@ def own_columns(elsewhere: Elsewhere) -> list[int]:
     return [place for place, (dataset, _) in enumerate(elsewhere.columns) if dataset == OWN]
 
 
-def write_reference(elsewhere: Elsewhere, directory: str) -> None:
-    """Let a directory, which holds the columns that are nowhere else, or nothing, be that of the whole frame.
+def require_own(elsewhere: Elsewhere, made: Manifest) -> None:
+    """Make sure that the columns that are in no other dataset are as many, and as long, as a frame needs.
 
     Raises
     ------
     PlanInvariantError
-        If its columns are not as long as the others.
+        If they are not.
     """
-    own = read_manifest(directory) if own_columns(elsewhere) else Manifest((), (), directory, names=())
     try:
-        elsewhere.check_own(len(own.types), own.rows)
+        elsewhere.check_own(len(made.types), made.rows)
     except ValueError as error:
         raise PlanInvariantError(f"columns of one frame do not fit together: {error}") from error
-    write_manifest(attrs.evolve(own, elsewhere=elsewhere), durable=True)
 
 
 def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:

@@ -1,4 +1,4 @@
-"""New datasets: temporary or at a place the user named, published whole or not at all."""
+"""New datasets: temporary ones, readable as a whole or not at all, and the segments of those that are saved."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sframe_spark.session.resources.cores import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_spark_wanted
 from sframe_spark.storage.datasets.adopt import adopt
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.commit import in_row_order, publish
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
@@ -48,10 +48,6 @@ class NewDataset:
         Where segments go.
     types
         Column types.
-    names
-        Column names recorded with the data.
-    kind
-        ``sframe`` or ``sarray``.
     handle
         Keeps a temporary directory alive; None when the user named the directory.
     order
@@ -60,22 +56,21 @@ class NewDataset:
 
     directory: str
     types: Schema
-    names: tuple[str, ...] | None
-    kind: str
     handle: Any
     order: RecordedOrder = NO_RECORDED_ORDER
 
     def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
-        """Make the dataset readable.
+        """Make a temporary dataset readable, and return what was written; a save commits it where the user named the directory.
 
         Raises
         ------
         StorageError
             If it is temporary, and more than the quota of temporary data allows.
         """
-        if self.handle is not None:
-            temporary_store().taken.count(self.handle, sum(map(self._size_of, entries)))
-        return publish(self.directory, self.types, entries, self.names, self.kind, self.handle is None, self.order)
+        if self.handle is None:
+            return Manifest(self.types, in_row_order(entries, self.directory), self.directory, order=self.order)
+        temporary_store().taken.count(self.handle, sum(map(self._size_of, entries)))
+        return publish(self.directory, self.types, entries, durable=False, order=self.order)
 
     def _size_of(self, entry: SegmentEntry) -> int:
         return os.path.getsize(join(self.directory, entry.file)) if entry.size is None else entry.size
@@ -88,7 +83,7 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
     directory = options.directory if handle is None else handle.directory
     assert directory is not None
     try:
-        yield NewDataset(directory, types, options.names, options.kind, handle, order)
+        yield NewDataset(directory, tuple(types), handle, order)
     except BaseException:
         if handle is not None:
             handle.discard()

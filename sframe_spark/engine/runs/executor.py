@@ -127,7 +127,7 @@ class Executor:
         """Sources of the rows of some sections, and of those that these read, by ``id`` of the sections."""
         if not sections:
             return {}
-        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         results: dict[int, PlannerNode] = {}
         for section in in_order_of_running(sections):
             results[id(section)] = inner._run_alone(inner._decided(section, results))

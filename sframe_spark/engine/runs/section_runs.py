@@ -214,7 +214,7 @@ class Runs:
     def _whole(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
         below = node.inputs[0]
-        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         in_memory = isinstance(below.operator, MemorySource)
         source = below if in_memory else inner.on_driver(below, placement_of(below), BUDGETS_AT_HAND)
         if not isinstance(source.operator, MemorySource):
@@ -339,7 +339,7 @@ class Runs:
 
     def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
         """Rows that were chosen by their numbers."""
-        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         found = inner._from_parts(numbered.top, workers)
         self.tasks = inner.tasks
         if isinstance(found, NotAsPlanned):

@@ -69,12 +69,15 @@ def publish(
     ...     publish(directory, [INT], [writer.close()]).rows
     2
     """
-    if is_elsewhere(directory):
-        # Files there are whole from the moment that they are; who saves makes a version of them.
-        return Manifest(tuple(types), in_row_order(entries, directory), directory, None if names is None else tuple(names), kind, order=order)
-    location = normalised(directory)
-    column_names = None if names is None else tuple(names)
-    manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind, order=order)
+    location = directory if is_elsewhere(directory) else normalised(directory)
+    manifest = Manifest(tuple(types), in_row_order(entries, location), location, None if names is None else tuple(names), kind, order=order)
+    # Remote files are whole from the moment that they exist; who saves makes a version of them.
+    return manifest if is_elsewhere(location) else publish_manifest(manifest, durable)
+
+
+def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
+    """Make the segments of a manifest, whose files are in its local directory, the rows of that directory (see :func:`publish`)."""
+    location = manifest.directory
     with telling("create dataset", location):
         os.makedirs(location, exist_ok=True)
     files = sizes_below(location)

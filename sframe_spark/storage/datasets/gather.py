@@ -1,22 +1,38 @@
-"""Bringing the rows of datasets into one directory: files are taken over as they are where they fit, short ones are put together."""
+"""Copies of datasets, or of some of their columns, in a new directory, local or remote: files and pages are taken over where they fit."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.session.resources.cores import available_cores
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.objects import copy_within, download, upload
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
+from sframe_spark.storage.manifests.shown_order import shown_order
+from sframe_spark.storage.parquet.checksums import check_bytes, with_checksums
+from sframe_spark.storage.parquet.chunk_copies import copy_columns, may_copy
+from sframe_spark.storage.parquet.group_sums import with_group_sums
 from sframe_spark.storage.parquet.short_files import SHORT_BYTES
+from sframe_spark.storage.rows.delivery import delivering
 from sframe_spark.storage.rows.neighbours import together
 from sframe_spark.storage.rows.reader import iterate_rows
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.rows.writer import segment_file_name, segment_schema, write_segment
 
-TakeOver = Callable[[Manifest, SegmentEntry, str], SegmentEntry]
-
+# So many links are made one after the other.
+FEW_FILES = 16
 # Files that are put together are no more than this: rows are in one row group then, or in few.
 TOGETHER_BYTES = 64 << 20
 # So many short files, one after the other, a save does not pass on; copying fewer is quicker than writing them anew.
@@ -44,36 +60,125 @@ class ShortRun:
         return sum(entry.rows for entry in self.entries)
 
 
-def gather_works(
-    sources: Sequence[Manifest], directory: str, take_over: TakeOver, least_together: int = LEAST_TOGETHER
-) -> list[Callable[[], SegmentEntry]]:
-    """What brings the rows of all sources into a directory, file by file in row order: each gives its entry, and none depends on another.
+def copied_dataset(sources: Sequence[Manifest], directory: str, min_combined: int = LEAST_TOGETHER) -> Manifest:
+    """Bring the rows of datasets, one after the other, into a new directory, local or remote; files that fit are taken over as they are.
+
+    Files are hard-linked, or copied within their file system, where it can do that. A file is rewritten only when its row keys do not come after
+    those of the files before it (a frame appended to itself), it has none, or it is one of many short ones, which are put together.
 
     Parameters
     ----------
     sources
-        The datasets, of the same types.
+        Datasets with columns of the same types.
     directory
         Where the rows go.
-    take_over
-        ``take_over(source, entry, directory)`` brings a file there as it is.
-    least_together
-        So many short files at least are put together.
+    min_combined
+        So many short files at least, one after the other, become one.
+
+    Returns
+    -------
+    Manifest
+        The rows there, which nobody sees before somebody commits them.
     """
+    if not sources:
+        raise StorageError("there is nothing to save: give at least one dataset")
+    for source in sources[1:]:
+        if source.types != sources[0].types:
+            raise StorageError(f"{source.directory} has columns of other types than {sources[0].directory}")
     planned: list[SegmentEntry] = []
-    works: list[Callable[[], SegmentEntry]] = []
+    copies: list[Callable[[], SegmentEntry]] = []
     for source in sources:
-        for stretch in stretches(source, least_together):
+        for stretch in stretches(source, min_combined):
             entry, rows = stretch.entries[0], stretch.rows
             fits = source.has_key and source.column_names_in_files is None and _fits_after(planned, entry)
             number = entry.number if fits else planned[-1].number + 1 if planned else 0
             if fits and len(stretch.entries) == 1:
                 planned.append(entry)
-                works.append(partial(take_over, source, entry, directory))
+                copies.append(partial(_take_over, source, entry, directory))
             else:
                 planned.append(SegmentEntry(entry.file, number, rows))
-                works.append(partial(_rewrite, source, stretch.offset, rows, directory, number))
-    return works
+                copies.append(partial(_rewrite, source, stretch.offset, rows, directory, number))
+    # Few links are made before threads have started.
+    few = len(copies) <= FEW_FILES and not is_elsewhere(directory)
+    entries = [copy() for copy in copies] if few else in_threads(lambda copy: copy(), copies, available_cores())
+    order = sources[0].order if len(sources) == 1 else NO_RECORDED_ORDER
+    return Manifest(sources[0].types, tuple(entries), directory, order=order)
+
+
+def may_copy_columns(manifest: Manifest, positions: Sequence[int]) -> bool:
+    """Return whether pages of all files may be copied for a dataset of some columns."""
+    schema = segment_schema([manifest.types[position] for position in positions])
+    return all(may_copy(manifest, entry, positions, schema) for entry in manifest.segments if entry.rows)
+
+
+def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str) -> Manifest:
+    """Copy the pages of some columns of a dataset, as :func:`may_copy_columns` allows, into a new directory; no row is decoded.
+
+    Raises
+    ------
+    StorageError
+        If a file is damaged.
+    """
+    types = tuple(manifest.types[position] for position in positions)
+    schema = segment_schema(types)
+
+    def copy(entry: SegmentEntry) -> SegmentEntry:
+        with delivering(directory) as delivery:
+            made = copy_columns(manifest, entry, positions, delivery.directory, segment_file_name(entry.number), schema)
+            return delivery.delivered(made, len(types))
+
+    entries = in_threads(copy, [entry for entry in manifest.segments if entry.rows], available_cores())
+    return Manifest(types, tuple(entries), directory, order=shown_order(manifest.order, positions))
+
+
+def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
+    """Bring a file into a directory as it is; one of another file system is compared with its check sums first."""
+    origin, file = join(source.directory, entry.file), segment_file_name(entry.number)
+    place, known = join(directory, file), attrs.evolve(entry, file=file)
+    if _is_duplicated(origin, place):
+        # The same bytes: what is known of the file is known of the other one.
+        return known
+    if not is_elsewhere(origin):
+        known = attrs.evolve(_checked(origin, entry, source), file=file)
+        if not is_elsewhere(place):
+            _copy(origin, place)
+            return known
+    elif not is_elsewhere(place):
+        download(origin, place)
+        check_bytes(place, entry, len(source.types))
+        return known
+    with local_file(origin) as copy:
+        if copy != origin:
+            check_bytes(copy, entry, len(source.types))
+        complete = with_group_sums(known, copy, len(source.types))
+        upload(copy, place)
+    return complete
+
+
+def _is_duplicated(origin: str, place: str) -> bool:
+    """Let a file system link or copy a file; False where it cannot, or the two places are on two file systems."""
+    if is_elsewhere(origin) or is_elsewhere(place):
+        return is_elsewhere(origin) and is_elsewhere(place) and copy_within(origin, place)
+    try:
+        os.link(origin, place)
+    except OSError:
+        # A file that is not there is told by the copy that follows.
+        return False
+    return True
+
+
+def _checked(origin: str, entry: SegmentEntry, source: Manifest) -> SegmentEntry:
+    """Return an entry with its check sums, with which every byte was compared as far as it had any."""
+    if None in (entry.tail, entry.pages):
+        (complete,) = with_checksums(source.with_segments((entry,))).segments
+        return complete
+    check_bytes(origin, entry, len(source.types))
+    return entry
+
+
+def _copy(origin: str, place: str) -> None:
+    with telling("read", origin), open(origin, "rb") as reading, telling("write", place), open(place, "xb") as writing:
+        shutil.copyfileobj(reading, writing)
 
 
 def stretches(source: Manifest, least: int) -> Iterator[ShortRun]:

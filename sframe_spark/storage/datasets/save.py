@@ -1,4 +1,4 @@
-"""Saving datasets as a whole or not at all: files are linked or copied beside the target, then swapped in."""
+"""Saving to a local directory, whole or not at all: files are written into a directory alongside, which then takes the name of the target."""
 
 from __future__ import annotations
 
@@ -6,94 +6,74 @@ import contextlib
 import ctypes
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import attrs
 
-from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import Holder, own_directory_beside
-from sframe_spark.session.resources.cores import available_cores
-from sframe_spark.session.threads import in_threads
-from sframe_spark.storage.datasets.commit import check_files, flush_directory, flush_files, write_manifest
-from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
+from sframe_spark.storage.datasets.commit import flush_directory, publish_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import check_replaceable
 from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.listing import files_below, sizes_below
-from sframe_spark.storage.files.objects import download
+from sframe_spark.storage.files.listing import files_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.manifests.manifest import SFRAME, Manifest, SegmentEntry
-from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
-from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
-from sframe_spark.storage.rows.writer import segment_file_name
+from sframe_spark.storage.manifests.elsewhere import Elsewhere
+from sframe_spark.storage.manifests.manifest import SFRAME, Manifest
 
-# Brings a file of a dataset into a directory as it is.
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
 
-FEW_FILES = 16
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 # What a system or a file system without such a change says.
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-def save_dataset(
-    sources: Sequence[Manifest],
-    target: str | os.PathLike[str],
-    names: Sequence[str] | None = None,
-    kind: str = SFRAME,
-    least_together: int = LEAST_TOGETHER,
-) -> Manifest:
-    """Save the rows of the sources, one after the other, as one dataset; files that fit are taken over as they are.
+class PendingSave(Protocol):
+    """A dataset that is being saved: files go into its directory, and nobody sees any before the commit."""
 
-    Until the new dataset is complete, whatever was saved at the target stays as it was, and may be among the sources.
-    Files are hard-linked where the file system can do that. A file is rewritten only when its row keys do not come
-    after those of the files before it (a frame appended to itself), it has none, or it is one of many short ones, which
-    are put together.
+    @property
+    def directory(self) -> str:
+        """Where its files go."""
+
+    def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
+        """Make the rows that were brought into the directory what is saved, and return their manifest."""
+
+
+@attrs.frozen
+class PendingDirectory:
+    """A local directory that takes the name of the target when its block ends.
 
     Parameters
     ----------
-    sources
-        Datasets with columns of the same types.
-    target
-        Directory to save to: new, empty, or holding a saved frame that is replaced.
-    names
-        Names of the columns.
-    kind
-        ``sframe`` or ``sarray``.
-    least_together
-        So many short files at least, one after the other, become one.
-
-    Returns
-    -------
-    Manifest
-        The saved dataset, at the target.
+    directory
+        The directory, alongside the target.
     """
-    if not sources:
-        raise StorageError("there is nothing to save: give at least one dataset")
-    for source in sources[1:]:
-        if source.types != sources[0].types:
-            raise StorageError(f"{source.directory} has columns of other types than {sources[0].directory}")
-    location = normalised(target)
-    check_replaceable(location)
-    column_names = None if names is None else tuple(names)
-    order = sources[0].order if len(sources) == 1 else NO_RECORDED_ORDER
-    planned = Manifest(sources[0].types, (), location, names=column_names, kind=kind, order=order)
-    with staged(planned.directory) as staging:
-        entries = _gather(sources, staging, least_together)
-        complete = attrs.evolve(planned, segments=tuple(entries), directory=staging)
-        check_files(complete, sizes_below(staging))
-        complete = with_checksums(complete)
-        flush_files(complete)
-        write_manifest(complete, durable=True)
-    return attrs.evolve(complete, directory=planned.directory)
+
+    directory: str
+
+    def commit(self, made: Manifest, names: Sequence[str] | None, kind: str = SFRAME, elsewhere: Elsewhere | None = None) -> Manifest:
+        """Write the manifest; the directory may be renamed from then on."""
+        return publish_manifest(attrs.evolve(made, names=None if names is None else tuple(names), kind=kind, elsewhere=elsewhere), durable=True)
+
+
+@contextlib.contextmanager
+def saving_directory(target: str) -> Iterator[PendingDirectory]:
+    """A save to a local directory: new, empty, or holding a saved frame, which is replaced when the block ends and not if an error ends it.
+
+    Raises
+    ------
+    StorageError
+        If the target holds anything else.
+    """
+    check_replaceable(target)
+    with staged(target) as staging:
+        yield PendingDirectory(staging)
 
 
 @contextlib.contextmanager
@@ -136,43 +116,6 @@ def _take_over_rights(target: str, staging: str) -> None:
             mode &= ~stat.S_IRWXG
     if mode != stat.S_IMODE(new.st_mode):
         os.chmod(staging, mode)
-
-
-def _gather(sources: Sequence[Manifest], directory: str, least_together: int) -> list[SegmentEntry]:
-    """Bring the rows of all sources into a directory and return their entries in row order."""
-    works = gather_works(sources, directory, _take_over, least_together)
-    # Few are there before threads have started.
-    return [work() for work in works] if len(works) <= FEW_FILES else in_threads(lambda work: work(), works, available_cores())
-
-
-def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
-    """Link a file into a directory, or copy it where links are not to be had."""
-    file = segment_file_name(entry.number)
-    origin, place = join(source.directory, entry.file), join(directory, file)
-    if _linked(origin, place):
-        # The same file: what is known of it is known of the link.
-        return attrs.evolve(entry, file=file)
-    if is_elsewhere(origin):
-        download(origin, place)
-        check_bytes(place, entry, len(source.types))
-        return attrs.evolve(entry, file=file)
-    if None in (entry.tail, entry.pages):
-        check_whole(origin, entry)
-    else:
-        check_bytes(origin, entry, len(source.types))
-    with telling("read", origin), open(origin, "rb") as reading, telling("write", place), open(place, "xb") as writing:
-        shutil.copyfileobj(reading, writing)
-    return attrs.evolve(entry, file=file)
-
-
-def _linked(origin: str, place: str) -> bool:
-    """Make a hard link; False where the file system has none, or the files are on two of them."""
-    try:
-        os.link(origin, place)
-    except OSError:
-        # A file that is not there is told by the copy that follows.
-        return False
-    return True
 
 
 def swap_into_place(staging: str, target: str) -> None:

@@ -13,24 +13,15 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import ConcurrentSaveError, StorageError
-from sframe_spark.session.resources.cores import available_cores
-from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.commit import write_beside
-from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
 from sframe_spark.storage.files.file_systems import identity_of
-from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
+from sframe_spark.storage.files.objects import create, creates_exclusively, listed, read_range, remove, upload
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.saved_places import MANIFESTS
-from sframe_spark.storage.files.temporary import local_file
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.shown_order import shown_order
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.stored_segments import is_stored_beside
-from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
-from sframe_spark.storage.parquet.chunk_copies import copy_columns
-from sframe_spark.storage.parquet.group_sums import with_group_sums
 from sframe_spark.storage.remote.versions import DATA, MOST_VERSIONS, manifest_place, manifest_text, versions_at
 from sframe_spark.storage.rows.delivery import delivering
-from sframe_spark.storage.rows.writer import segment_file_name, segment_schema
 
 PROBE = "probe-"
 
@@ -122,7 +113,7 @@ def _holds(place: str, text: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def saving(root: str) -> Iterator[NewVersion]:
+def saving_version(root: str) -> Iterator[NewVersion]:
     """A new version of a frame elsewhere: of a block that fails nothing is left, and what was saved before stays as it was.
 
     Raises
@@ -176,49 +167,3 @@ def _unfit(root: str) -> StorageError:
         f"cannot save to {root}: its file system creates files that are there already, so that one of two savers would lose its rows without a word: "
         "save to another one, or to a local or mounted directory"
     )
-
-
-def copied_dataset(source: Manifest, directory: str, least_together: int = LEAST_TOGETHER) -> Manifest:
-    """Copy the files of a dataset to a directory elsewhere; none is decoded but those without keys of ours, and many short ones, which become one."""
-    works = gather_works([source], directory, _take_over, least_together)
-    entries = in_threads(lambda work: work(), works, available_cores())
-    return Manifest(source.types, tuple(entries), directory, names=source.names, kind=source.kind, order=source.order)
-
-
-def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str) -> Manifest:
-    """Copy the pages of some columns of a dataset, as :func:`~sframe_spark.storage.datasets.columns.may_save_columns` allows, elsewhere."""
-    types = tuple(manifest.types[position] for position in positions)
-    schema = segment_schema(types)
-
-    def copy(entry: SegmentEntry) -> SegmentEntry:
-        with delivering(directory) as delivery:
-            made = copy_columns(manifest, entry, positions, delivery.directory, segment_file_name(entry.number), schema)
-            return delivery.delivered(made, len(types))
-
-    entries = in_threads(copy, [entry for entry in manifest.segments if entry.rows], available_cores())
-    return Manifest(types, tuple(entries), directory, order=shown_order(manifest.order, positions))
-
-
-def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
-    """Copy a file elsewhere, within its file system if it is on the same; others are compared with their check sums first."""
-    origin, file = join(source.directory, entry.file), segment_file_name(entry.number)
-    known = attrs.evolve(entry, file=file)
-    if origin.startswith("/"):
-        if None in (entry.tail, entry.pages):
-            check_whole(origin, entry)
-            (known,) = (attrs.evolve(found, file=file) for found in with_checksums(source.with_segments((entry,))).segments)
-        else:
-            check_bytes(origin, entry, len(source.types))
-        return _delivered(origin, known, directory, len(source.types))
-    if copy_within(origin, join(directory, file)):
-        # The same bytes: what is known of them is known of the copy.
-        return known
-    with local_file(origin) as copy:
-        check_bytes(copy, entry, len(source.types))
-        return _delivered(copy, known, directory, len(source.types))
-
-
-def _delivered(local: str, entry: SegmentEntry, directory: str, columns: int) -> SegmentEntry:
-    complete = with_group_sums(entry, local, columns)
-    upload(local, join(directory, entry.file))
-    return complete

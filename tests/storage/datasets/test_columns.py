@@ -15,7 +15,7 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.storage.datasets import columns as module
+from sframe_spark.storage.datasets.gather import may_copy_columns
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.parquet.chunk_copies import footer_of_file
 from sframe_spark.storage.parquet.thrift_values import read_struct, write_struct
@@ -103,7 +103,7 @@ def test_damage_is_not_copied(saved: SFrame, tmp_path: Path, place: float) -> No
 def test_columns_stored_otherwise_are_not_copied(saved: SFrame, tmp_path: Path) -> None:
     """A file whose pages have no check sums, or other levels, is written anew."""
     source = saved._node.operator
-    assert isinstance(source, SegmentSource) and module.may_save_columns(source.manifest, (0,))
+    assert isinstance(source, SegmentSource) and may_copy_columns(source.manifest, (0,))
     (file,) = (tmp_path / "saved").glob("*.parquet")
     table = pq.read_table(file)
     fields = [field.with_nullable(False) if field.name == "c0" else field for field in table.schema]

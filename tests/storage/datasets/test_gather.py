@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 import sframe_spark
 from sframe_spark import SArray, SFrame, config, load_sarray, load_sframe, optimize
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import gather, save
+from sframe_spark.storage.datasets import commit, gather
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.save import save_dataset
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import INT, STR
 from tests.examples import examples
+from tests.storage.saved import save_dataset
 
 
 def written(directory: Path, edges: list[int]) -> Manifest:
@@ -105,13 +105,13 @@ def test_what_has_no_files_of_its_own_is_refused(tmp_path: Path) -> None:
 
 def test_an_error_amid_it_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "frame", list(range(0, 101, 5)))
-    original = save.write_manifest
+    original = commit.write_manifest
 
     def fail(*arguments: Any, **options: Any) -> None:
         original(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(save, "write_manifest", fail)
+    monkeypatch.setattr(commit, "write_manifest", fail)
     with pytest.raises(KeyboardInterrupt):
         optimize(tmp_path / "frame")
     now = load_manifest(tmp_path / "frame", verify=True)
@@ -149,7 +149,7 @@ def test_rows_stay_in_order_whatever_is_put_together(
             source = source.with_segments((attrs.evolve(source.segments[0], group_bytes=None), *source.segments[1:]))
         sources.append(source)
     with config.using(segment_rows=rows):
-        saved = save_dataset(sources, place / "saved", ["n", "t"], least_together=least)
+        saved = save_dataset(sources, place / "saved", ["n", "t"], min_combined=least)
     assert values(load_manifest(place / "saved", verify=True)) == [row for source in sources for row in values(source)]
     assert saved.rows == sum(map(sum, pieces))
     numbers = [entry.number for entry in saved.segments]

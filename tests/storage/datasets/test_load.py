@@ -10,10 +10,10 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.save import save_dataset
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests.text import unsealed
 from sframe_spark.storage.rows.reader import read_rows
+from tests.storage.saved import save_dataset
 
 
 def refused(path: Any, words: str, **options: Any) -> None:

@@ -13,8 +13,8 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.save import save_dataset
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
+from tests.storage.saved import save_dataset
 
 
 def everything_below(directory: Path) -> set[str]:

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import save
+from sframe_spark.storage.datasets import commit, gather, save
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.datasets.opened import FEW_DATASETS, OPEN_DATASETS, OpenDatasets
-from sframe_spark.storage.datasets.save import save_dataset, staged
+from sframe_spark.storage.datasets.save import staged
 from sframe_spark.storage.files.listing import files_below
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.files.temporary import TemporaryStore
@@ -27,6 +27,7 @@ from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import FLOAT
 from tests.storage.foreign_manifests import foreign_manifest
+from tests.storage.saved import save_dataset
 
 
 def values(manifest: Manifest) -> list[int]:
@@ -87,7 +88,7 @@ def test_without_links_files_are_copied(dataset: Any, tmp_path: Any, monkeypatch
     def no_links(*_: Any) -> None:
         raise OSError("not here")
 
-    monkeypatch.setattr(save.os, "link", no_links)
+    monkeypatch.setattr(gather.os, "link", no_links)
     save_dataset([dataset("a", [1, 2])], tmp_path / "target")
     assert values(load_manifest(tmp_path / "target", verify=True)) == [1, 2]
 
@@ -142,7 +143,7 @@ def test_sources_must_fit_together(dataset: Any, tmp_path: Any) -> None:
         save_dataset([dataset("a", [1]), Manifest((FLOAT,), (), "/")], tmp_path / "x")
 
 
-@pytest.mark.parametrize("step", ["_gather", "write_manifest"])
+@pytest.mark.parametrize("step", ["with_checksums", "write_manifest"])
 def test_a_failed_save_leaves_the_old_data_and_no_trace(dataset: Any, target: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     save_dataset([dataset("a", [1])], target)
     source = dataset("b", [2], [3])
@@ -150,14 +151,12 @@ def test_a_failed_save_leaves_the_old_data_and_no_trace(dataset: Any, target: st
     def content() -> list[str]:
         return files_below(target)
 
-    before, original = content(), getattr(save, step)
+    before = content()
 
-    def fail(*arguments: Any, **options: Any) -> None:
-        if step == "_gather":
-            original(*arguments, **options)
+    def fail(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(save, step, fail)
+    monkeypatch.setattr(commit, step, fail)
     with pytest.raises(KeyboardInterrupt):
         save_dataset([source], target)
     assert content() == before
@@ -172,7 +171,7 @@ def test_damage_is_not_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.M
     content[50] ^= 1
     os.remove(file)
     file.write_bytes(content)
-    monkeypatch.setattr(save, "_linked", lambda *_: False)
+    monkeypatch.setattr(gather, "_is_duplicated", lambda *_: False)
     with pytest.raises(StorageError, match="is damaged"):
         save_dataset([saved], tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
@@ -254,10 +253,11 @@ def test_a_save_killed_in_the_middle_keeps_the_old_data_and_is_cleaned_up_by_the
     dataset("b", [2])
     code = f"""
 import os, signal
-from sframe_spark.storage.datasets import save
+from sframe_spark.storage.datasets import commit
 from sframe_spark.storage.datasets.load import load_manifest
-save.write_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-save.save_dataset([load_manifest({str(tmp_path / "b")!r})], {str(tmp_path / "target")!r})
+from tests.storage.saved import save_dataset
+commit.write_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+save_dataset([load_manifest({str(tmp_path / "b")!r})], {str(tmp_path / "target")!r})
 """
     assert subprocess.run([sys.executable, "-c", code], cwd=os.getcwd(), check=False).returncode == -signal.SIGKILL
     assert len([name for name in os.listdir(tmp_path) if name.startswith(".")]) == 1
@@ -271,7 +271,7 @@ def test_what_the_caller_writes_is_swapped_in(dataset: Any, tmp_path: Any) -> No
     save_dataset([dataset("a", [1])], tmp_path / "target")
     with staged(str(tmp_path / "target")) as staging, SegmentWriter(staging, 0, [FLOAT]) as writer:
         writer.write([pa.array([0.5])])
-        save.write_manifest(Manifest((FLOAT,), (writer.close(),), staging), durable=False)
+        commit.write_manifest(Manifest((FLOAT,), (writer.close(),), staging), durable=False)
     assert sorted(os.listdir(tmp_path / "target"))[0] == MANIFEST_FILE
     assert values(load_manifest(tmp_path / "target")) == [0.5]
 

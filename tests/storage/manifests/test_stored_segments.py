@@ -22,7 +22,6 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.commit import publish, write_manifest
 from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.save import save_dataset
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests import stored_segments
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
@@ -37,6 +36,7 @@ from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR
 from tests.examples import part
 from tests.storage.conftest import write_dataset
 from tests.storage.damage import ROWS, cut, frame_of_every_type, lengthened, linked, piped, removed, save_in_segments
+from tests.storage.saved import save_dataset
 
 Change = Callable[[dict[str, Any]], None]
 

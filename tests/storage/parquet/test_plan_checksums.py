@@ -11,7 +11,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.save import save_dataset
+from tests.storage.saved import save_dataset
 
 
 def test_a_footer_that_changed_is_found_through_a_plan_too(dataset: Any, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets import content
-from sframe_spark.storage.datasets.columns import save_columns
-from sframe_spark.storage.datasets.commit import publish, write_manifest
+from sframe_spark.storage.datasets.commit import publish, publish_manifest, write_manifest
+from sframe_spark.storage.datasets.gather import copied_columns
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests.manifest import Manifest
@@ -139,7 +139,8 @@ def test_a_check_sum_that_is_none_is_refused(tmp_path: Path, value: Any) -> None
 
 def test_copied_columns_have_one_of_their_own(tmp_path: Path) -> None:
     manifest = saved(tmp_path / "d")
-    copied = save_columns(manifest, [2, 0], str(tmp_path / "e"), ["a", "b"])
+    (tmp_path / "e").mkdir()
+    copied = publish_manifest(copied_columns(manifest, [2, 0], str(tmp_path / "e")), durable=True)
     assert copied.segments[0].whole not in (None, manifest.segments[0].whole)
     assert load_manifest(tmp_path / "e", verify=True).rows == ROWS
 
