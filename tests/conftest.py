@@ -50,6 +50,9 @@ LONG = tuple(Path(__file__).with_name(folder) for folder in ("cluster", "session
 # These have none of our marks, and some need Spark.
 TESTS = Path(__file__).parent
 PLUGIN_TESTS = Path(__file__).parents[1] / "examples" / "plugin_package"
+# What a run of tests with Spark alone is asked for, and how a module of such tests spells their mark.
+SPARK_ALONE = re.compile(r"spark( and not (campaign|cluster))*$")
+MARK_OF_SPARK = "mark.spark"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -66,6 +69,14 @@ def small_rows_go_to(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv("SFRAME_SPARK_SMALL_ROWS", "0")
 
 
+def require_marks_in_sight(items: list[pytest.Item]) -> None:
+    """Refuse a mark `spark` that a module has from elsewhere: a run of tests with Spark alone would pass it over."""
+    marked = {item.path for item in items if item.get_closest_marker("spark") and TESTS in item.path.parents}
+    hidden = [str(path) for path in sorted(marked) if MARK_OF_SPARK not in path.read_text(encoding="utf-8")]
+    if hidden:
+        raise pytest.UsageError(f"write {MARK_OF_SPARK} in {', '.join(hidden)}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark attacks, put files that take long first, and leave out long and cluster runs unless -m names them."""
@@ -76,6 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("attack")
         if PLUGIN_TESTS in folders[item.path]:
             item.add_marker("spark")
+    require_marks_in_sight(items)
     items.sort(key=lambda item: folders[item.path].isdisjoint(LONG))
     expression = config.getoption("-m") or ""
     for marker in ("campaign", "cluster"):
@@ -85,6 +97,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if gone:
             config.hook.pytest_deselected(items=gone)
             items[:] = [item for item in items if not item.get_closest_marker(marker)]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module without the mark `spark` where only tests with it run: three in four have none."""
+    if not SPARK_ALONE.match(config.getoption("-m") or "") or collection_path.suffix != ".py" or TESTS not in collection_path.parents:
+        return None
+    return True if MARK_OF_SPARK not in collection_path.read_text(encoding="utf-8") else None
 
 
 @pytest.hookimpl(wrapper=True)
