@@ -6,25 +6,20 @@ import contextvars
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from sframe_spark.errors import CancelledError
 from sframe_spark.session.descriptions import described, description_of, remote_sessions
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.memory import require_room_for_thread
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_session, is_remote
-from sframe_spark.session.starting import POLL_SECONDS
+from sframe_spark.session.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.user import tags_of_user
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Result = TypeVar("Result")
-
-# Says whether the work of this thread is to end early.
-_CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("sframe_spark_cancelled")
 
 
 def run_cancellable(action: Callable[[], Result], description: str = "") -> Result:
@@ -52,26 +47,6 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
         with described(session, text, *tags):
             return action()
     return CancellableAction(session, action, description, text, tags).run()
-
-
-def call_cancellable(is_cancelled: Callable[[], bool], work: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function in which :func:`raise_if_cancelled` asks whether to go on; for threads that do nothing else."""
-    _CANCELLED.set(is_cancelled)
-    raise_if_cancelled()
-    return work(*arguments)
-
-
-def raise_if_cancelled() -> None:
-    """Raise if the user has pressed Ctrl-C since the current action began.
-
-    Raises
-    ------
-    CancelledError
-        To be let through by the action: the caller of :func:`run_cancellable` or :func:`in_threads` sees ``KeyboardInterrupt`` instead.
-    """
-    cancelled = _CANCELLED.get(None)
-    if cancelled is not None and cancelled():
-        raise CancelledError("the query was cancelled")
 
 
 class CancellableAction(Generic[Result]):

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from sframe_spark.session.build import start_spark
 from sframe_spark.session.memory import require_room_for_thread
 from sframe_spark.session.progress import WaitingLine, others_draw
+from sframe_spark.session.threads import POLL_SECONDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# How often a waiting thread looks up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does not end a wait.
-POLL_SECONDS = 0.1
 
 
 class SparkStart:

@@ -7,17 +7,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from itertools import chain, islice
 from queue import SimpleQueue
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from sframe_spark.errors import CancelledError
-from sframe_spark.session.cancel import call_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.memory import threads_with_room
-from sframe_spark.session.starting import POLL_SECONDS
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -27,6 +25,32 @@ Left = SimpleQueue[tuple[list[Result], BaseException | None]]
 
 # After Ctrl-C, for what does not end: a disk that does not answer.
 MOST_SECONDS_TO_END = 5.0
+
+# How often a waiting thread looks up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does not end a wait.
+POLL_SECONDS = 0.1
+
+# Says whether the work of this thread is to end early.
+_CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("sframe_spark_cancelled")
+
+
+def call_cancellable(is_cancelled: Callable[[], bool], work: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a function in which :func:`raise_if_cancelled` asks whether to go on; for threads that do nothing else."""
+    _CANCELLED.set(is_cancelled)
+    raise_if_cancelled()
+    return work(*arguments)
+
+
+def raise_if_cancelled() -> None:
+    """Raise if the user has pressed Ctrl-C since the current action began.
+
+    Raises
+    ------
+    CancelledError
+        To be let through by the action: the caller of :func:`run_cancellable` or :func:`in_threads` sees ``KeyboardInterrupt`` instead.
+    """
+    cancelled = _CANCELLED.get(None)
+    if cancelled is not None and cancelled():
+        raise CancelledError("the query was cancelled")
 
 
 class _Ending:

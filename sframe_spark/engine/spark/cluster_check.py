@@ -21,7 +21,7 @@ from sframe_spark.session import get_session, is_started, stop
 from sframe_spark.session.build import connect
 from sframe_spark.session.doctor import Diagnosis
 from sframe_spark.session.session import get_base, get_packages
-from sframe_spark.session.starting import POLL_SECONDS
+from sframe_spark.session.threads import POLL_SECONDS
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.temporary import temporary_store
 
