@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 # Each of these starts processes, or tries the same thing hundreds of times.
 ATTACKS = tuple(Path(__file__).with_name(folder) for folder in ("faults", "hostile", "model"))
 # Files here take long: started last, one would leave the other worker without work.
-LONG = tuple(Path(__file__).with_name(folder) for folder in ("cluster", "session", "testing", "ordered_matrix"))
+LONG = tuple(Path(__file__).with_name(folder) for folder in ("cluster", "process", "session", "testing", "ordered_matrix"))
 # These have none of our marks, and some need Spark.
 TESTS = Path(__file__).parent
 PLUGIN_TESTS = Path(__file__).parents[1] / "examples" / "plugin_package"

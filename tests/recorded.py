@@ -42,7 +42,7 @@ import sframe_spark
 sframe_spark.SFrame
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.functions.base import FUNCTIONS
-from sframe_spark.session import forks
+from sframe_spark.process import fork_safety
 names = {}
 for name, module in list(sys.modules.items()):
     if name.startswith("sframe_spark"):
@@ -52,8 +52,8 @@ for name, module in list(sys.modules.items()):
                 if hasattr(value, inner):
                     names.setdefault(id(getattr(value, inner)), f"{attribute}.{inner}")
 print(json.dumps({
-    "locks that are taken at a fork, the last first": [names.get(id(lock), type(lock).__name__) for lock in forks._LOCKS],
-    "done in the child": [getattr(work, "__qualname__", type(work).__name__) for work in forks._IN_CHILD],
+    "locks that are taken at a fork, the last first": [names.get(id(lock), type(lock).__name__) for lock in fork_safety._LOCKS],
+    "done in the child": [getattr(work, "__qualname__", type(work).__name__) for work in fork_safety._IN_CHILD],
     "scalar functions": list(FUNCTIONS),
     "aggregates": list(AGGREGATES),
 }))

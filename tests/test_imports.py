@@ -26,6 +26,7 @@ LAYERS = (
     ("errors",),
     ("locations",),
     ("config", "option_values", "storage_options", "types"),
+    ("process",),
     ("values",),
     ("session",),
     ("storage",),
@@ -42,7 +43,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "values": (("temporal", "moment_texts", "byte_text"), ("layouts", "inexact"), ("flat",), (NO_ROOM,), ("outgoing",)),
+    "values": (("temporal", "moment_texts"), ("layouts", "inexact"), ("flat",), (NO_ROOM,), ("outgoing",)),
     "storage": (
         ("files",),
         ("calendars",),
@@ -74,8 +75,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 # As many modules as one looks through.
 SCREENFUL = 25
-# The planner's package data and nothing else may be shared sideways.
-SIDEWAYS_FORBIDDEN = {("planner", "storage"), ("planner", "session")}
+# The planner works on plans alone, and storage works without Spark.
+SIDEWAYS_FORBIDDEN = {("planner", "storage"), ("planner", "session"), ("planner", "process"), ("storage", "session")}
 
 
 def layer_of(module: str) -> str:
@@ -189,7 +190,7 @@ DIAGNOSTICS = {"engine/spark/cluster_check.py", "explain/executed_plans.py", "se
 # `to_spark` gives a plan of ours to the user's session; no public call does.
 GIVES = {"session/user.py"}
 # A forked process lets go of them.
-LETS_GO = {"session/forks.py"}
+LETS_GO = {"process/fork_safety.py"}
 # Refuses DataFrames of a saved frame's files: the public call optimizes the whole query, and is silent about what is cached.
 REFUSES = {"engine/spark/files_read.py"}
 

@@ -54,7 +54,7 @@ ALLOWED = {
     ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
     ("engine/segments/range_workers.py", "pickle"): "results of our own processes, over pipes that nobody else has",
     ("engine/segments/process_worker.py", "pickle"): "works that the process which started this one sends, over such pipes",
-    ("session/worker_processes.py", "Popen"): "this very Python, with a fixed program; data is no part of its arguments",
+    ("process/child_processes.py", "Popen"): "this very Python, with a fixed program; data is no part of its arguments",
     ("planner/parameters.py", "pickle"): "writes a parameter to compare it, and never reads one",
     ("testing/contract.py", "pickle"): "the check that operators pickle reads what it has written a line before",
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from sframe_spark.session.forks import keep_whole_at_fork
+from sframe_spark.process.fork_safety import keep_whole_at_fork
 
 GRAPH_LOCK = threading.RLock()
 keep_whole_at_fork(GRAPH_LOCK)

@@ -11,8 +11,7 @@ from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, mermaid_of
 from sframe_spark.explain.picture import svg_of
 from sframe_spark.explain.tree import ExplainedSection
 from sframe_spark.redaction import redacted
-from sframe_spark.values.byte_text import in_words
-from sframe_spark.visible import visible
+from sframe_spark.visible import in_words, visible
 
 if TYPE_CHECKING:
     import networkx

@@ -1,5 +1,6 @@
 """Spark sessions: find Java, find or start Spark, run actions that can be cancelled; importing it imports no Spark."""
 
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.session import (
     QuerySize,
@@ -17,7 +18,6 @@ from sframe_spark.session.session import (
     start_ahead,
     stop,
 )
-from sframe_spark.session.threads import raise_if_cancelled
 
 __all__ = [
     "QuerySize",

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
+from sframe_spark.process.cores import available_cores, cores_here
+from sframe_spark.process.interpreter import environment_of_tasks, interpreter
+from sframe_spark.process.leases import require_directory
+from sframe_spark.process.memory import all_memory
 from sframe_spark.session.class_archives.archive import ClassArchive, find_archive
 from sframe_spark.session.class_archives.fingerprints import JVM_OPTIONS, JvmStart
 from sframe_spark.session.java import find_java
-from sframe_spark.session.memory import all_memory
-from sframe_spark.session.owner import require_directory
-from sframe_spark.session.python_processes.interpreter import environment_of_tasks, interpreter
-from sframe_spark.session.resources.cores import available_cores, cores_here
 from sframe_spark.session.sockets import socket_settings
 
 if TYPE_CHECKING:

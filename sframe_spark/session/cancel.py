@@ -8,12 +8,12 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.memory import require_room_for_thread
+from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.descriptions import described, description_of, remote_sessions
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.memory import require_room_for_thread
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_session, is_remote
-from sframe_spark.session.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.user import tags_of_user
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError
 from sframe_spark.locations import is_elsewhere
+from sframe_spark.process.leases import directory_of_system
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
-from sframe_spark.session.owner import directory_of_system
 from sframe_spark.session.session import get_session
 
 MINIMUM_PYTHON = (3, 11)

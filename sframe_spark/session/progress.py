@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.process.fork_safety import do_in_child
+from sframe_spark.process.memory import has_room_for_thread
 from sframe_spark.session.build import is_remote
-from sframe_spark.session.forks import do_in_child
-from sframe_spark.session.memory import has_room_for_thread
 from sframe_spark.session.notebooks import notebook_shell, show_in_place
 from sframe_spark.visible import visible
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.errors import SessionClosedError
+from sframe_spark.process.child_processes import WorkerProcesses
+from sframe_spark.process.cores import available_cores
+from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
+from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, is_remote, open_session
-from sframe_spark.session.forks import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.resources.cores import available_cores
 from sframe_spark.session.settings import QuerySize, UserSettings, apply, partitions_set
 from sframe_spark.session.source_cache import SourceCache
 from sframe_spark.session.starting import SparkStart
-from sframe_spark.session.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import directory_of_system, own_directory
-from sframe_spark.session.python_processes.interpreter import environment_of_tasks
+from sframe_spark.process.interpreter import environment_of_tasks
+from sframe_spark.process.leases import directory_of_system, own_directory
+from sframe_spark.process.leftovers import remove_leftovers
 
 # A path of a Unix socket has at most 103 bytes on any system; Spark's own names and ours take the rest.
 LONGEST_PARENT = 14

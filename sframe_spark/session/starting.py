@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from sframe_spark.process.memory import require_room_for_thread
+from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session.build import start_spark
-from sframe_spark.session.memory import require_room_for_thread
 from sframe_spark.session.progress import WaitingLine, others_draw
-from sframe_spark.session.threads import POLL_SECONDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

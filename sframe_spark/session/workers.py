@@ -14,9 +14,9 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.errors import NotSharedError
+from sframe_spark.process.fork_safety import keep_whole_at_fork
+from sframe_spark.process.interpreter import environment_of_workers
 from sframe_spark.session.build import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_attached, is_on_this_machine, is_remote, python_of_tasks
-from sframe_spark.session.forks import keep_whole_at_fork
-from sframe_spark.session.python_processes.interpreter import environment_of_workers
 from sframe_spark.session.session import active_session, get_session, is_started
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class NamedPython:
 
 
 _NAMED = NamedPython()
-keep_whole_at_fork(_NAMED.lock)
+keep_whole_at_fork(_NAMED.lock, is_innermost=True)
 
 
 @contextmanager

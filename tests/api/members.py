@@ -22,8 +22,7 @@ from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.rowwise.program import Program
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import memory
-from sframe_spark.session.resources import cores
+from sframe_spark.process import cores, memory
 from tests.work import calls_of
 
 FEW, MANY = 500, 4000

@@ -14,8 +14,8 @@ import pytest
 import sframe_spark as tc
 from sframe_spark.engine.runs import collecting
 from sframe_spark.errors import ExecutionError, TooLargeError
-from sframe_spark.session import memory
-from sframe_spark.session.memory import AvailableMemory
+from sframe_spark.process import memory
+from sframe_spark.process.memory import AvailableMemory
 
 ROWS = 10**10
 

@@ -47,7 +47,7 @@ def test_modules_that_a_page_names_are_there(page: Path) -> None:
 
 
 FOLDER = re.compile(r"`((?:[a-z_]+/)+)`")
-DOTTED = re.compile(r"`((?:api|engine|explain|operators|order|planner|session|storage|values)(?:\.[a-z_]+)+)`")
+DOTTED = re.compile(r"`((?:api|cli|engine|explain|operators|order|planner|process|session|storage|values)(?:\.[a-z_]+)+)`")
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
@@ -87,7 +87,7 @@ def test_the_design_is_short() -> None:
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PLACE = re.compile(
-    r"`((?:docs|tests|sframe_spark|benchmarks|examples|operators|engine|planner|explain|storage|session|api|values|order)/[\w./-]+\.(?:py|md|txt|json))`"
+    r"`((?:docs|tests|sframe_spark|benchmarks|examples|operators|engine|planner|explain|storage|process|session|cli|api|values|order)/[\w./-]+\.(?:py|md|txt|json))`"
 )
 
 

@@ -17,8 +17,8 @@ import pytest
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import CancelledError
+from sframe_spark.process.threads import call_cancellable, raise_if_cancelled
 from sframe_spark.session.cancel import run_cancellable
-from sframe_spark.session.threads import call_cancellable, raise_if_cancelled
 
 SLOW = """
 import os, sys, time

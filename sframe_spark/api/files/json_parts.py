@@ -25,7 +25,7 @@ from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.files.packing import packing_of
 from sframe_spark.storage.files.places import DataFile, DataFiles
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles

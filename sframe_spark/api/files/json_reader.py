@@ -24,7 +24,7 @@ from sframe_spark.errors import MisfitError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.threads import in_threads_ahead
+from sframe_spark.process.threads import in_threads_ahead
 from sframe_spark.storage.files.places import DataFiles, resolve
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 from sframe_spark.storage.rows.partitions import partition_columns

@@ -20,9 +20,9 @@ from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import is_remote
 from sframe_spark.session.active import keeping_active
-from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.user import in_session, starts_our_python, user_session
 from sframe_spark.storage.files.temporary import temporary_store
 

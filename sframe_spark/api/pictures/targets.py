@@ -11,8 +11,8 @@ from typing import Any
 
 from sframe_spark.api.pictures.pages import leading_to
 from sframe_spark.config import config
+from sframe_spark.process.leases import directory_of_system
 from sframe_spark.session.notebooks import notebook_shell
-from sframe_spark.session.owner import directory_of_system
 from sframe_spark.visible import visible
 
 

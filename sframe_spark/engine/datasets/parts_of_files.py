@@ -17,10 +17,10 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.memory import memory_for_batches, work_memory
+from sframe_spark.process.threads import in_threads
 from sframe_spark.redaction import redacted, without_secrets
-from sframe_spark.session.memory import memory_for_batches, work_memory
 from sframe_spark.session.progress import open_counted
-from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.in_place import AT_A_TIME

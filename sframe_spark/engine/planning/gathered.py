@@ -16,7 +16,7 @@ from sframe_spark.operators.kernels.key_ranges import KINDS
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.memory import work_memory
+from sframe_spark.process.memory import work_memory
 from sframe_spark.storage.files.temporary import temporary_root
 
 # Gathered rows, what is found of them, and the result.

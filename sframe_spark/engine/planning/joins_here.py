@@ -13,7 +13,7 @@ from sframe_spark.operators.rowwise.columns import Project
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.memory import room_left, work_memory
+from sframe_spark.process.memory import room_left, work_memory
 
 # Numbers that are found for each row of both sides: those of keys, of rows in their order, of matches.
 BYTES_FOR_EACH_ROW = 64

@@ -18,7 +18,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.memory import memory_for_batches
+from sframe_spark.process.memory import memory_for_batches
 
 
 def is_to_be_counted(node: PlannerNode) -> bool:

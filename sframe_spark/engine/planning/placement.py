@@ -18,9 +18,9 @@ from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.planner.ours import is_ours
+from sframe_spark.process.child_processes import can_start
+from sframe_spark.process.interpreter import interpreter
 from sframe_spark.session import is_started
-from sframe_spark.session.python_processes.interpreter import interpreter
-from sframe_spark.session.worker_processes import can_start
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.

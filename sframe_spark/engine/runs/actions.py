@@ -9,8 +9,8 @@ import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.forks import do_in_child
-from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.process.fork_safety import do_in_child
+from sframe_spark.process.interrupts import interrupts_deferred
 
 
 @attrs.define(eq=False)

@@ -11,8 +11,8 @@ from sframe_spark.errors import TooLargeError
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import row_bytes
-from sframe_spark.session.memory import available_memory
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.process.memory import available_memory
+from sframe_spark.visible import in_words
 
 # A number, text or date-time as a Python object, and its place in a list, beside the bytes of a text itself.
 OBJECT_BYTES = 40

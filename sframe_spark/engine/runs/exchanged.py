@@ -29,8 +29,8 @@ from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.sizes import value_bytes
-from sframe_spark.session.memory import work_memory
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.memory import work_memory
+from sframe_spark.process.threads import raise_if_cancelled
 
 # The values that tell the ranges: so many, of at least so many places, and of no fewer than there are ranges.
 SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128

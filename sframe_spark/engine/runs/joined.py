@@ -27,8 +27,8 @@ from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.traits import RowsOfPieces
-from sframe_spark.session.memory import batch_bytes, work_memory
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.memory import batch_bytes, work_memory
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.types import INT
 
 # Both sides, and the rows that are made, share the room of one exchange.

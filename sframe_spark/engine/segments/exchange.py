@@ -16,7 +16,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.sizes import bytes_of_runs
-from sframe_spark.session.threads import POLL_SECONDS, raise_if_cancelled
+from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store

@@ -18,7 +18,7 @@ from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.session.memory import batch_bytes
+from sframe_spark.process.memory import batch_bytes
 
 # Objects of Python take so many times the bytes of the values that they are made of, about: functions see shorter batches.
 BYTES_OF_OBJECTS = 8

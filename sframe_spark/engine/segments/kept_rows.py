@@ -15,7 +15,7 @@ from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import Pieces, in_pieces
-from sframe_spark.session.memory import room_left
+from sframe_spark.process.memory import room_left
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ColumnType

@@ -20,11 +20,11 @@ from sframe_spark.engine.spark.probe import require_readable, require_writable
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.memory import memory_for_batches
+from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.session import default_parallelism, get_session
-from sframe_spark.session.memory import memory_for_batches
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
-from sframe_spark.session.threads import in_threads, raise_if_cancelled
 from sframe_spark.udf.errors import error_of_text, error_transport
 
 LOG = logging.getLogger("sframe_spark")

@@ -10,7 +10,7 @@ import attrs
 
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk
-from sframe_spark.session.threads import POLL_SECONDS, raise_if_cancelled
+from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 
 
 @attrs.define(eq=False)

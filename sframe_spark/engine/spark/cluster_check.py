@@ -17,11 +17,11 @@ from sframe_spark.engine.spark.messages import in_one_line, is_of_spark
 from sframe_spark.engine.spark.packages import SAME_VERSIONS, answers, difference, is_without_package
 from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.errors import NotSharedError, SFrameError
+from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session import get_session, is_started, stop
 from sframe_spark.session.build import connect
 from sframe_spark.session.doctor import Diagnosis
 from sframe_spark.session.session import get_base, get_packages
-from sframe_spark.session.threads import POLL_SECONDS
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.temporary import temporary_store
 

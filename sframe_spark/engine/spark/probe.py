@@ -27,9 +27,9 @@ from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.leases import Holder, own_directory_beside, remove_own
 from sframe_spark.session import get_reached, get_session
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.owner import Holder, own_directory_beside, remove_own
 from sframe_spark.session.session import get_packages
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.failures import telling

@@ -29,10 +29,10 @@ from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation, SummedNumbers
+from sframe_spark.process.directory_trees import remove_others
+from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.active import keeping_active
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.trees import remove_others
 from sframe_spark.session.user import in_session
 from sframe_spark.session.workers import importing_safely, naming_our_python
 from sframe_spark.storage.files.paths import spark_path

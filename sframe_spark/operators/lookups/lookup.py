@@ -21,7 +21,7 @@ from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.sizes import uneven_bytes
-from sframe_spark.session.memory import work_memory
+from sframe_spark.process.memory import work_memory
 
 # Columns of blocks read last stay in memory up to this many bytes, or a share of those for work: each thread looks up rows of its own.
 CACHE_BYTES, SHARE_OF_WORK = 128 * 1024 * 1024, 8

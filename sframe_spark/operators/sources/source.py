@@ -22,7 +22,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.traits import NO_WORK, QueryWork
-from sframe_spark.session.memory import batch_bytes
+from sframe_spark.process.memory import batch_bytes
 from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder

@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.process.own_cache import cache_path, is_own_file, require_own
 from sframe_spark.session.class_archives.fingerprints import JvmStart, size_and_time
-from sframe_spark.session.own_cache import cache_path, is_own_file, require_own
 
 # The directory of archives within the user's cache. A record there names a directory beside it, in which the files are.
 PLACE = "classes"

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sframe_spark.errors import SFrameError
+from sframe_spark.process.directory_trees import size_on_disk
 from sframe_spark.session.class_archives.fingerprints import JvmStart
 from sframe_spark.session.class_archives.writing import keep_archive, remove_archives
 from sframe_spark.session.java import find_java
-from sframe_spark.session.trees import size_on_disk
 
 
 def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[[str], None]) -> int:

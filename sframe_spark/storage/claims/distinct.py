@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.session.owner import require_directory
+from sframe_spark.process.leases import require_directory
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.temporary import scratch_root
 from sframe_spark.storage.manifests.manifest import Manifest

@@ -11,7 +11,7 @@ from typing import Any
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere, normalised
-from sframe_spark.session.trees import remove_tree
+from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import files_below, sizes_below
 from sframe_spark.storage.files.paths import join

@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Callable, Hashable
 
 from sframe_spark.errors import StorageError
-from sframe_spark.session.forks import keep_whole_at_fork
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.owner import remove_own
+from sframe_spark.process.fork_safety import keep_whole_at_fork
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.leases import remove_own
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.files.temporary import DatasetHandle

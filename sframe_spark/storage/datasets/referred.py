@@ -6,7 +6,7 @@ import os
 from functools import partial
 
 from sframe_spark.errors import StorageError
-from sframe_spark.session.owner import owner_in
+from sframe_spark.process.leases import owner_in
 from sframe_spark.storage.datasets.load import digest_of_rows, load_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.manifests.elsewhere import DatasetElsewhere

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import attrs
 
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import Holder, own_directory_beside
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.leases import Holder, own_directory_beside
+from sframe_spark.process.leftovers import remove_leftovers
 from sframe_spark.storage.datasets.commit import flush_directory, publish_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import check_replaceable

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.calendars.arrow_columns import instants_to_hybrid
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join

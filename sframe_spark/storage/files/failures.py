@@ -14,7 +14,7 @@ from pyarrow import ArrowException, ArrowNotImplementedError
 
 from sframe_spark.errors import NoMemoryError, SFrameError, StorageError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.owner import owner_in
+from sframe_spark.process.leases import owner_in
 from sframe_spark.storage.files.paths import of_named
 
 # How Spark names a file that it cannot find or read.

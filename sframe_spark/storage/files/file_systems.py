@@ -14,8 +14,8 @@ from typing import Any
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import is_private
+from sframe_spark.process.leases import PREFIX
 from sframe_spark.redaction import without_secrets
-from sframe_spark.session.owner import PREFIX
 from sframe_spark.storage.files.failures import why_gone
 from sframe_spark.storage_options import StorageOptions, secret_texts
 from sframe_spark.visible import visible

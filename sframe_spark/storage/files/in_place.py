@@ -12,7 +12,7 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_private, place_of, with_usual_scheme
-from sframe_spark.session.threads import in_threads
+from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.files.failures import missing
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.file_systems import PACKAGES, file_system, is_given, is_shared, telling

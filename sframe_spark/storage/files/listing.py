@@ -9,7 +9,7 @@ import stat
 from collections import deque
 
 from sframe_spark.errors import StorageError
-from sframe_spark.session.trees import entries_below
+from sframe_spark.process.directory_trees import entries_below
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState
 

@@ -13,8 +13,8 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS
-from sframe_spark.session.forks import keep_whole_at_fork
-from sframe_spark.session.owner import HIDDEN, new_name
+from sframe_spark.process.fork_safety import keep_whole_at_fork
+from sframe_spark.process.leases import HIDDEN, new_name
 from sframe_spark.storage.files.file_systems import ARROW, file_system, is_made_of_another, is_refusal, telling, writing_class
 from sframe_spark.visible import visible
 

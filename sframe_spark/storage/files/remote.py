@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import scheme_of
+from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.redaction import redacted, without_secrets
-from sframe_spark.session import raise_if_cancelled
-from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
 from sframe_spark.storage.files.urls import WEB, file_system_of, listed_at, name_of, telling_of, whole
 from sframe_spark.visible import visible

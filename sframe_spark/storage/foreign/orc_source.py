@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.calendars.arrow_columns import HybridColumns
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState, unchanged

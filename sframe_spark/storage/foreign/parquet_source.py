@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.threads import in_threads
+from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import Seen, wait_for_tick
 from sframe_spark.storage.files.in_place import AT_A_TIME, require_all_still, states_now

@@ -12,7 +12,7 @@ from sframe_spark.storage.legacy.moments import MomentRun, moment_array
 from sframe_spark.storage.legacy.numbers import GROUP, NumberRun
 from sframe_spark.storage.legacy.payload import MOST_ALLOWED, Allowance, Payload
 from sframe_spark.types import DATETIME, ColumnType
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.visible import in_words
 
 # How floats are stored: as their bits, or as whole numbers.
 AS_BITS, AS_INTEGERS = 0, 1

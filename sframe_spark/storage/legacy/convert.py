@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import NarrowTypeError
-from sframe_spark.session.resources.cores import available_cores
-from sframe_spark.session.threads import in_threads, raise_if_cancelled
+from sframe_spark.process.cores import available_cores
+from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.save import check_replaceable, staged
 from sframe_spark.storage.legacy.archive import Archive

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 
 from sframe_spark.errors import BrokenPayload
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.visible import in_words
 
 # What a block may become in memory, whatever its length, and how much of that for each byte of it in the file. A block is usually 64 KiB long.
 ALLOWED_BYTES = 128 << 20

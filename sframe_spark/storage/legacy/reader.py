@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayload, MisfitError, NarrowTypeError, StorageError
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.legacy.archive import Archive, ArchiveColumn
 from sframe_spark.storage.legacy.block import Block
 from sframe_spark.storage.legacy.moments import OUT_OF_YEARS

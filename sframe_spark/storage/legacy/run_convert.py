@@ -24,7 +24,7 @@ from sframe_spark.storage.legacy.archive import STRICT, Archive, is_archive, ope
 from sframe_spark.storage.legacy.convert import convert_archive, is_beside
 from sframe_spark.storage.legacy.verify import require_same_rows
 from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.visible import in_words
 
 ALL_CONVERTED, NOT_ALL = 0, 1
 CONVERTED, REFUSED, LEFT_OUT = "converted", "refused", "left out"

@@ -19,8 +19,7 @@ from sframe_spark.storage.files.failures import missing, telling
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.legacy.block import COMPRESSED, EXTENDED, MIXED, TYPED
 from sframe_spark.storage.legacy.names import ArchiveFile
-from sframe_spark.values.byte_text import in_words
-from sframe_spark.visible import visible
+from sframe_spark.visible import in_words, visible
 
 WORD = struct.Struct("<Q")
 RECORD = np.dtype([("offset", "<u8"), ("length", "<u8"), ("size", "<u8"), ("rows", "<u8"), ("flags", "<u8"), ("content", "<u2"), ("unused", "V6")])

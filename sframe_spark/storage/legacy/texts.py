@@ -12,7 +12,7 @@ from sframe_spark.storage.legacy.cells import Cells, offsets_of
 from sframe_spark.storage.legacy.numbers import NumberRun
 from sframe_spark.storage.legacy.payload import MOST_ALLOWED, Payload
 from sframe_spark.storage.legacy.tagged import Decode
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.visible import in_words
 
 DIRECT, BY_DICTIONARY = 0, 1
 # What an entry of a dictionary takes of a block's allowance: a loop makes them, and nobody writes more than 64.

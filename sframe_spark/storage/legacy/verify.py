@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.session.resources.cores import available_cores
-from sframe_spark.session.threads import in_threads
+from sframe_spark.process.cores import available_cores
+from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.legacy.archive import Archive
 from sframe_spark.storage.legacy.reader import ArchiveReader
 from sframe_spark.storage.manifests.manifest import Manifest

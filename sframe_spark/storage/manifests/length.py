@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from sframe_spark.errors import StorageError
-from sframe_spark.session.memory import AvailableMemory, available_memory
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.process.memory import AvailableMemory, available_memory
+from sframe_spark.visible import in_words
 
 # Measured: 5 for facts about columns, 24 for a text of dicts with one short key.
 MEMORY_FOR_LENGTH = 28

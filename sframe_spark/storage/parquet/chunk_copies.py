@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import local_file

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenPages
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.files.opening import BytesOfGroup
 from sframe_spark.storage.parquet.thrift import INTEGERS, signed, skipped
 

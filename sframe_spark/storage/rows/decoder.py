@@ -12,8 +12,8 @@ from queue import SimpleQueue
 import attrs
 import pyarrow as pa
 
-from sframe_spark.session.memory import threads_with_room
-from sframe_spark.session.threads import ThreadPool
+from sframe_spark.process.memory import threads_with_room
+from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import segment_footer
 from sframe_spark.storage.rows.joined_rows import LEAST_FILES, RowsOfSegment, joined_rows, runs

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.manifests.column_statistics import Scalar
 
 # So many rows at so many places are compared; fewer rows than that are written at once whatever is said of them.

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.memory import arrow_bytes, kept_memory, lasting_pool
+from sframe_spark.process.memory import arrow_bytes, kept_memory, lasting_pool
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.rows.joined_rows import in_one_array, joined_rows

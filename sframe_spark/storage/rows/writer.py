@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.session.memory import work_memory
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.memory import work_memory
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import TooLargeError
-from sframe_spark.values.byte_text import in_words
 from sframe_spark.values.layouts.standard import MOST_BYTES
+from sframe_spark.visible import in_words
 
 Make = Callable[[Sequence[Any]], "pa.Array | pa.ChunkedArray"]
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import TooLargeError
-from sframe_spark.values.byte_text import in_words
 from sframe_spark.values.temporal import arrow_microseconds
+from sframe_spark.visible import in_words
 
 MOST_BYTES = (1 << 31) - 1
 """Bytes of texts, and items of lists, that offsets of 32 bits can address; tests lower it."""

@@ -16,7 +16,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from sframe_spark import SArray, SFrame, config, history, load_sarray, load_sframe, optimize, vacuum
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import place_of, with_usual_scheme
-from sframe_spark.session.owner import new_name
+from sframe_spark.process.leases import new_name
 from sframe_spark.storage.files import file_systems
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_systems import telling as telling_elsewhere

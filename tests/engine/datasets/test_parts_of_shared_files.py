@@ -29,7 +29,7 @@ from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.plugin import node_of
-from sframe_spark.session.memory import arrow_bytes
+from sframe_spark.process.memory import arrow_bytes
 from sframe_spark.storage.files import streams
 from tests.api.files.csv.test_csv_blocks import OPTIONS, TEXTS
 from tests.examples import examples, square

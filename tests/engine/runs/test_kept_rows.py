@@ -23,8 +23,8 @@ from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
 from sframe_spark.planner.pieces import Pieces
+from sframe_spark.process.memory import arrow_bytes
 from sframe_spark.session import is_started
-from sframe_spark.session.memory import arrow_bytes
 from sframe_spark.storage.files.temporary import temporary_store
 
 ROWS = 3_000

@@ -18,7 +18,7 @@ from sframe_spark.engine.segments.exchange import Exchange, SplitRows, runs_of
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges, RangesOfRows
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.session.threads import in_threads
+from sframe_spark.process.threads import in_threads
 from sframe_spark.types import INT, STR
 
 THREADS, ROOM, BATCHES, ROWS = 8, 20_000, 12, 50

@@ -22,9 +22,10 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments import range_workers
 from sframe_spark.errors import ExecutionError, UserFunctionError
-from sframe_spark.session import is_started, worker_processes
+from sframe_spark.process import child_processes
+from sframe_spark.process.child_processes import WorkerProcesses
+from sframe_spark.session import is_started
 from sframe_spark.session.session import get_processes
-from sframe_spark.session.worker_processes import WorkerProcesses
 
 ROWS = 3_000
 AT = 2_000
@@ -172,7 +173,7 @@ def test_functions_are_where_this_process_is_now(tmp_path: Path, monkeypatch: py
 
 
 def test_no_more_processes_stay_than_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_processes, "MOST_IDLE", 1)
+    monkeypatch.setattr(child_processes, "MOST_IDLE", 1)
     get_processes().end()
     assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
     assert len(get_processes()._idle) == 1
@@ -191,28 +192,28 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerProcesses]:
 
 
 def test_short_works_start_one_process(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 1e9)
+    monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
     assert len(set(SArray(range(ROWS)).apply(lambda value: os.getpid())[200:])) == 1
     assert len(untried._idle) == 1 and untried._seconds_worked > 0
     # What many works took together is worth another one.
-    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", untried._seconds_worked)
+    monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", untried._seconds_worked)
     assert len(set(SArray(range(ROWS)).apply(lambda value: time.sleep(0.001) or os.getpid())[200:])) > 1
 
 
 def test_slow_works_start_all_while_the_first_is_at_one(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 0.1)
+    monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 0.1)
     assert len(set(SArray(range(ROWS)).apply(lambda value: time.sleep(0.002) or os.getpid())[200:])) == 3
 
 
 def test_many_rows_start_all_at_once(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 1e9)
+    monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
     monkeypatch.setattr(range_workers, "MOST_ROWS_OF_SHORT", ROWS)
     SArray(range(ROWS)).apply(lambda value: time.sleep(0.001)).materialize()
     assert len(untried._idle) == 3
 
 
 def test_who_waits_for_a_process_that_ends_starts_another(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 1e9)
+    monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
     with pytest.raises(ExecutionError, match="ended with exit code 3"):
         SArray(range(ROWS)).apply(ending(lambda: os._exit(3))).sum()
     assert not untried._busy and not untried._starting
@@ -229,7 +230,7 @@ def test_a_process_that_cannot_start_holds_nobody_up(
 
 
 def test_who_finds_no_room_for_a_process_waits_for_those_of_others(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_processes, "SECONDS_WORTH_ANOTHER", 0.0)
+    monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 0.0)
     start, started, turn = subprocess.Popen, [], threading.Lock()
 
     def one_only(*arguments: Any, **options: Any) -> Any:
@@ -239,7 +240,7 @@ def test_who_finds_no_room_for_a_process_waits_for_those_of_others(untried: Work
             started.append(start(*arguments, **options))
             return started[0]
 
-    monkeypatch.setattr(worker_processes.subprocess, "Popen", one_only)
+    monkeypatch.setattr(child_processes.subprocess, "Popen", one_only)
     assert set(SArray(range(ROWS)).apply(lambda value: os.getpid())[200:]) == {started[0].pid}
 
 
@@ -260,7 +261,7 @@ def test_processes_have_one_core_each_unless_told_otherwise(untried: WorkerProce
 @pytest.mark.parametrize(("program", "is_python"), [("/usr/bin/python3.11", True), ("/usr/bin/uwsgi", False), ("", False), (None, False)])
 def test_only_pythons_are_started(monkeypatch: pytest.MonkeyPatch, program: str | None, is_python: bool) -> None:
     monkeypatch.setattr(sys, "executable", program)
-    assert worker_processes.can_start() == is_python
+    assert child_processes.can_start() == is_python
 
 
 STARTS_ANOTHER = {
@@ -358,9 +359,10 @@ def test_a_function_that_reads_what_it_is_not_to_read() -> None:
 SCRIPT = """
 import os, signal, sys, threading, time
 from sframe_spark import SArray, config
-from sframe_spark.session import is_started, worker_processes
+from sframe_spark.session import is_started
+from sframe_spark.process import child_processes
 from sframe_spark.session.session import get_processes
-from sframe_spark.session.worker_processes import WorkerProcesses
+from sframe_spark.process.child_processes import WorkerProcesses
 
 config.small_rows, config.segment_rows, config.progress = 100, 700, "off"
 print("main runs")

@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark.engine.segments.room import SharedRoom
 from sframe_spark.errors import CancelledError
-from sframe_spark.session.threads import call_cancellable, in_threads
+from sframe_spark.process.threads import call_cancellable, in_threads
 
 SIZE = 100
 

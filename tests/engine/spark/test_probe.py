@@ -21,8 +21,8 @@ from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.spark import probe
 from sframe_spark.engine.spark.executor_answers import Answer, answering, looking, reading, versions
 from sframe_spark.errors import NotSharedError, StorageError
+from sframe_spark.process.leases import delete, owner_in
 from sframe_spark.session import get_reached
-from sframe_spark.session.owner import delete, owner_in
 from sframe_spark.session.workers import is_one_process
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="12-ab", written="answer-1", **versions())

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from sframe_spark.errors import ExecutionError
-from sframe_spark.session import own_cache
+from sframe_spark.process import own_cache
+from sframe_spark.process.leases import delete
 from sframe_spark.session.build import local_settings
 from sframe_spark.session.class_archives import command, writing
 from sframe_spark.session.class_archives.archive import BASE, CLASSES, ClassArchive, find_archive
 from sframe_spark.session.class_archives.fingerprints import JvmStart
 from sframe_spark.session.class_archives.writing import archives_place, keep_archive, remove_archives
-from sframe_spark.session.owner import delete
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 from tests.session.test_java import make_java
 

@@ -11,12 +11,12 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.session.owner import own_directory, own_directory_beside, remove_own
+from sframe_spark.process.leases import own_directory, own_directory_beside, remove_own
 from sframe_spark.storage.datasets.clean import run_clean
 
 DIES = """
 import os, sys
-from sframe_spark.session.owner import own_directory, own_directory_beside, new_name
+from sframe_spark.process.leases import own_directory, own_directory_beside, new_name
 for make, parent in ((own_directory, sys.argv[1]), (own_directory_beside, sys.argv[2])):
     with open(os.path.join(make(parent), "rows"), "wb") as stream:
         stream.write(bytes(100_000))

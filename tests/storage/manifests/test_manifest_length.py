@@ -17,7 +17,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import BrokenPages, StorageError
-from sframe_spark.session.memory import AvailableMemory
+from sframe_spark.process.memory import AvailableMemory
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests import length as manifest_length
 from sframe_spark.storage.manifests.length import MEMORY_FOR_LENGTH, SHORT, check_length, read_text

@@ -15,7 +15,7 @@ from moto.core import responses
 
 from sframe_spark import SArray, SFrame, config, history, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.session.owner import HIDDEN, new_name
+from sframe_spark.process.leases import HIDDEN, new_name
 from sframe_spark.storage.datasets import clean
 from sframe_spark.storage.datasets.clean import run_clean
 from sframe_spark.storage.exports import staging

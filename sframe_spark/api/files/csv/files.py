@@ -18,7 +18,7 @@ from sframe_spark.api.files.csv.options import CsvOptions, CsvValues, chosen_col
 from sframe_spark.api.files.csv.types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
-from sframe_spark.session.threads import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.files.places import DataFile
 from sframe_spark.storage.files.streams import WatchedFiles
 from sframe_spark.storage.rows.partitions import PartitionColumn, repeated

@@ -28,9 +28,9 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.memory import memory_for_batches
+from sframe_spark.process.threads import in_threads_ahead
 from sframe_spark.redaction import without_secrets
-from sframe_spark.session.memory import memory_for_batches
-from sframe_spark.session.threads import in_threads_ahead
 from sframe_spark.storage.files.packing import packing_of
 from sframe_spark.storage.files.places import resolve
 from sframe_spark.storage.rows.partitions import partition_columns

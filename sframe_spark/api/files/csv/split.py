@@ -22,7 +22,7 @@ from sframe_spark.engine.datasets.rows_of_parts import source_of_parts
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.memory import room_left
+from sframe_spark.process.memory import room_left
 from sframe_spark.session.workers import is_spark_wanted
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 

@@ -18,11 +18,11 @@ import weakref
 from collections.abc import Callable
 
 from sframe_spark.errors import StorageError
-from sframe_spark.session.forks import do_in_child
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.memory import has_room_for_thread
-from sframe_spark.session.processes import ProcessMark, mark_of_this_process
-from sframe_spark.session.trees import remove_tree
+from sframe_spark.process.directory_trees import remove_tree
+from sframe_spark.process.fork_safety import do_in_child
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.memory import has_room_for_thread
+from sframe_spark.process.processes import ProcessMark, mark_of_this_process
 from sframe_spark.visible import visible
 
 PREFIX = "sframe_spark-"

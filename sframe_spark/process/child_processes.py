@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
-from sframe_spark.session.python_processes.channel import POLL_SECONDS, open_life, open_pair
-from sframe_spark.session.python_processes.interpreter import environment_at_start, interpreter, start_command
+from sframe_spark.process.channel import POLL_SECONDS, open_life, open_pair
+from sframe_spark.process.interpreter import environment_at_start, interpreter, start_command
 
 SECONDS_TO_END = 2.0
 # Modules may come over a network. Whatever says nothing for longer is not waited for.

@@ -13,10 +13,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.errors import NotSharedError
-from sframe_spark.session import is_started
-from sframe_spark.session.build import NO_PYTHON, python_of_tasks
-from sframe_spark.session.python_processes import interpreter as module
-from sframe_spark.session.python_processes.interpreter import (
+from sframe_spark.process import interpreter as module
+from sframe_spark.process.child_processes import can_start
+from sframe_spark.process.interpreter import (
     STARTING,
     THREADS_OF_LIBRARIES,
     environment_at_start,
@@ -25,8 +24,9 @@ from sframe_spark.session.python_processes.interpreter import (
     interpreter,
     options,
 )
+from sframe_spark.session import is_started
+from sframe_spark.session.build import NO_PYTHON, python_of_tasks
 from sframe_spark.session.session import get_processes
-from sframe_spark.session.worker_processes import can_start
 
 ROWS = 3_000
 NAMES = {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.session import own_cache as module
+from sframe_spark.process import own_cache as module
+from sframe_spark.process.own_cache import is_own_file, own_cache, require_own
 from sframe_spark.session.java import find_java
-from sframe_spark.session.own_cache import is_own_file, own_cache, require_own
 from tests.session.test_java import make_java
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere modes say nothing")

@@ -28,12 +28,13 @@ def register(name):
 
 register("earlier")
 import sframe_spark.members
-from sframe_spark.session import forks, interrupts
-from sframe_spark.session.forking import interrupted_forks
-from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.process import fork_safety
+from sframe_spark.process import interrupts
+from sframe_spark.process import interrupted_forks
+from sframe_spark.process.interrupts import interrupts_deferred
 register("later")
-assert len(forks._LOCKS) >= 4 and len(forks._IN_CHILD) >= 4
-FILES = {module.__file__ for module in (forks, interrupted_forks, interrupts)}
+assert len(fork_safety._LOCKS) >= 4 and len(fork_safety._IN_CHILD) >= 4
+FILES = {module.__file__ for module in (fork_safety, interrupted_forks, interrupts)}
 
 class Lines:
     def __init__(self, parent, child):
@@ -54,7 +55,7 @@ class Lines:
 def whole(handler=signal.default_int_handler):
     free = []
     def look():
-        for lock in forks._LOCKS:
+        for lock in fork_safety._LOCKS:
             free.append(lock.acquire(timeout=1))
             if free[-1]:
                 lock.release()

@@ -17,8 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.session.forking.import_locks import ImportLocks
-from sframe_spark.session.forking.interrupted_forks import InterruptsAtFork
+from sframe_spark.process.import_locks import ImportLocks
+from sframe_spark.process.interrupted_forks import InterruptsAtFork
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,9 +62,19 @@ def belongs_to_parent(session: SparkSession) -> bool:
     return hasattr(getattr(java, "_gateway_client", None), "is_inherited")
 
 
-def keep_whole_at_fork(lock: Any) -> None:
-    """Fork only while no thread is inside a lock, so that what it guards is whole in the new process, and free it there."""
-    _LOCKS.append(lock)
+def keep_whole_at_fork(lock: Any, is_innermost: bool = False) -> None:
+    """Fork only while no thread is inside a lock, so that what it guards is whole in the new process, and free it there.
+
+    A fork takes the locks in the reverse order of these calls: a thread that holds one of them may ask for those of earlier calls.
+
+    Parameters
+    ----------
+    lock
+        The lock.
+    is_innermost
+        Whether a thread that holds any of the others may ask for it, and no thread that holds it asks for another, whatever the order of calls.
+    """
+    _LOCKS.insert(1 if is_innermost else len(_LOCKS), lock)
 
 
 def do_in_child(work: Callable[[], object]) -> None:

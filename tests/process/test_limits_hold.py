@@ -13,12 +13,12 @@ import pytest
 
 from sframe_spark import config
 from sframe_spark.engine.segments.range_workers import Processes, Threads
-from sframe_spark.session import build, memory
+from sframe_spark.process import cores, memory
+from sframe_spark.process.control_groups import ControlGroups
+from sframe_spark.process.memory import AvailableMemory
+from sframe_spark.session import build
 from sframe_spark.session.build import local_settings
-from sframe_spark.session.memory import AvailableMemory
-from sframe_spark.session.resources import cores
-from sframe_spark.session.resources.control_groups import ControlGroups
-from tests.session.resources.groups import UNIFIED, tree
+from tests.process.groups import UNIFIED, tree
 
 MIB = 1 << 20
 
@@ -102,9 +102,9 @@ for name in sys.argv[1:]:
         stream.write(str(os.getpid()))
 import pyarrow as pa
 from sframe_spark import SFrame
-from sframe_spark.session import memory
+from sframe_spark.process import memory
 from sframe_spark.session.build import local_settings
-from sframe_spark.session.resources.cores import available_cores
+from sframe_spark.process.cores import available_cores
 print(available_cores(), pa.cpu_count(), memory.all_memory() >> 20, memory.available_memory().source, local_settings()["spark.driver.memory"])
 """
 

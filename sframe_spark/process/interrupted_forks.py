@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-from sframe_spark.session.interrupts import Deferral
+from sframe_spark.process.interrupts import Deferral
 
 
 class InterruptsAtFork(threading.local):

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import TooLargeError
-from sframe_spark.session.resources.control_groups import SECONDS_REMEMBERED, ControlGroups, MemoryFiles
-from sframe_spark.values.byte_text import in_words
+from sframe_spark.process.control_groups import SECONDS_REMEMBERED, ControlGroups, MemoryFiles
+from sframe_spark.visible import in_words
 
 if sys.platform != "win32":
     import resource

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import Any, NoReturn, TypeVar
 
 from sframe_spark.errors import CancelledError
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.memory import threads_with_room
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.memory import threads_with_room
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from sframe_spark import config
-from sframe_spark.session.threads import in_threads_ahead
+from sframe_spark.process.threads import in_threads_ahead
 
 
 def names() -> set[str]:

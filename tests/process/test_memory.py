@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.session import memory
-from sframe_spark.session.memory import CHOICE_OF_USER, POOL_OF_BATCHES, arrow_bytes, memory_for_batches
+from sframe_spark.process import memory
+from sframe_spark.process.memory import CHOICE_OF_USER, POOL_OF_BATCHES, arrow_bytes, memory_for_batches
 
 ROWS = 200_000
 # Pools that tests have made: what was taken from one goes back there, whenever that is.

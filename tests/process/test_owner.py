@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.session import owner, processes
-from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_in, remove_leftovers
-from sframe_spark.session.owner import PREFIX, new_name, own_directory, own_directory_beside, owner_in, remove_own, show_in_use
-from sframe_spark.session.processes import ProcessMark, is_running, mark_of_this_process
-from sframe_spark.session.trees import size_on_disk
+from sframe_spark.process import leases, processes
+from sframe_spark.process.directory_trees import size_on_disk
+from sframe_spark.process.leases import PREFIX, new_name, own_directory, own_directory_beside, owner_in, remove_own, show_in_use
+from sframe_spark.process.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_in, remove_leftovers
+from sframe_spark.process.processes import ProcessMark, is_running, mark_of_this_process
 from sframe_spark.storage.files import temporary
 from sframe_spark.storage.files.temporary import DatasetHandle
 
@@ -114,9 +114,9 @@ def test_the_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.stat(path).st_mtime > 1
     done = python(f"""
 import os, time
-from sframe_spark.session import owner
-owner.SECONDS_BETWEEN_HEARTBEATS = 0.05
-path = owner.own_directory({str(tmp_path)!r})
+from sframe_spark.process import leases
+leases.SECONDS_BETWEEN_HEARTBEATS = 0.05
+path = leases.own_directory({str(tmp_path)!r})
 os.utime(path, (1, 1))
 time.sleep(1)
 assert os.stat(path).st_mtime > 1
@@ -140,7 +140,7 @@ def test_where_processes_cannot_be_told_apart_only_the_heartbeat_counts(tmp_path
 
 FORKS = """
 import os
-from sframe_spark.session.owner import own_directory, remove_own, CLAIMS
+from sframe_spark.process.leases import own_directory, remove_own, CLAIMS
 mine = own_directory(PARENT)
 child = os.fork()
 if child == 0:
@@ -162,7 +162,7 @@ def test_a_forked_process_deletes_its_own_and_not_its_parents(tmp_path: Path) ->
 
 LIVES = """
 import sys, time
-from sframe_spark.session.owner import own_directory
+from sframe_spark.process.leases import own_directory
 print(own_directory(sys.argv[1]), flush=True)
 sys.stdin.read()
 """
@@ -175,7 +175,7 @@ def test_a_container_with_the_same_host_name_deletes_nothing_of_the_living(tmp_p
     apart = ["unshare", "--pid", "--fork", *options]
     if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces here")
-    program = f"from sframe_spark.session.leftovers import remove_leftovers; print(remove_leftovers({str(tmp_path)!r}))"
+    program = f"from sframe_spark.process.leftovers import remove_leftovers; print(remove_leftovers({str(tmp_path)!r}))"
     # Where the numbers of processes of the other side mean nobody.
     mine = own_directory(str(tmp_path))
     with subprocess.Popen([*apart, sys.executable, "-c", LIVES, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
@@ -296,7 +296,7 @@ def test_what_is_made_is_known_before_it_exists(tmp_path: Path, monkeypatch: pyt
         mkdir(path, *rights)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(owner.os, "mkdir", interrupted)
+    monkeypatch.setattr(leases.os, "mkdir", interrupted)
     with pytest.raises(KeyboardInterrupt):
         own_directory(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
@@ -337,8 +337,8 @@ class Collecting(dict[str, Any]):
 def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = tmp_path / "dataset"
     directory.mkdir()
-    claims = owner.Claims()
-    monkeypatch.setattr(owner, "CLAIMS", claims)
+    claims = leases.Claims()
+    monkeypatch.setattr(leases, "CLAIMS", claims)
     monkeypatch.setattr(temporary, "CLAIMS", claims)
     handle = DatasetHandle(str(directory))
     collecting = Collecting([handle])
@@ -358,12 +358,12 @@ def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tm
 
 def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A save gives the old rows to those who read them, while another thread deletes what nobody holds.
-    claims = owner.Claims()
-    monkeypatch.setattr(owner, "CLAIMS", claims)
+    claims = leases.Claims()
+    monkeypatch.setattr(leases, "CLAIMS", claims)
     monkeypatch.setattr(temporary, "CLAIMS", claims)
-    first = owner.Holder()
+    first = leases.Holder()
     # The order counts: what is abandoned is looked at first.
-    gone = owner.Holder()
+    gone = leases.Holder()
     abandoned, saved = own_directory_beside(str(tmp_path), gone), own_directory_beside(str(tmp_path), first)
     held, deleted = [first], []
 
@@ -373,20 +373,20 @@ def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monke
         held.pop(0)
 
     del first, gone
-    monkeypatch.setattr(owner, "delete", delete)
+    monkeypatch.setattr(leases, "delete", delete)
     claims.remove_abandoned()
     assert deleted == [abandoned]
 
 
 def test_a_name_that_is_taken_stays_its_holders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One in 65,536 names is that of something this process has already; it went with the holder of what was made next."""
-    held, other = owner.Holder(), owner.Holder()
+    held, other = leases.Holder(), leases.Holder()
     names = iter([new_name(), *[new_name() for _ in range(3)]])
     taken = next(names)
-    monkeypatch.setattr(owner, "new_name", lambda: taken)
+    monkeypatch.setattr(leases, "new_name", lambda: taken)
     first = own_directory_beside(str(tmp_path), held)
     drawn = [taken, *names]
-    monkeypatch.setattr(owner, "new_name", lambda: drawn.pop(0))
+    monkeypatch.setattr(leases, "new_name", lambda: drawn.pop(0))
     second = own_directory_beside(str(tmp_path), other)
     assert os.path.basename(first) == "." + taken and second != first
     del other

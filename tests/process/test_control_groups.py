@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.session.resources.control_groups import ControlGroups
-from tests.session.resources.groups import CPU, CPUSET, MEMORY, UNIFIED, tree
+from sframe_spark.process.control_groups import ControlGroups
+from tests.process.groups import CPU, CPUSET, MEMORY, UNIFIED, tree
 
 # What a process sees, and the cores and the limits of memory that it has by that.
 Seen = tuple[str, list[str], Mapping[str, str], int | None, list[str]]

@@ -19,9 +19,9 @@ from sframe_spark.engine.datasets.new_datasets import write_held
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import CancelledError, StorageError
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.session import threads
-from sframe_spark.session.owner import CLAIMS
-from sframe_spark.session.threads import in_threads, raise_if_cancelled
+from sframe_spark.process import threads
+from sframe_spark.process.leases import CLAIMS
+from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets import content
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER

@@ -87,7 +87,7 @@ def is_frozen() -> bool:
 
 def start_command(program: str, module: str, numbers: Sequence[int]) -> list[str]:
     """The command that starts an interpreter which imports a module, where this program would, and calls its ``serve`` with numbers of files."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = [entry for entry in sys.path if isinstance(entry, str)]
     sites = [] if sys.flags.no_site else ["site", *(name for name in ("sitecustomize", "usercustomize") if name in sys.modules)]
     described = [sys.implementation.cache_tag or "", module, "-".join(map(str, numbers)), "-".join(sites), package]

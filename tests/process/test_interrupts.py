@@ -11,8 +11,8 @@ import threading
 
 import pytest
 
-from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.threads import in_threads
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.threads import in_threads
 
 PROGRAM = """
 import json, os, random, signal, threading, time

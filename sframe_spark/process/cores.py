@@ -8,7 +8,7 @@ import time
 
 import pyarrow as pa
 
-from sframe_spark.session.resources.control_groups import SECONDS_REMEMBERED, ControlGroups
+from sframe_spark.process.control_groups import SECONDS_REMEMBERED, ControlGroups
 
 
 def available_cores() -> int:

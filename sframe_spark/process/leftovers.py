@@ -6,8 +6,8 @@ import os
 import stat
 import tempfile
 
-from sframe_spark.session.owner import PREFIX, delete, owner_in
-from sframe_spark.session.processes import is_running
+from sframe_spark.process.leases import PREFIX, delete, owner_in
+from sframe_spark.process.processes import is_running
 
 # Of processes that cannot be seen from here; a process shows itself every ten minutes.
 SECONDS_WITHOUT_HEARTBEAT = 24 * 60 * 60

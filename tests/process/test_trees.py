@@ -11,8 +11,8 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.session.owner import delete
-from sframe_spark.session.trees import entries_below, remove_tree, size_on_disk
+from sframe_spark.process.directory_trees import entries_below, remove_tree, size_on_disk
+from sframe_spark.process.leases import delete
 from sframe_spark.storage.datasets.clean import run_clean
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.remote.verify import run_verify

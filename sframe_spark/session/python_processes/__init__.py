@@ -1,1 +1,0 @@
-"""How Python processes of ours are started, and how this process talks with them."""
