@@ -12,14 +12,14 @@ from functools import partial
 from typing import Any, NoReturn
 
 import sframe_spark
-from sframe_spark.engine.spark.cluster_check import check_cluster, end_connection
+from sframe_spark.cli.clean import run_clean
+from sframe_spark.cli.cluster_check import check_cluster, end_connection
+from sframe_spark.cli.convert import ConvertOptions, run_convert
+from sframe_spark.cli.doctor import run_doctor
+from sframe_spark.cli.verify import run_verify
 from sframe_spark.session import stop
 from sframe_spark.session.class_archives.command import run_prepare
-from sframe_spark.session.doctor import run_doctor
-from sframe_spark.storage.datasets.clean import run_clean
 from sframe_spark.storage.legacy.archive import ENCODING_ERRORS, STRICT
-from sframe_spark.storage.legacy.run_convert import ConvertOptions, run_convert
-from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.testing.usual_queries import run_usual_queries
 from sframe_spark.visible import visible
 

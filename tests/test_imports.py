@@ -37,7 +37,7 @@ LAYERS = (
     ("engine",),
     ("explain",),
     ("api",),
-    ("plugin", "testing", "aggregate", "data_structures", "util", "visualization", "members", "__init__", "__main__"),
+    ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "members", "__init__", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
@@ -186,7 +186,7 @@ def test_every_module_has_a_layer() -> None:
 
 # What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
 JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema", "_jconf"}
-DIAGNOSTICS = {"engine/spark/cluster_check.py", "explain/executed_plans.py", "session/active.py", "session/settings.py"}
+DIAGNOSTICS = {"cli/cluster_check.py", "explain/executed_plans.py", "session/active.py", "session/settings.py"}
 # `to_spark` gives a plan of ours to the user's session; no public call does.
 GIVES = {"session/user.py"}
 # A forked process lets go of them.

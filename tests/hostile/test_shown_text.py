@@ -15,8 +15,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.__main__ import main
+from sframe_spark.cli.doctor import Diagnosis
 from sframe_spark.errors import SFrameError
-from sframe_spark.session.doctor import Diagnosis
 from sframe_spark.session.progress import format_line
 from sframe_spark.visible import visible
 
@@ -137,7 +137,7 @@ def test_what_the_command_line_prints_holds_no_commands(
     SFrame({"a": [1]}).save(str(place))
     # Anyone may rename things in there, which `clean` tells.
     place.chmod(0o777)
-    monkeypatch.setattr("sframe_spark.session.doctor.findings", lambda: iter([Diagnosis(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)]))
+    monkeypatch.setattr("sframe_spark.cli.doctor.findings", lambda: iter([Diagnosis(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)]))
     monkeypatch.setattr("sframe_spark.__main__.stop", lambda: None)
     arguments = [option if option == "--dry-run" else option + HOSTILE_NAME for option in options]
     with contextlib.suppress(SystemExit):

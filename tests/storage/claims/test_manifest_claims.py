@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
+from sframe_spark.cli.verify import run_verify
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.claims import distinct
@@ -28,7 +29,6 @@ from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.recorded_order import RecordedOrder
-from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from tests.examples import examples

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame, load_sframe
+from sframe_spark.cli.verify import run_verify
 from sframe_spark.config import config
-from sframe_spark.storage.remote.verify import run_verify
 
 # A name, and a sibling that it would also mean, or that would be meant instead.
 NAMES = {

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from sframe_spark.api.pictures.targets import write_page
+from sframe_spark.cli.doctor import check_temporary_directory
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.process.leases import owner_in
 from sframe_spark.process.processes import mark_of_this_process
 from sframe_spark.session.build import local_settings
-from sframe_spark.session.doctor import check_temporary_directory
 from sframe_spark.storage.files.temporary import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from sframe_spark import load_sarray, load_sframe
 from sframe_spark.__main__ import main
+from sframe_spark.cli.convert import pairs_of
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.session.progress import TerminalLine, format_line
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.legacy.archive import open_archive
 from sframe_spark.storage.legacy.convert import convert_archive, is_beside
-from sframe_spark.storage.legacy.run_convert import pairs_of
 from sframe_spark.storage.legacy.tagged import INTEGER, REAL, TEXT
 from sframe_spark.storage.legacy.verify import require_readable_rows, require_same_rows
 from sframe_spark.testing.archives import made_column, write_archive

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
+from sframe_spark.cli.verify import run_verify
 from sframe_spark.errors import BrokenPages, StorageError
 from sframe_spark.process.memory import AvailableMemory
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
@@ -26,7 +27,6 @@ from sframe_spark.storage.manifests.text import sealed
 from sframe_spark.storage.parquet import footers
 from sframe_spark.storage.parquet.footers import footer_of
 from sframe_spark.storage.parquet.pages import LONGEST_HEADER, _header
-from sframe_spark.storage.remote.verify import run_verify
 from tests.peaks import PEAK
 
 GIGABYTE = 1 << 30
@@ -73,8 +73,8 @@ DOORS = (
 import os, stat, sys
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.clean import run_clean
-from sframe_spark.storage.remote.verify import run_verify
+from sframe_spark.cli.clean import run_clean
+from sframe_spark.cli.verify import run_verify
 frame, places = SFrame({"a": [1]}), sys.argv[1:]
 used = peak()
 for place in places:

@@ -14,10 +14,10 @@ import pytest
 from moto.core import responses
 
 from sframe_spark import SArray, SFrame, config, history, load_sframe
+from sframe_spark.cli import clean
+from sframe_spark.cli.clean import run_clean
 from sframe_spark.errors import StorageError
 from sframe_spark.process.leases import HIDDEN, new_name
-from sframe_spark.storage.datasets import clean
-from sframe_spark.storage.datasets.clean import run_clean
 from sframe_spark.storage.exports import staging
 from sframe_spark.storage.exports.staging import staged_elsewhere
 from sframe_spark.storage.files import temporary_elsewhere

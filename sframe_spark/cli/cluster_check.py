@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from sframe_spark.cli.doctor import Diagnosis
 from sframe_spark.config import config
 from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
 from sframe_spark.engine.spark.executor_answers import Answer
@@ -20,7 +21,6 @@ from sframe_spark.errors import NotSharedError, SFrameError
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session import get_session, is_started, stop
 from sframe_spark.session.build import connect
-from sframe_spark.session.doctor import Diagnosis
 from sframe_spark.session.session import get_base, get_packages
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.temporary import temporary_store

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame
+from sframe_spark.cli.clean import run_clean
 from sframe_spark.config import config
 from sframe_spark.process.leases import own_directory, own_directory_beside, remove_own
-from sframe_spark.storage.datasets.clean import run_clean
 
 DIES = """
 import os, sys

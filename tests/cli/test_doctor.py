@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from sframe_spark.__main__ import main
-from sframe_spark.config import config
-from sframe_spark.errors import JavaNotFoundError
-from sframe_spark.session import doctor
-from sframe_spark.session.doctor import (
+from sframe_spark.cli import doctor
+from sframe_spark.cli.doctor import (
     INSTALL_PICTURES,
     Diagnosis,
     check_java,
@@ -27,6 +25,8 @@ from sframe_spark.session.doctor import (
     run_doctor,
     version_numbers,
 )
+from sframe_spark.config import config
+from sframe_spark.errors import JavaNotFoundError
 from sframe_spark.session.java import INSTALL_COMMAND
 
 

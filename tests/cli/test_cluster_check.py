@@ -9,11 +9,11 @@ import attrs
 import pytest
 
 from sframe_spark.__main__ import main
-from sframe_spark.engine.spark import cluster_check
-from sframe_spark.engine.spark.cluster_check import check_cluster, distinct, finding_of, within
+from sframe_spark.cli import cluster_check
+from sframe_spark.cli.cluster_check import check_cluster, distinct, finding_of, within
+from sframe_spark.cli.doctor import Diagnosis
 from sframe_spark.engine.spark.executor_answers import Answer, versions
 from sframe_spark.errors import NotSharedError
-from sframe_spark.session.doctor import Diagnosis
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="", written="", **versions())
 BARE = attrs.evolve(GOOD, package=None, missing="attrs", trouble="sframe_spark cannot be imported: No module named 'attrs'")

@@ -19,6 +19,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.__main__ import main
+from sframe_spark.cli.verify import run_verify
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.files.file_systems import file_system
@@ -26,7 +27,6 @@ from sframe_spark.storage.files.objects import listed
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
 from sframe_spark.storage.manifests.text import unsealed
 from sframe_spark.storage.parquet.checksums import checksum_of
-from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import FLOAT
 from tests.examples import part

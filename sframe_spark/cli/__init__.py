@@ -1,0 +1,1 @@
+"""What ``python -m sframe_spark`` runs: one module for each command."""
