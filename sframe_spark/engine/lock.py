@@ -7,4 +7,4 @@ import threading
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 
 GRAPH_LOCK = threading.RLock()
-keep_whole_at_fork(GRAPH_LOCK)
+keep_whole_at_fork(GRAPH_LOCK, "graph")

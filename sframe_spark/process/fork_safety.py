@@ -35,7 +35,10 @@ _PROCESS = os.getpid()
 # By which process, kept for ever: what is collected says so to its JVM.
 _INHERITED: list[tuple[int, Any]] = []
 
-# The last to be taken is the first: who holds another one may import.
+# Innermost first: a thread that holds one of these may ask for those before it. A fork takes the last one first, whatever the order of imports.
+LOCK_ORDER = ("python of workers", "graph", "object store", "temporary data", "verified columns", "open datasets")
+_LOCK_BY_NAME: dict[str, Any] = {}
+# The last to be taken is the first: a thread that holds any other lock may import.
 _LOCKS: list[Any] = [ImportLocks()]
 _IN_CHILD: list[Callable[[], object]] = []
 _INTERRUPTS = InterruptsAtFork()
@@ -62,19 +65,18 @@ def belongs_to_parent(session: SparkSession) -> bool:
     return hasattr(getattr(java, "_gateway_client", None), "is_inherited")
 
 
-def keep_whole_at_fork(lock: Any, is_innermost: bool = False) -> None:
+def keep_whole_at_fork(lock: Any, name: str) -> None:
     """Fork only while no thread is inside a lock, so that what it guards is whole in the new process, and free it there.
-
-    A fork takes the locks in the reverse order of these calls: a thread that holds one of them may ask for those of earlier calls.
 
     Parameters
     ----------
     lock
         The lock.
-    is_innermost
-        Whether a thread that holds any of the others may ask for it, and no thread that holds it asks for another, whatever the order of calls.
+    name
+        Its place in ``LOCK_ORDER``.
     """
-    _LOCKS.insert(1 if is_innermost else len(_LOCKS), lock)
+    _LOCK_BY_NAME[name] = lock
+    _LOCKS[1:] = [_LOCK_BY_NAME[known] for known in LOCK_ORDER if known in _LOCK_BY_NAME]
 
 
 def do_in_child(work: Callable[[], object]) -> None:

@@ -45,7 +45,7 @@ class NamedPython:
 
 
 _NAMED = NamedPython()
-keep_whole_at_fork(_NAMED.lock, is_innermost=True)
+keep_whole_at_fork(_NAMED.lock, "python of workers")
 
 
 @contextmanager

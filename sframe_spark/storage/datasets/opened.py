@@ -112,4 +112,4 @@ def _let_go(handle: DatasetHandle) -> None:
 
 
 OPEN_DATASETS = OpenDatasets()
-keep_whole_at_fork(OPEN_DATASETS._lock)
+keep_whole_at_fork(OPEN_DATASETS._lock, "open datasets")

@@ -20,7 +20,7 @@ from sframe_spark.visible import visible
 
 # One after the other in this process, where a file system looks first and creates then.
 _CREATING = threading.Lock()
-keep_whole_at_fork(_CREATING)
+keep_whole_at_fork(_CREATING, "object store")
 # What file systems put together: the length of each part at least, but for the last, and at most, and their number.
 _MERGED = {"s3fs.core": (5 << 20, 5 << 30, 10_000), "gcsfs.core": (0, 1 << 60, 32)}
 # These create files exclusively, and have that among other options.

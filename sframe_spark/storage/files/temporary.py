@@ -84,7 +84,7 @@ def remove_directory(directory: str, owner: int) -> None:
 
 _STORES: dict[tuple[str, int], TemporaryStore | StoreElsewhere] = {}
 _STORES_LOCK = threading.Lock()
-keep_whole_at_fork(_STORES_LOCK)
+keep_whole_at_fork(_STORES_LOCK, "temporary data")
 
 
 def temporary_root() -> str:

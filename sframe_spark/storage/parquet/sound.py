@@ -80,4 +80,4 @@ class SoundColumns:
 
 
 SOUND_COLUMNS = SoundColumns()
-keep_whole_at_fork(SOUND_COLUMNS._lock)
+keep_whole_at_fork(SOUND_COLUMNS._lock, "verified columns")
