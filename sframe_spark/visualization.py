@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.hints import answer_wrong_calls
 from sframe_spark.api.pictures import choosing
 from sframe_spark.api.pictures.choosing import LABEL_DEFAULT
@@ -263,7 +263,7 @@ def columnwise_summary(sf: SFrame) -> Plot:
     >>> visualization.columnwise_summary(SFrame({"a": [1, 2]})).get_data()["values"][0]["mean"]
     1.5
     """
-    if not isinstance(sf, Faces.frame):
+    if not isinstance(sf, ClassRegistry.frame):
         raise InvalidArgumentError(f"columns are summed up of an SFrame, not of {type(sf).__name__}")
     return sf.plot()
 
@@ -296,8 +296,8 @@ def _is_text(node: PlannerNode) -> bool:
 
 
 def _require(value: Any, name: str, fits: Callable[[PlannerNode], bool], kinds: str) -> None:
-    if not isinstance(value, Faces.array) or not fits(value._node):
-        found = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, Faces.array) else type(value).__name__
+    if not isinstance(value, ClassRegistry.array) or not fits(value._node):
+        found = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, ClassRegistry.array) else type(value).__name__
         raise NoPictureError(f"this chart takes {name} as an SArray of {kinds}, not {found}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -117,7 +117,7 @@ def test_imports_within_a_layer_go_down_its_rooms(layer: str) -> None:
     outside = rank.get(NO_ROOM, -1)
     for path in sorted(folder.rglob("*.py")):
         own = path.relative_to(folder).parts[0].removesuffix(".py")
-        others = {parts[2] for parts in (module.split(".") for module in imported_at_run_time(path)) if parts[1] == layer and len(parts) > 2}
+        others = {parts[2] for parts in (module.split(".") for module in imported(path)) if len(parts) > 2 and parts[1] == layer}
         above = (other for other in sorted(others) if rank.get(other, outside) > rank.get(own, outside))
         wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in above]
     assert wrong == []
@@ -138,30 +138,50 @@ def rooms_of_all() -> Iterator[Path]:
 
 
 @lru_cache(None)
-def imported_at_run_time(path: Path) -> set[str]:
-    """Modules of ours that a file imports, inside functions too, but not for its annotations alone."""
+def modules() -> dict[str, Path]:
+    """Files by the dotted names of their modules."""
+    return {".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in ROOT.rglob("*.py")}
+
+
+@lru_cache(None)
+def imported(path: Path, with_annotations: bool = False) -> set[str]:
+    """Modules of ours that a file imports, inside functions too; those for its annotations alone only if requested."""
     found, nodes = set(), deque[ast.AST]([parsed(path)])
     while nodes:
         node = nodes.popleft()
-        for_annotations = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        nodes.extend(node.orelse if for_annotations else statements_in(node))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
-            found.update({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
+        is_skipped = not with_annotations and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        nodes.extend(node.orelse if isinstance(node, ast.If) and is_skipped else statements_in(node))
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found.update(name if name in modules() else node.module for name in names)
         elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names if alias.name.split(".")[0] == "sframe_spark")
-    return found
+            found.update(alias.name for alias in node.names)
+    return found & modules().keys()
+
+
+def circles(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Modules that import each other, directly or not."""
+    return [sorted(part) for part in networkx.strongly_connected_components(networkx.DiGraph(edges)) if len(part) > 1]
 
 
 def test_no_imports_go_in_a_circle() -> None:
-    """Not even by imports within functions; annotations may name what is above."""
-    files = {".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in ROOT.rglob("*.py")}
-    graph = networkx.DiGraph((name, other) for name, path in files.items() for other in imported_at_run_time(path) if other in files)
-    packages = {name for name, path in files.items() if path.name == "__init__.py"}
-    # A package names what is in it.
-    graph.remove_edges_from(
-        [(name, other) for name, other in graph.edges if name in packages or (other in packages and name.startswith(f"{other}."))]
-    )
-    assert [sorted(part) for part in networkx.strongly_connected_components(graph) if len(part) > 1] == []
+    """Not even by imports within functions."""
+    assert circles((name, other) for name, path in modules().items() for other in imported(path)) == []
+
+
+# The one module that names classes above it, for annotations alone: members of SArray return frames, and those of SFrame columns.
+NAMES_CLASSES_ABOVE = "sframe_spark.api.class_registry"
+
+
+def test_imports_for_annotations_go_in_a_circle_within_a_folder_at_most() -> None:
+    """And nowhere in the API, but by the module that names its two classes."""
+    edges = []
+    for name, path in modules().items():
+        for other in imported(path, with_annotations=True):
+            is_of_neighbour = modules()[other].parent == path.parent and not name.startswith("sframe_spark.api.")
+            if other in imported(path) or not (is_of_neighbour or name == NAMES_CLASSES_ABOVE):
+                edges.append((name, other))
+    assert circles(edges) == []
 
 
 def test_every_exception_class_is_in_errors() -> None:

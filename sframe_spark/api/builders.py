@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sframe_spark.api.class_registry import made_array, made_frame
+from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import NeverPickled
@@ -210,7 +210,7 @@ class SArrayBuilder(_Builder):
         >>> builder.close().sum()
         5
         """
-        return made_array(self._closed())
+        return make_array(self._closed())
 
 
 @with_answers
@@ -365,7 +365,7 @@ class SFrameBuilder(_Builder):
         node = self._closed()
         if self._save_location is not None:
             persistence.save_node(node, self._save_location, self._names)
-        return made_frame(node, self._names)
+        return make_frame(node, self._names)
 
 
 def _general_type(dtype: Any) -> ColumnType:

@@ -1,4 +1,8 @@
-"""The two classes that users see, for the members below them that make frames and columns."""
+"""SFrame and SArray for the code below them: their names for annotations, and the classes themselves once they are defined.
+
+The members of either class make objects of both, and stand below them in files of their own. They name the two classes in annotations as this module
+does, the only one below SFrame and SArray that imports them, for type checkers alone; at run time each class registers itself.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.sarray import SArray as SArray  # noqa: PLC0414 (re-exported)
+    from sframe_spark.api.sframe import SFrame as SFrame  # noqa: PLC0414 (re-exported)
     from sframe_spark.planner.node import PlannerNode
 
 
-class Faces:
-    """Where each of the two classes says that it is there, once, below its definition."""
+class ClassRegistry:
+    """The two classes, each of which registers itself below its definition."""
 
     array: ClassVar[type[SArray]]
     frame: ClassVar[type[SFrame]]
 
 
-def made_array(node: PlannerNode, typed_by_values: bool = False) -> SArray:
-    """The column of a node; ``typed_by_values`` is one without a class as long as all its values are missing."""
-    return Faces.array(_node=node, _typed_by_values=typed_by_values)
+def make_array(node: PlannerNode, typed_by_values: bool = False) -> SArray:
+    """Return the column of a node; one that is ``typed_by_values`` has no type as long as all its values are missing."""
+    return ClassRegistry.array(_node=node, _typed_by_values=typed_by_values)
 
 
-def made_frame(node: PlannerNode, names: Sequence[str]) -> SFrame:
-    """The frame of a node and the names of its columns."""
-    return Faces.frame(_node=node, _names=names)
+def make_frame(node: PlannerNode, names: Sequence[str]) -> SFrame:
+    """Return the frame of a node and the names of its columns."""
+    return ClassRegistry.frame(_node=node, _names=names)

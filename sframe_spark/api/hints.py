@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.config import config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.redaction import hide_in_error, secrets_in
@@ -614,7 +614,7 @@ class HintedClass(ABCMeta):
             if name.startswith("_"):
                 raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
             readers = {reader: hint for reader, hint in MODULE.items() if reader.startswith(READERS)}
-            hints = readers | (ARRAY if issubclass(cls, Faces.array) else FRAME)
+            hints = readers | (ARRAY if issubclass(cls, ClassRegistry.array) else FRAME)
             raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _told(name, hints, dir(cls)))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, SchemaError, UnknownResultError, users_level
@@ -149,5 +149,5 @@ def compute_captured(function: FunctionAsNow) -> None:
     ['b', 'a']
     """
     for value in function.reached():
-        if isinstance(value, (Faces.array, Faces.frame)) and not is_materialized(value._node) and not is_small(value._node):
+        if isinstance(value, (ClassRegistry.array, ClassRegistry.frame)) and not is_materialized(value._node) and not is_small(value._node):
             materialize(value._node)

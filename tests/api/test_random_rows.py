@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api.class_registry import made_array
+from sframe_spark.api.class_registry import make_array
 from sframe_spark.errors import SFrameError
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 
@@ -75,7 +75,7 @@ def test_the_rows_of_a_seed_on_spark(spark: Any, everything_on_spark: None) -> N
 def test_plans_of_random_rows_are_written_and_read(fraction: float) -> None:
     node = SArray(range(99)).random_split(fraction, seed=-5)[1]._node
     read = graph_from_json(graph_to_json(node))
-    assert list(made_array(read)) == list(SArray(range(99)).random_split(fraction, seed=-5)[1])
+    assert list(make_array(read)) == list(SArray(range(99)).random_split(fraction, seed=-5)[1])
 
 
 def test_many_rows() -> None:

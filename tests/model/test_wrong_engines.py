@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.api import indexing, node_values
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
@@ -78,7 +78,7 @@ def changes_copies(patch: pytest.MonkeyPatch) -> None:
         return self
 
     def copy(self: Any) -> Any:
-        found = made_frame(self._node, self._names)
+        found = make_frame(self._node, self._names)
         found._names = self._names
         return found
 

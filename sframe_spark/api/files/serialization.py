@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.files.persistence import COLUMN_NAME, load_frame, save_node
@@ -88,7 +88,7 @@ class Pickled:
             return super().__reduce_ex__(protocol)
         state = {name: value for name, value in vars(self).items() if name not in _SAVED}
         # Our own classes go by words: their modules may have other names one day.
-        words: dict[type, str] = {Faces.frame: SFRAME, Faces.array: SARRAY}
+        words: dict[type, str] = {ClassRegistry.frame: SFRAME, ClassRegistry.array: SARRAY}
         kind = words.get(type(self), type(self))
         return restored, (kind, _saved_rows(self)), state
 
@@ -130,15 +130,15 @@ def restored(kind: Any, name: Any) -> Any:
     OSError
         If its rows are not there, or damaged.
     """
-    kind = {SFRAME: Faces.frame, SARRAY: Faces.array}.get(kind, kind) if isinstance(kind, str) else kind
-    if not (isinstance(kind, type) and issubclass(kind, (Faces.frame, Faces.array))):
+    kind = {SFRAME: ClassRegistry.frame, SARRAY: ClassRegistry.array}.get(kind, kind) if isinstance(kind, str) else kind
+    if not (isinstance(kind, type) and issubclass(kind, (ClassRegistry.frame, ClassRegistry.array))):
         raise SchemaError(f"the pickle is damaged: {kind!r:.80} is neither SFrame nor SArray")
     if type(name) is not str or not _NAME.fullmatch(name):
         raise SchemaError(f"the pickle is damaged: {name!r:.80} names no rows")
     node, names = _rows(_place(name))
     made: Any = kind.__new__(kind)
     made._node = node
-    if issubclass(kind, Faces.frame):
+    if issubclass(kind, ClassRegistry.frame):
         made._names = FrameNames(names)
         node.call_columns(made._names)
     elif len(names) != 1:

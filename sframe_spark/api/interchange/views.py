@@ -12,7 +12,7 @@ from sframe_spark.session.user import user_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 
 def register_view(name: str, frame: SFrame) -> None:

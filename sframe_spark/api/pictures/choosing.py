@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.node_values import equal_length, row_count
 from sframe_spark.api.pictures import charts
 from sframe_spark.api.pictures.axes import Scale
@@ -22,7 +22,7 @@ from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND
 from sframe_spark.visible import brief, visible
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.class_registry import SArray
 
 # As the reference engine says that nothing was given.
 LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
@@ -114,7 +114,7 @@ def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
         If one is no SArray.
     """
     for value, name in ((x, "x"), (y, "y")):
-        if not isinstance(value, Faces.array):
+        if not isinstance(value, ClassRegistry.array):
             raise InvalidArgumentError(f"{name} is an SArray, not {brief(value)}")
     return x._node, y._node
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import Faces, made_array
+from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.node_values import literal_of, node_from_values, recoded, require_pairs, single_value
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
@@ -19,7 +19,7 @@ from sframe_spark.values.plain import NUMBERS, family_of, one_value
 from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.class_registry import SArray
     from sframe_spark.planner.node import PlannerNode
 
 LOGICAL = ("and_", "or_", "xor")
@@ -43,7 +43,7 @@ class Arithmetic:
         other = one_value(other)
         # A Series of pandas would be paired by index.
         if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:
-            other = Faces.array(other)
+            other = ClassRegistry.array(other)
         if isinstance(other, Arithmetic):
             require_pairs(self._node, other._node, "the one SArray", "the other")
             operand: Any = other._node
@@ -54,9 +54,9 @@ class Arithmetic:
                 raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
             operand = literal_of(beyond_ints(other, self._node.schema[0]) if function in COMPARISONS else other)
             if function == "floor_divide" and reverse:
-                return made_array(self._divided_into(operand))
+                return make_array(self._divided_into(operand))
         operands = (operand, self._node) if reverse else (self._node, operand)
-        return made_array(apply_function(function, *operands))
+        return make_array(apply_function(function, *operands))
 
     def _divided_into(self, literal: Any) -> PlannerNode:
         if self._node.schema[0].kind == "array":
@@ -64,7 +64,7 @@ class Arithmetic:
         return apply_function("reverse_floor_divide", literal, self._node)
 
     def _unary(self, function: str) -> SArray:
-        return made_array(apply_function(function, self._node))
+        return make_array(apply_function(function, self._node))
 
     def __add__(self, other: Any) -> SArray:
         return self._binary("add", other)
@@ -195,26 +195,26 @@ class Arithmetic:
         >>> list(SArray.where(stars > 3, "good", "bad")), list(SArray.where(stars > 3, stars, None))
         (['good', 'bad', 'good'], [5, None, 4])
         """
-        if not isinstance(condition, Faces.array):
+        if not isinstance(condition, ClassRegistry.array):
             raise NotAColumnError(f"the condition is an SArray, not {brief(condition)} ({type(condition).__name__})")
         for name, value in (("istrue", istrue), ("isfalse", isfalse)):
-            if isinstance(value, Faces.array):
+            if isinstance(value, ClassRegistry.array):
                 require_pairs(condition._node, value._node, "the condition", name)
         istrue, isfalse = one_value(istrue), one_value(isfalse)
         chosen = Arithmetic._type_of_choice(istrue, isfalse, dtype)
         operands = [Arithmetic._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]
         kinds = [operand.schema[0].kind for operand in operands]
         if kinds[0] != kinds[1]:
-            error = UnsupportedOperationError if isinstance(istrue, Faces.array) and isinstance(isfalse, Faces.array) else SchemaError
+            error = UnsupportedOperationError if isinstance(istrue, ClassRegistry.array) and isinstance(isfalse, ClassRegistry.array) else SchemaError
             raise error(f"istrue is {kinds[0]} and isfalse is {kinds[1]}: convert one of them with astype()")
         common = common_encoding(operands[0].schema[0], operands[1].schema[0])
-        return made_array(apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
+        return make_array(apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
 
     @staticmethod
     def _type_of_choice(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
         """Class that single values take: that of the SArray beside them, the one asked for, or that of the value beside a None."""
         for value in (istrue, isfalse):
-            if isinstance(value, Faces.array):
+            if isinstance(value, ClassRegistry.array):
                 return value.dtype
         known = [value for value in (istrue, isfalse) if value is not None]
         if dtype is not None or len(known) != 1:
@@ -223,7 +223,7 @@ class Arithmetic:
 
     @staticmethod
     def _choice(value: Any, dtype: type | None, rows: int) -> PlannerNode:
-        if isinstance(value, Faces.array):
+        if isinstance(value, ClassRegistry.array):
             return value._node
         converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
         families = {converted.schema[0].kind, family_of(type(value))}

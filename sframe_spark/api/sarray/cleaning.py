@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.class_registry import Faces, made_array
+from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.key_matching import ALIKE_AS_KEYS, are_among, are_many, require_clock_of_values
@@ -27,7 +27,7 @@ from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.class_registry import SArray
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -56,7 +56,7 @@ class Cleaning:
     def _function(self, name: str, *parameters: Any) -> SArray:
         parameters = tuple(map(one_value, parameters))
         require_unicode_values(parameters)
-        return made_array(apply_function(name, self._node, parameters=parameters))
+        return make_array(apply_function(name, self._node, parameters=parameters))
 
     def dropna(self) -> SArray:
         """Rows that are not missing (NaN counts as missing).
@@ -67,7 +67,7 @@ class Cleaning:
         >>> list(SArray([20.5, None, float("nan")]).dropna())
         [20.5]
         """
-        return made_array(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
+        return make_array(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
 
     @as_in("sf['a'].fillna(0); by the value of another column SArray.where(sf['a'] == None, sf['b'], sf['a'])")
     def fillna(self, value: Any) -> SArray:
@@ -85,7 +85,7 @@ class Cleaning:
         [20, 0, 19]
         """
         # Beside arrays and lists a column may be meant as one value, as an array of numpy is.
-        if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, Faces.array) or is_column(value)):
+        if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, ClassRegistry.array) or is_column(value)):
             raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
         with rounding_told():
             return self._function("fill_missing", value)
@@ -170,7 +170,7 @@ class Cleaning:
         if isinstance(self._node.operator, MemorySource):
             # Nothing to plan: many little casts, of which some fail, are quick.
             column, target = self._node.operator.read_all().columns[0], result._node.schema[0]
-            return made_array(memory_source([cast_array(column, self._node.schema[0], target)], [target]))
+            return make_array(memory_source([cast_array(column, self._node.schema[0], target)], [target]))
         materialize(result._node)
         return result
 
@@ -190,12 +190,12 @@ class Cleaning:
         """
         kind, other = self._node.schema[0].kind, one_value(other)
         if isinstance(other, str) and kind == STR.kind:
-            return made_array(apply_lambda(self._node, PartOf(other), LOGICAL, skip_missing=False))
+            return make_array(apply_lambda(self._node, PartOf(other), LOGICAL, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__") or is_of_spark(other):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
-        is_alike = isinstance(other, Faces.array) and self._node.schema == other._node.schema and self._node.schema[0] in ALIKE_AS_KEYS
+        is_alike = isinstance(other, ClassRegistry.array) and self._node.schema == other._node.schema and self._node.schema[0] in ALIKE_AS_KEYS
         if is_alike and are_many(other._node):
-            return made_array(are_among(self._node, other._node))
+            return make_array(are_among(self._node, other._node))
         return self._function("is_in", tuple(map(one_value, other)))
 
     def _is_one_of(self, keys: SArray) -> SArray:

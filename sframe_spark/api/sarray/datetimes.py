@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import made_array, made_frame
+from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.operators.functions.moment_parts import PARTS, TIMEZONE
@@ -22,8 +22,7 @@ from sframe_spark.values.durations import LONGEST, parse_positive_duration
 from sframe_spark.values.temporal import is_shown, moment_text, to_microseconds
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SArray, SFrame
 
 
 def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
@@ -128,7 +127,7 @@ class DateTimes:
         >>> list(SArray([datetime(2024, 2, 29, 9, 30), None]).datetime_to_str("%d %b %Y, %H:%M"))
         ['29 Feb 2024, 09:30', None]
         """
-        return made_array(apply_function("moment_text", self._node, parameters=(_format_text(format),)))
+        return make_array(apply_function("moment_text", self._node, parameters=(_format_text(format),)))
 
     def str_to_datetime(self, format: str = USUAL_FORMAT) -> SArray:
         """Every text of a format as a date-time; missing and empty ones are missing.
@@ -153,7 +152,7 @@ class DateTimes:
         >>> SArray(["29.02.2024 09:30"]).str_to_datetime("%d.%m.%Y %H:%M")[0]
         datetime.datetime(2024, 2, 29, 9, 30)
         """
-        return made_array(apply_function("moment_of_text", self._node, parameters=(_format_text(format),)))
+        return make_array(apply_function("moment_of_text", self._node, parameters=(_format_text(format),)))
 
     def split_datetime(self, column_name_prefix: str | None = "X", limit: Sequence[str] | None = None, timezone: bool = False) -> SFrame:
         """A frame of the parts of every date-time, as the clock on the wall shows them; of missing ones all parts are missing.
@@ -194,7 +193,7 @@ class DateTimes:
         if timezone:
             chosen.append(TIMEZONE)
         columns = [apply_function("moment_part", self._node, parameters=(_OTHER_NAMES.get(part, part),)) for part in chosen]
-        return made_frame(zip_columns(*columns), [prefixed(column_name_prefix, part) for part in chosen])
+        return make_frame(zip_columns(*columns), [prefixed(column_name_prefix, part) for part in chosen])
 
     @classmethod
     def date_range(cls, start_time: datetime.datetime, end_time: datetime.datetime, freq: datetime.timedelta) -> SArray:
@@ -219,7 +218,7 @@ class DateTimes:
                 raise SchemaError(f"{name} is a datetime.datetime, not {type(value).__name__}")
         if not isinstance(freq, datetime.timedelta):
             raise SchemaError(f"freq is a datetime.timedelta, not {type(freq).__name__}")
-        return made_array(uniform_times(start_time, end_time, freq))
+        return make_array(uniform_times(start_time, end_time, freq))
 
 
 def _format_text(form: Any) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from sframe_spark.api.class_registry import made_array
+from sframe_spark.api.class_registry import make_array
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.checkpoints import checkpoint_node
 from sframe_spark.api.files.paths import path_text
@@ -15,7 +15,7 @@ from sframe_spark.api.hints import answered
 from sframe_spark.storage.manifests.manifest import SARRAY
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.class_registry import SArray
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -107,7 +107,7 @@ class ColumnFiles:
         ...     list(SArray.read_json(directory + "/values.json"))
         [1.0, None, 2.5]
         """
-        return made_array(read_json_column(filename))
+        return make_array(read_json_column(filename))
 
 
 @answered
@@ -142,4 +142,4 @@ def load_sarray(
     ...     len(load_sarray(os.path.join(directory, "column")))
     2
     """
-    return made_array(column_from_path(path_text(filename), None, verify, references, encoding_errors, version))
+    return make_array(column_from_path(path_text(filename), None, verify, references, encoding_errors, version))

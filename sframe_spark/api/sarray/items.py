@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import made_array, made_frame
+from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.node_values import literal_of
 from sframe_spark.api.unpacking import asked_types, distinct_keys, merged_type, prefixed, require_prefix, types_of_keys, types_of_places
 from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
@@ -20,8 +20,7 @@ from sframe_spark.values.plain import is_number, one_value, plain, plain_number
 from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SArray, SFrame
     from sframe_spark.planner.node import PlannerNode
 
 # More than a value has.
@@ -49,7 +48,7 @@ class Items:
         >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_keys())
         [['a', 'b'], [], None]
         """
-        return made_array(apply_function("dict_keys", self._node))
+        return make_array(apply_function("dict_keys", self._node))
 
     def dict_values(self) -> SArray:
         """The values of every dict as a list, in the order of their keys; of a missing one, missing.
@@ -65,7 +64,7 @@ class Items:
         >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_values())
         [[1, 2], [], None]
         """
-        return made_array(apply_function("dict_values", self._node))
+        return make_array(apply_function("dict_values", self._node))
 
     def dict_has_any_keys(self, keys: Any) -> SArray:
         """1 in rows whose dict has one of the keys at least, else 0; of a missing one, missing.
@@ -86,7 +85,7 @@ class Items:
         >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_has_any_keys(["b", "c"]))
         [1, 0, None]
         """
-        return made_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), False)))
+        return make_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), False)))
 
     def dict_has_all_keys(self, keys: Any) -> SArray:
         """1 in rows whose dict has all of the keys, else 0; of a missing one, missing.
@@ -107,7 +106,7 @@ class Items:
         >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_has_all_keys(["a", "b"]))
         [1, 0, None]
         """
-        return made_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), True)))
+        return make_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), True)))
 
     def dict_trim_by_keys(self, keys: Any, exclude: bool = True) -> SArray:
         """Every dict without some keys or, if not ``exclude``, with them alone.
@@ -130,7 +129,7 @@ class Items:
         >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_trim_by_keys(["b"]))
         [{'a': 1}, {}, None]
         """
-        return made_array(apply_function("dict_trim_keys", self._node, parameters=(_keys(keys), bool(exclude))))
+        return make_array(apply_function("dict_trim_keys", self._node, parameters=(_keys(keys), bool(exclude))))
 
     def dict_trim_by_values(self, lower: float | None = None, upper: float | None = None) -> SArray:
         """Every dict without the numbers outside of some bounds; values that are no numbers stay.
@@ -156,7 +155,7 @@ class Items:
         bounds = _bound("lower", lower), _bound("upper", upper)
         if bounds[0] is not None and bounds[1] is not None and bounds[0] > bounds[1]:
             raise BoundsError(f"no number is at least {lower!r} and at most {upper!r}")
-        return made_array(apply_function("dict_trim_values", self._node, parameters=bounds))
+        return make_array(apply_function("dict_trim_values", self._node, parameters=bounds))
 
     def vector_slice(self, start: int, end: int | None = None) -> SArray:
         """Of every list or array the items from ``start`` up to, not including, ``end``; missing where there are fewer.
@@ -185,7 +184,7 @@ class Items:
         last = first + 1 if end is None else _place("end", end)
         if last <= first:
             raise BoundsError(f"the slice ends at {last}, which is not after its start at {first}")
-        return made_array(apply_function("vector_slice", self._node, parameters=(first, last)))
+        return make_array(apply_function("vector_slice", self._node, parameters=(first, last)))
 
     def element_slice(self, start: int | None = None, stop: int | None = None, step: int | None = None) -> SArray:
         """Of every text, list or array what Python's ``value[start:stop:step]`` gives; texts by characters.
@@ -209,7 +208,7 @@ class Items:
         if step == 0:
             raise BoundsError("the step of a slice is not zero")
         bounds = tuple(None if value is None else max(-MOST_ITEMS, min(int(value), MOST_ITEMS)) for value in (start, stop, step))
-        return made_array(apply_function("element_slice", self._node, parameters=bounds))
+        return make_array(apply_function("element_slice", self._node, parameters=bounds))
 
     def stack(self, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
         """A frame with one row for each item of the lists, arrays or dicts, in their order; see :meth:`SFrame.stack`.
@@ -232,7 +231,7 @@ class Items:
         >>> list(SArray([{"a": 1, "b": 2}]).stack(["key", "value"])["value"])
         [1, 2]
         """
-        return made_frame(self._node, [_ALONE]).stack(_ALONE, new_column_name, drop_na, new_column_type)
+        return make_frame(self._node, [_ALONE]).stack(_ALONE, new_column_name, drop_na, new_column_type)
 
     def unpack(self, column_name_prefix: str | None = "X", column_types: Any = None, na_value: Any = None, limit: Any = None) -> SFrame:
         """A frame with a column for each place in the lists or arrays, or for each key of the dicts; rows stay as they are.
@@ -274,7 +273,7 @@ class Items:
             else _columns_of_lists(self._node, column_types, limit)
         )
         node = _unpacked(self._node, [key for key, _ in wanted], [kind for _, kind in wanted], value_parameter(na_value))
-        return made_frame(node, [prefixed(column_name_prefix, key) for key, _ in wanted])
+        return make_frame(node, [prefixed(column_name_prefix, key) for key, _ in wanted])
 
 
 def _keys(keys: Any) -> tuple[Any, ...]:

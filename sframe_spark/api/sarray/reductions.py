@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import made_array
+from sframe_spark.api.class_registry import make_array
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import head_count
 from sframe_spark.api.node_values import literal_of, reduce_values, row_count
@@ -235,9 +235,9 @@ class Reductions:
         if literal.value is None:
             return self.countna() > 0
         if (literal.type.is_numeric and own.is_numeric) or (literal.type.kind == own.kind and own.kind in SORTABLE):
-            return (made_array(self._node) == item).any()
+            return (make_array(self._node) == item).any()
         # Lists and dicts are compared as Python does.
-        return any(row == literal.value for row in made_array(self._node)) if literal.type.kind == own.kind else False
+        return any(row == literal.value for row in make_array(self._node)) if literal.type.kind == own.kind else False
 
     def argmax(self) -> Any:
         """Row number of the largest value (of the last one if there are several); None when there is no row.
@@ -300,7 +300,7 @@ class Reductions:
         """
         from sframe_spark.api.sarray.sketch import Sketch
 
-        return Sketch(made_array(self._node), background, sub_sketch_keys or ())
+        return Sketch(make_array(self._node), background, sub_sketch_keys or ())
 
     def median(self, approximate: bool = False) -> Any:
         """The middle one of the values that are neither missing nor NaN (the upper of two); ``approximate`` gives the same as a float.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from sframe_spark.api import display
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.files.paths import nothing_to_verify
 from sframe_spark.api.files.serialization import Pickled
@@ -373,7 +373,7 @@ class SArray(
         raise InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & and | between SArrays")
 
 
-Faces.array = SArray
+ClassRegistry.array = SArray
 
 
 __all__ = ["SArray", "row_count"]

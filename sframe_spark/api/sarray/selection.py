@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import Faces, made_array, made_frame
+from sframe_spark.api.class_registry import ClassRegistry, make_array, make_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, function_as_now, head_count, is_collection, is_row_index
 from sframe_spark.api.key_matching import are_many, rows_among
@@ -26,8 +26,7 @@ from sframe_spark.operators.sources.made import range_source
 from sframe_spark.types import DICT_KIND, INT
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SArray, SFrame
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -65,7 +64,7 @@ class Selection(Cleaning):
         ['coffee']
         """
         mask = apply_lambda(self._node, function_as_now(fn, "filter", self._node.length.at_most, form=Truth), INT, skip_missing=bool(skip_na))
-        return made_array(filter_by_mask(self._node, mask))
+        return make_array(filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:
         """Rows whose value is (or, with ``exclude``, is not) among ``values``.
@@ -83,13 +82,13 @@ class Selection(Cleaning):
         (['kiwi', 'kiwi'], ['fig', 'plum'])
         """
         self._require_no_dicts()
-        wanted = values if isinstance(values, Faces.array) else Faces.array(list(values) if is_collection(values) else [values])
+        wanted = values if isinstance(values, ClassRegistry.array) else ClassRegistry.array(list(values) if is_collection(values) else [values])
         if wanted.dtype is not self.dtype:
             raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
         if are_many(wanted._node):
-            return made_array(rows_among(self._node, 0, wanted._node, bool(exclude)))
+            return make_array(rows_among(self._node, 0, wanted._node, bool(exclude)))
         mask = self._is_one_of(wanted)
-        return made_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
+        return make_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
 
     @as_in("sf['a'].sort(ascending=False)")
     def sort(self, ascending: bool = True) -> SArray:
@@ -108,7 +107,7 @@ class Selection(Cleaning):
         """
         if self._node.schema[0].kind not in SORTABLE:
             raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
-        return made_array(sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
+        return make_array(sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
 
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
         """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0.
@@ -133,7 +132,7 @@ class Selection(Cleaning):
         present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
         top = TopRows(((0, bool(reverse)),), count).make_planner_node(present)
         chosen = tuple(column_values(project(top, [1])))
-        return made_array(apply_function("is_in", numbers, parameters=(chosen,)))
+        return make_array(apply_function("is_in", numbers, parameters=(chosen,)))
 
     def unique(self) -> SArray:
         """Each value once, ascending (missing first).
@@ -149,7 +148,7 @@ class Selection(Cleaning):
         >>> list(SArray(["b", "a", None, "b"]).unique())
         [None, 'a', 'b']
         """
-        return made_array(self._counted([]))
+        return make_array(self._counted([]))
 
     @as_in("sf['a'].value_counts()")
     def value_counts(self) -> SFrame:
@@ -166,7 +165,7 @@ class Selection(Cleaning):
         >>> SArray(["tea", "milk", "tea"]).value_counts().to_arrow().to_pydict()
         {'value': ['tea', 'milk'], 'count': [2, 1]}
         """
-        return made_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
+        return make_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
 
     def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
         """The distinct values with aggregates of their rows."""
@@ -207,7 +206,7 @@ class Selection(Cleaning):
         >>> len(SArray(range(10)).sample(0.5, seed=1, exact=True))
         5
         """
-        return made_array(split(self._node, fraction, chosen_seed(seed), exact)[0])
+        return make_array(split(self._node, fraction, chosen_seed(seed), exact)[0])
 
     def random_split(self, fraction: float, seed: int | None = None) -> tuple[SArray, SArray]:
         """Rows drawn at random, and those that are left, both in order.
@@ -236,7 +235,7 @@ class Selection(Cleaning):
         True
         """
         first, second = split(self._node, fraction, chosen_seed(seed), False)
-        return made_array(first), made_array(second)
+        return make_array(first), make_array(second)
 
     @as_in("sf['a'].shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SArray:
@@ -253,7 +252,7 @@ class Selection(Cleaning):
         >>> sorted(SArray([3, 1, 2]).shuffle())
         [1, 2, 3]
         """
-        return made_array(shuffled(self._node, chosen_seed(seed)))
+        return make_array(shuffled(self._node, chosen_seed(seed)))
 
     @classmethod
     def random_integers(cls, size: int, seed: int | None = None) -> SArray:
@@ -278,4 +277,4 @@ class Selection(Cleaning):
             raise SchemaError(f"size is a whole number of rows, not {size!r:.60}")
         if size < 0:
             raise NegativeSizeError(f"a column cannot have {size} rows")
-        return made_array(random_ints(range_source(0, int(size)), chosen_seed(seed)))
+        return make_array(random_ints(range_source(0, int(size)), chosen_seed(seed)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import Faces, made_array
+from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.display import table_text
 from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.hints import with_answers
@@ -34,7 +34,7 @@ from sframe_spark.values.text import display_text
 from sframe_spark.visible import brief, visible
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.class_registry import SArray
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -69,7 +69,7 @@ class Sketch(NeverPickled):
     """
 
     def __init__(self, array: SArray | None = None, background: bool = False, sub_sketch_keys: Any = ()) -> None:
-        if not isinstance(array, Faces.array):
+        if not isinstance(array, ClassRegistry.array):
             raise SchemaError(f"a Sketch is made of an SArray, not of {type(array).__name__}: Sketch(SArray(values))")
         self._source = array._node
         self._keys = keys_to_sum_up(sub_sketch_keys, self._source.schema[0])
@@ -494,7 +494,7 @@ NESTED = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 
 def sketch_of(node: PlannerNode) -> Sketch:
     """The sketch of a column."""
-    return made_array(node).summary()
+    return make_array(node).summary()
 
 
 def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
@@ -610,7 +610,7 @@ def as_counted(element: Any, column_type: ColumnType) -> Any:
     """A value as those of a column are counted; None where it becomes none of them."""
     if column_type.is_zoned:
         moment = _constructed(element, DATETIME_KIND)
-        return None if moment is None else made_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0]
+        return None if moment is None else make_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0]
     if column_type.kind == DATETIME_KIND:
         return _constructed(element, DATETIME_KIND)
     if column_type.kind != STR_KIND and column_type.kind not in NESTED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import Faces, made_array
+from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.api.node_values import literal_of, recoded
@@ -23,7 +23,7 @@ from sframe_spark.values.infer import encoding_for
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.class_registry import SArray
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -38,12 +38,12 @@ class Windows:
 
     def _cumulative(self, kind: str) -> SArray:
         if self._node.schema[0].is_zoned and kind in ("min", "max"):
-            return made_array(running(self._node, [], [Aggregation(kind, (0,))]))
+            return make_array(running(self._node, [], [Aggregation(kind, (0,))]))
         node = cumulative(self._node, kind)
         if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node):
             # Arrays of different lengths are refused by the call, as in the reference.
             materialize(node)
-        return made_array(node)
+        return make_array(node)
 
     def _rolling(self, kind: str, start: int, end: int, minimum: int | None) -> SArray:
         if not all(is_row_index(bound) for bound in (start, end)):
@@ -56,8 +56,8 @@ class Windows:
         node = rolling(self._node, kind, start, end, needed)
         if minimum == 0 and kind in KINDS_OF_NOTHING and self._node.schema[0].is_numeric:
             values = rolling(self._node, "count", start, end)
-            node = Faces.array.where(made_array(values), made_array(node), 0)._node
-        return made_array(node, typed_by_values=True)
+            node = ClassRegistry.array.where(make_array(values), make_array(node), 0)._node
+        return make_array(node, typed_by_values=True)
 
     def cumulative_sum(self) -> SArray:
         """Sum of all rows up to and including each row.
@@ -337,9 +337,9 @@ class Windows:
             raise SchemaError(f"shift takes a number of rows, an int, got {n!r}")
         node = self._node
         if fill is None:
-            return made_array(shift_rows(node, int(n)))
+            return make_array(shift_rows(node, int(n)))
         literal = fill_literal(fill, node.schema[0])
-        return made_array(shift_rows(recoded(node, literal.type), int(n), literal))
+        return make_array(shift_rows(recoded(node, literal.type), int(n), literal))
 
     @as_in("sf['a'].diff(1)")
     def diff(self, n: int = 1) -> SArray:
@@ -368,7 +368,7 @@ class Windows:
             raise SchemaError(f"diff takes a column of {', '.join(SUBTRACTABLE)}, not of {kind}")
         if not is_row_index(n):
             raise SchemaError(f"diff takes a number of rows, an int, got {n!r}")
-        return made_array(apply_function("subtract", self._node, shift_rows(self._node, int(n))))
+        return make_array(apply_function("subtract", self._node, shift_rows(self._node, int(n))))
 
 
 SUBTRACTABLE = ("int", "float", "datetime", "array")

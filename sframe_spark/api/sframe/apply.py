@@ -6,7 +6,7 @@ import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import made_array, made_frame
+from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import function_as_now
@@ -26,8 +26,7 @@ from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SArray, SFrame
 
 
 class RowFunctions(Columns):
@@ -63,7 +62,7 @@ class RowFunctions(Columns):
         fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_ROWS)
         result, first, guess = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
         fn.rest(bool(first))
-        return made_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
+        return make_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
 
     def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
         rows, fixed = first_tuples(self._node, count, self._names)
@@ -124,7 +123,7 @@ class RowFunctions(Columns):
         if first:
             rows = [row for rows in first for row in rows]
             remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])
-        return made_frame(node, names)
+        return make_frame(node, names)
 
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]], Guess]:
         """Types of the columns, the rows that the function gives for the first rows, none where these may be others later, and what they tell."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sframe_spark.api.class_registry import Faces, made_frame
+from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_places
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.hints import as_in
@@ -33,7 +33,7 @@ from sframe_spark.values.plain import one_value
 from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -107,11 +107,11 @@ class Columns:
 
     def _empty(self) -> SFrame:
         """A frame without columns and rows."""
-        return made_frame(memory_source([], [], 0), [])
+        return make_frame(memory_source([], [], 0), [])
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A class of a user's has attributes as it likes.
-        if not name.startswith("_") and type(self) is Faces.frame:
+        if not name.startswith("_") and type(self) is ClassRegistry.frame:
             raise NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
         super().__setattr__(name, value)
 
@@ -187,7 +187,7 @@ class Columns:
             raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
         if not chosen:
             return self._empty()
-        return made_frame(columns_of(self._node, [self._position(name) for name in chosen]), chosen)
+        return make_frame(columns_of(self._node, [self._position(name) for name in chosen]), chosen)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Assign a column (an SArray or other values of the frame's length, or one value for all rows), or several from a frame."""
@@ -279,7 +279,7 @@ class Columns:
         # Where there is no column yet, one value is one row, as one SArray would be all rows; assignment makes none.
         column = self._column_of(data, column_name or automatic_name(self._names), alone=1)
         name = free_name(column_name, self._names)
-        frame = self if inplace else made_frame(self._node, self._names)
+        frame = self if inplace else make_frame(self._node, self._names)
         frame._assign(name, column)
         return frame  # type: ignore[return-value]
 
@@ -321,11 +321,11 @@ class Columns:
                 raise SchemaError(f"{len(data)} columns need as many names, got {len(names)}")
             pairs = list(zip(names, data, strict=True))
         node, taken = self._beside(pairs)
-        return self._with(node, taken) if inplace else made_frame(node, taken)
+        return self._with(node, taken) if inplace else make_frame(node, taken)
 
     def _beside(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
         """The columns with others beside them, all at once, and the names of all."""
-        frame, parts = made_frame(self._node, self._names), []
+        frame, parts = make_frame(self._node, self._names), []
         names, taken = frame._names, dict[str, None]()
         for given, column in pairs:
             if not names:
@@ -400,7 +400,7 @@ class Columns:
         places = sorted(map(self._position, gone))
         node = columns_of(self._node, without(all_columns(len(self._names)), places))
         names = FrameNames.known(without(self._names, places))
-        return self._with(node, names) if inplace else made_frame(node, names)
+        return self._with(node, names) if inplace else make_frame(node, names)
 
     def __delitem__(self, key: Any) -> None:
         self.remove_column(key, inplace=True)
@@ -446,7 +446,7 @@ class Columns:
                 raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already{advice}")
             place = places.pop(old)
             renamed[place], places[new] = new, place
-        return self._with(self._node, renamed) if inplace else made_frame(self._node, renamed)
+        return self._with(self._node, renamed) if inplace else make_frame(self._node, renamed)
 
     def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
         """A frame with two columns in each other's place.
@@ -477,7 +477,7 @@ class Columns:
         a, b = self._position(column_name_1), self._position(column_name_2)
         order[a], order[b] = b, a
         node, names = columns_of(self._node, order), self._names.with_others({a: self._names[b], b: self._names[a]})
-        return self._with(node, names) if inplace else made_frame(node, names)
+        return self._with(node, names) if inplace else make_frame(node, names)
 
     def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
         """A frame whose first column numbers the rows from ``start``.
@@ -512,7 +512,7 @@ class Columns:
             raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
         node = columns_beside(row_number(self._node, start), self._node)
         names = [name, *self._names]
-        return self._with(node, names) if inplace else made_frame(node, names)
+        return self._with(node, names) if inplace else make_frame(node, names)
 
 
 Item = TypeVar("Item")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.api.class_registry import Faces, made_frame
+from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, with_automatic_names
 from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
@@ -34,7 +34,7 @@ from sframe_spark.values.taken import taken
 from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 Frame = tuple[PlannerNode, list[str]]
 
@@ -233,10 +233,10 @@ def other_frame(given: Any, member: str, refusal: type[SFrameError] = SchemaErro
     >>> SFrame({"a": [1]}).append({"a": [2]}).to_arrow().to_pydict()
     {'a': [1, 2]}
     """
-    if isinstance(given, Faces.frame):
+    if isinstance(given, ClassRegistry.frame):
         return given
     if is_table(given):
-        return made_frame(*frame_from(given))
+        return make_frame(*frame_from(given))
     raise refusal(f"{member} takes an SFrame, got {type(given).__name__}: give a frame, a table of another library or a dict of columns")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
@@ -13,7 +13,7 @@ from sframe_spark.operators.rowwise.columns import project
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 
 class FrameDatabases(Columns):
@@ -71,7 +71,7 @@ class FrameDatabases(Columns):
         """
         from sframe_spark.api.files.sql_database import read_sql
 
-        return made_frame(*read_sql(conn, sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize))
+        return make_frame(*read_sql(conn, sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize))
 
     def to_sql(
         self, conn: Any, table_name: str, dbapi_module: Any = None, use_python_type_specifiers: bool = False, use_exact_column_names: bool = True
@@ -171,8 +171,8 @@ class FrameDatabases(Columns):
 
         if not order_by:
             raise InvalidArgumentError("rows of a table have no order: name the columns that tell it, such as order_by='id'")
-        frame = made_frame(*read_jdbc(JdbcRequest(url, table, query, column, lowerBound, upperBound, numPartitions, predicates, properties)))
-        return made_frame(sort_rows(frame._node, _with_ties(frame, frame._order(order_by, True))), frame._names)
+        frame = make_frame(*read_jdbc(JdbcRequest(url, table, query, column, lowerBound, upperBound, numPartitions, predicates, properties)))
+        return make_frame(sort_rows(frame._node, _with_ties(frame, frame._order(order_by, True))), frame._names)
 
     def write_jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, Any] | None = None) -> None:
         """Write all rows into a table of a database, which Spark does over JDBC, several tasks at a time.
@@ -246,7 +246,7 @@ class FrameDatabases(Columns):
         from sframe_spark.api.files.catalog_tables import read_table
 
         found = read_table(name, version, order_by is not None)
-        frame = made_frame(found.node, found.names)
+        frame = make_frame(found.node, found.names)
         place = found.place
         if order_by is None and place is None:
             raise InvalidArgumentError(
@@ -255,10 +255,10 @@ class FrameDatabases(Columns):
             )
         order = [] if order_by is None else frame._order(order_by, True)
         if place is None:
-            return made_frame(sort_rows(frame._node, _with_ties(frame, order)), frame._names)
+            return make_frame(sort_rows(frame._node, _with_ties(frame, order)), frame._names)
         known = [*order, (place, True)] if all(place != column for column, _ in order) else order
         kept = [column for column in range(len(found.names)) if column != place]
-        return made_frame(project(sort_rows(frame._node, known), kept), [found.names[column] for column in kept])
+        return make_frame(project(sort_rows(frame._node, known), kept), [found.names[column] for column in kept])
 
     def to_table(self, name: str, format: str = "parquet", mode: str = "error", *, keep_order: bool = True) -> None:
         """Write all rows into a table of a catalog that the user's Spark session knows.

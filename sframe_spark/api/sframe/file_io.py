@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.checkpoints import checkpoint_node
@@ -22,7 +22,7 @@ from sframe_spark.storage.exports.exported import exporting
 from sframe_spark.storage.exports.part_files import ORC, PARQUET, PartForm
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 
 def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], ending: str) -> None:
@@ -246,7 +246,7 @@ class FrameFiles(Columns):
         """
         from sframe_spark.api.files.json_reader import read_json
 
-        return made_frame(*read_json(url, orient, encoding))
+        return make_frame(*read_json(url, orient, encoding))
 
     @as_in("sf.write_parquet('rows')")
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -324,7 +324,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_parquet(directory))
         [{'n': 3, 'year': 2023}, {'n': 4, 'year': 2024}]
         """
-        return made_frame(*construction.frame_from_parquet(path))
+        return make_frame(*construction.frame_from_parquet(path))
 
     @staticmethod
     def read_orc(path: Any) -> SFrame:
@@ -351,7 +351,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_orc(directory + "/rows")["a"])
         [1, None]
         """
-        return made_frame(*construction.frame_from_orc(path))
+        return make_frame(*construction.frame_from_orc(path))
 
     @staticmethod
     def read_delta(path: str | os.PathLike[str], version: int | None = None) -> SFrame:
@@ -388,7 +388,7 @@ class FrameFiles(Columns):
         """
         from sframe_spark.storage.foreign.delta import delta_manifests
 
-        return made_frame(*construction.frame_from_manifests(delta_manifests(path, version)))
+        return make_frame(*construction.frame_from_manifests(delta_manifests(path, version)))
 
     @staticmethod
     def read_iceberg(table: Any, snapshot_id: int | None = None) -> SFrame:
@@ -423,7 +423,7 @@ class FrameFiles(Columns):
         """
         from sframe_spark.storage.foreign.iceberg import iceberg_manifests
 
-        return made_frame(*construction.frame_from_manifests(iceberg_manifests(table, snapshot_id)))
+        return make_frame(*construction.frame_from_manifests(iceberg_manifests(table, snapshot_id)))
 
     def export_csv(
         self,
@@ -604,7 +604,7 @@ class FrameFiles(Columns):
             url, delimiter, header, error_bad_lines, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints,
             na_values, line_terminator, usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding,
         )  # fmt: skip
-        return made_frame(*read_csv(with_aliases(request, kwargs, READ_ALIASES, "reading CSV")))
+        return make_frame(*read_csv(with_aliases(request, kwargs, READ_ALIASES, "reading CSV")))
 
     @staticmethod
     def read_csv_with_errors(
@@ -669,4 +669,4 @@ class FrameFiles(Columns):
             na_values, line_terminator, usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding,
         )  # fmt: skip
         node, names, left_out = read_csv_with_errors(with_aliases(request, kwargs, READ_ALIASES, "reading CSV"))
-        return made_frame(*(node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}
+        return make_frame(*(node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.interchange.arrow_streams import arrow_table, forms_of, gives_rows, schema_of, stream_of_rows, table_of_rows
@@ -24,7 +24,7 @@ from sframe_spark.types import STR_KIND
 from sframe_spark.values.libraries import library_of
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 
 # Kinds whose values hold values.
@@ -230,7 +230,7 @@ class Interchange(Columns):
         (datetime.timezone.utc, None)
         """
         _require(library_of(data) == "pandas" and hasattr(data, "columns"), "from_pandas", "a pandas DataFrame", data)
-        return made_frame(*frame_from_pandas(data, naive))
+        return make_frame(*frame_from_pandas(data, naive))
 
     @classmethod
     def from_arrow(cls, data: Any) -> SFrame:
@@ -253,7 +253,7 @@ class Interchange(Columns):
         2
         """
         _require(isinstance(data, (pa.Table, pa.RecordBatch)) or gives_rows(data), "from_arrow", "an Arrow table, batch or stream", data)
-        return made_frame(*construction.frame_from(data))
+        return make_frame(*construction.frame_from(data))
 
     @classmethod
     def from_polars(cls, data: Any) -> SFrame:
@@ -277,7 +277,7 @@ class Interchange(Columns):
         'bob'
         """
         _require(library_of(data) == "polars" and gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
-        return made_frame(*frame_from_arrow(arrow_table(data)))
+        return make_frame(*frame_from_arrow(arrow_table(data)))
 
     @classmethod
     def from_spark(cls, data: Any) -> SFrame:
@@ -300,7 +300,7 @@ class Interchange(Columns):
         3
         """
         _require(library_of(data) == "pyspark" and hasattr(data, "columns"), "from_spark", "a Spark DataFrame", data)
-        return made_frame(*frame_from_spark(data))
+        return make_frame(*frame_from_spark(data))
 
 
 def _require(condition: bool, member: str, wanted: str, given: Any) -> None:

@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.column_names import FrameNames, unique_names
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.key_matching import require_one_clock
@@ -32,7 +32,7 @@ from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.durations import parse_duration
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 # Kinds of joins of Polars, pandas and Spark.
 HOW_ELSEWHERE = {
@@ -114,7 +114,7 @@ class Joins(Relational):
         unused = {name for left_name, name in pairs if name != left_name}
         altered = {key: new for key, new in alter_name.items() if key not in unused} if isinstance(alter_name, Mapping) else alter_name
         names = joined_names(self._names, [name for name in right._names if name not in gone], altered)
-        return made_frame(node, names)
+        return make_frame(node, names)
 
     def _join_keys(self, right: Columns, on: Any) -> list[tuple[str, str]]:
         if on is None:
@@ -193,10 +193,10 @@ class Joins(Relational):
         keys = {right_on, *right_by}
         values = [position for position in range(len(other._names)) if position not in keys]
         if not values:
-            return made_frame(self._node, self._names)
+            return make_frame(self._node, self._names)
         join = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
         found = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, join)
-        return made_frame(columns_beside(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
+        return make_frame(columns_beside(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
 
     def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
         """All rows of two frames in the order of columns by which both are sorted already; of equal rows those of this frame come first.
@@ -237,7 +237,7 @@ class Joins(Relational):
             row = first_row_out_of_order(node, *by[0])
             if row is not None:
                 raise InvalidArgumentError(unsorted_message(columns, [up for _, up in by], side, row))
-        return made_frame(merge_sorted(*both, by, columns), self._names)
+        return make_frame(merge_sorted(*both, by, columns), self._names)
 
     @as_in("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
     def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
@@ -293,7 +293,7 @@ class Joins(Relational):
         moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
         window = KeyWindow(place[key], tuple(place[position] for position in groups), low, high, tuple(moved))
         found = key_window(columns_of(self._node, needed), window)
-        return made_frame(columns_beside(self._node, found) if aggregations else self._node, names)
+        return make_frame(columns_beside(self._node, found) if aggregations else self._node, names)
 
     def _group_position(self, name: str) -> int:
         """Position of a group column."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 from typing import TYPE_CHECKING, Any, Literal
 
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -15,7 +15,7 @@ from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lam
 from sframe_spark.types import INT
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 
 class MissingValues(Columns):
@@ -47,7 +47,7 @@ class MissingValues(Columns):
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        frame = made_frame(self._node, self._names)
+        frame = make_frame(self._node, self._names)
         frame[column_name] = frame.select_column(column_name).fillna(value)
         return frame
 
@@ -84,8 +84,8 @@ class MissingValues(Columns):
         """
         mask = self._missing_mask(columns, how, recursive)
         if mask is None:
-            return made_frame(self._node, self._names)
-        return made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+            return make_frame(self._node, self._names)
+        return make_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
 
     def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
         """The rows that :meth:`dropna` keeps and those it drops, both in order.
@@ -116,9 +116,9 @@ class MissingValues(Columns):
         """
         mask = self._missing_mask(columns, how, recursive)
         if mask is None:
-            return made_frame(self._node, self._names), self._empty()
-        kept = made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
-        return kept, made_frame(filter_by_mask(self._node, mask._node), self._names)
+            return make_frame(self._node, self._names), self._empty()
+        kept = make_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+        return kept, make_frame(filter_by_mask(self._node, mask._node), self._names)
 
     def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
         """1 in rows to drop; None when no column is looked at."""

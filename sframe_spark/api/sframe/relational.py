@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
-from sframe_spark.api.class_registry import Faces, made_frame
+from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, head_count, is_collection
 from sframe_spark.api.key_matching import are_many, rows_among
@@ -40,7 +40,7 @@ from sframe_spark.values.plain import one_value
 from sframe_spark.visible import called
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -74,7 +74,7 @@ class Relational(Columns):
         >>> frame.sort([("city", False), ("day", True)]).to_arrow().to_pydict()
         {'city': ['Rome', 'Rome', 'Oslo'], 'day': [1, 2, 1]}
         """
-        return made_frame(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
+        return make_frame(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
 
     def _order(self, keys: Any, ascending: bool) -> list[tuple[int, bool]]:
         items = [keys] if isinstance(keys, str) else keys
@@ -135,7 +135,7 @@ class Relational(Columns):
         position, count = self._position(column_name), head_count(k)
         self._check_sortable(position)
         present = filter_by_mask(self._node, apply_function("is_not_missing", column_of(self._node, position)))
-        return made_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
+        return make_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
     @as_in("sf.unique(), of whole rows; of some columns sf.drop_duplicates(['a'])")
     def unique(self) -> SFrame:
@@ -153,12 +153,12 @@ class Relational(Columns):
         {'land': ['de', 'fr'], 'name': ['ann', 'bob']}
         """
         if not self._names:
-            return made_frame(self._node, self._names)
+            return make_frame(self._node, self._names)
         for name, column_type in zip(self._names, self._node.schema, strict=True):
             if column_type.kind == "dict":
                 raise SchemaError(f"column {name!r} holds dicts, which cannot be compared for uniqueness")
         names = sorted(self._names)
-        return made_frame(group_by(self._node, [self._names.index(name) for name in names], []), names)
+        return make_frame(group_by(self._node, [self._names.index(name) for name in names], []), names)
 
     @as_in("sf.drop_duplicates(['a']), of some columns; of whole rows sf.unique()")
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
@@ -192,7 +192,7 @@ class Relational(Columns):
         chosen_places = {*keys}
         rest = [i for i in range(len(self._names)) if i not in chosen_places]
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
-        return made_frame(grouped, [self._names[i] for i in (*keys, *rest)])
+        return make_frame(grouped, [self._names[i] for i in (*keys, *rest)])
 
     @as_in("sf.groupby('a', {'total': aggregate.SUM('b')})")
     def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
@@ -223,7 +223,7 @@ class Relational(Columns):
         """
         if not isinstance(key_column_names, Iterable):
             raise SchemaError(f"keys are given as a column name or a list of names, got {called(key_column_names)}")
-        if isinstance(key_column_names, Faces.array):
+        if isinstance(key_column_names, ClassRegistry.array):
             raise SchemaError("keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']")
         keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
         for name in keys:
@@ -238,7 +238,7 @@ class Relational(Columns):
         if not keys and not aggregations:
             return self._empty()
         grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
-        return made_frame(grouped, names)
+        return make_frame(grouped, names)
 
     def _default_name(self, name: str, request: AggregateRequest) -> str:
         """The name of an aggregate that was given none; sums and means of vectors have names of their own."""
@@ -292,11 +292,11 @@ class Relational(Columns):
         other = other_frame(other, "append", UnsupportedOperationError)
         if not self._names or not other._names:
             source = other if not self._names else self
-            return made_frame(source._node, source._names)
-        return made_frame(append(*self._with_same_columns(other)), self._names)
+            return make_frame(source._node, source._names)
+        return make_frame(append(*self._with_same_columns(other)), self._names)
 
     def __add__(self, other: SFrame) -> SFrame:
-        if not isinstance(other, Faces.frame) and not is_table(other):
+        if not isinstance(other, ClassRegistry.frame) and not is_table(other):
             raise UnsupportedOperationError(
                 f"+ appends the rows of another SFrame, got {type(other).__name__}: to add to the values of a column, write sf['a'] + 1"
             )
@@ -353,13 +353,13 @@ class Relational(Columns):
         wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)
         if wanted.dtype is column.dtype and are_many(wanted._node):
-            return made_frame(rows_among(self._node, self._names.index(column_name), wanted._node, bool(exclude)), self._names)
+            return make_frame(rows_among(self._node, self._names.index(column_name), wanted._node, bool(exclude)), self._names)
         if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):
             raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
         mask = column._is_one_of(wanted)._node
         if exclude:
             mask = (SArray(_node=mask) == 0)._node
-        return made_frame(filter_by_mask(self._node, mask), self._names)
+        return make_frame(filter_by_mask(self._node, mask), self._names)
 
     @as_in("sf.sample(0.1, seed=1), a share of the rows; of n rows sf.shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SFrame:
@@ -393,7 +393,7 @@ class Relational(Columns):
         if not self._names:
             require_fraction(fraction)
             return self._unchanged()
-        return made_frame(split(self._node, fraction, number, exact)[0], self._names)
+        return make_frame(split(self._node, fraction, number, exact)[0], self._names)
 
     def random_split(self, fraction: float, seed: int | None = None, exact: bool = False) -> tuple[SFrame, SFrame]:
         """Rows drawn at random, and those that are left, both in order.
@@ -428,7 +428,7 @@ class Relational(Columns):
             require_fraction(fraction)
             return self._unchanged(), self._unchanged()
         first, second = split(self._node, fraction, number, exact)
-        return made_frame(first, self._names), made_frame(second, self._names)
+        return make_frame(first, self._names), make_frame(second, self._names)
 
     @as_in("sf.shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SFrame:
@@ -445,10 +445,10 @@ class Relational(Columns):
         >>> sorted(row["a"] for row in SFrame({"a": [3, 1, 2]}).shuffle())
         [1, 2, 3]
         """
-        return made_frame(shuffled(self._node, chosen_seed(seed)), self._names) if self._names else self._unchanged()
+        return make_frame(shuffled(self._node, chosen_seed(seed)), self._names) if self._names else self._unchanged()
 
     def _unchanged(self) -> SFrame:
-        return made_frame(self._node, self._names)
+        return make_frame(self._node, self._names)
 
 
 __all__ = ["MissingColumnError", "Relational"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api import aggregate
-from sframe_spark.api.class_registry import made_array, made_frame
+from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import automatic_name, with_automatic_names
 from sframe_spark.api.node_values import first_values
 from sframe_spark.api.sframe.relational import Relational
@@ -38,7 +38,7 @@ from sframe_spark.values.plain import is_number, one_value
 from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 STACKED_KINDS = ("dict", "list", "array")
 SAMPLE = 100
@@ -94,7 +94,7 @@ class Reshaping(Relational):
         natural = natural_types(column_type)
         types = natural or tuple(wanted or self._types_of_items(position, width))
         node = explode(self._node, position, types, not drop_na)
-        return made_frame(as_wanted(node, len(others), types, wanted), names)
+        return make_frame(as_wanted(node, len(others), types, wanted), names)
 
     def unstack(self, column_names: Any, new_column_name: str | None = None) -> SFrame:
         """One row for each distinct value of the other columns: the values of a column as a list, or of two as a dict, in their order.
@@ -131,7 +131,7 @@ class Reshaping(Relational):
             raise SchemaError(f"new_column_name is a text, not {type(new_column_name).__name__}")
         others = [name for name in self._names if name not in chosen]
         label = new_column_name or ("Dict of {}_{}" if len(chosen) == 2 else "List of {}").format(*chosen)
-        return made_frame(self._node, self._names).groupby(others, {label: aggregate.CONCAT(*chosen)})
+        return make_frame(self._node, self._names).groupby(others, {label: aggregate.CONCAT(*chosen)})
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
         """Types of the items of the first values, which tell of values that describe themselves; floats where there is none."""
@@ -190,7 +190,7 @@ class Reshaping(Relational):
         prefix = column_name_prefix
         if prefix is None:
             prefix = "" if column_name is None else chosen
-        column = made_array(column_of(self._node, self._names.index(chosen)))
+        column = make_array(column_of(self._node, self._names.index(chosen)))
         return self._in_place_of(chosen, column.unpack(prefix, column_types, na_value, limit))
 
     def split_datetime(
@@ -225,7 +225,7 @@ class Reshaping(Relational):
         """
         chosen = self._named(column_name)
         prefix = chosen if column_name_prefix is None else column_name_prefix
-        column = made_array(column_of(self._node, self._names.index(chosen)))
+        column = make_array(column_of(self._node, self._names.index(chosen)))
         return self._in_place_of(chosen, column.split_datetime(prefix, limit, timezone))
 
     def pack_columns(
@@ -282,7 +282,7 @@ class Reshaping(Relational):
         others = [column for column in self._names if column not in packed]
         step = Step(_PACKED[kind], tuple(map(Register, positions)), parameters)
         outputs = (*(Register(self._names.index(other)) for other in others), Register(width))
-        return made_frame(apply_program(self._node, Program(width, (step,), outputs)), [*others, name])
+        return make_frame(apply_program(self._node, Program(width, (step,), outputs)), [*others, name])
 
     def _packed_columns(self, column_names: Any, prefix: Any) -> list[str]:
         if column_names is not None and prefix is not None:
@@ -344,9 +344,9 @@ class Reshaping(Relational):
         others = [other for other in self._names if other != name]
         names = with_automatic_names([*others, *names_beside(others, parts.column_names())])
         if not others:
-            return made_frame(parts._node, names)
+            return make_frame(parts._node, names)
         kept = columns_of(self._node, [self._names.index(other) for other in others])
-        return made_frame(columns_beside(kept, parts._node), names)
+        return make_frame(columns_beside(kept, parts._node), names)
 
 
 def unstacked_names(column_names: Any) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.optimized import optimize
@@ -24,7 +24,7 @@ from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 Order = list[tuple[str, str]]
 
@@ -204,8 +204,8 @@ class RowOrder(Relational):
             plan = optimize(self._node) if verify else self._node
             if calls_users(plan):
                 # The results of users' functions stay with the nodes that call them.
-                return made_frame(assume_order(self._node, by), self._names)
-            return made_frame(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
+                return make_frame(assume_order(self._node, by), self._names)
+            return make_frame(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 
     def _with_claimed_orders(self, by: list[tuple[int, bool]]) -> PlannerNode:
         """The plan, which knows of an order that files of others seem to be in once their rows were compared."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.relational import Relational
@@ -22,7 +22,7 @@ from sframe_spark.values.durations import LONGEST, parse_duration, parse_positiv
 from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 
 class RunningColumns(Relational):
@@ -73,7 +73,7 @@ class RunningColumns(Relational):
         places = {position: place for place, position in enumerate(used)}
         moved = [attrs.evolve(a, positions=tuple(places[p] for p in a.positions)) for a in aggregations]
         added = running(columns_of(self._node, used), [places[key] for key in keys], moved)
-        return made_frame(columns_beside(self._node, added), names)
+        return make_frame(columns_beside(self._node, added), names)
 
     def _running_keys(self, by: Any) -> list[int]:
         names = [] if by is None else [by] if isinstance(by, str) else by
@@ -171,4 +171,4 @@ class RunningColumns(Relational):
         if literal.type == INT and abs(amount) > LONGEST:
             raise InvalidArgumentError(f"duration: {duration!r} does not fit 64 bits")
         moved = apply_function("add_duration", column_of(self._node, position), literal)
-        return made_frame(replace_column(self._node, position, moved), self._names)
+        return make_frame(replace_column(self._node, position, moved), self._names)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from sframe_spark.api import display
-from sframe_spark.api.class_registry import Faces
+from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.files import persistence
@@ -345,7 +345,7 @@ class SFrame(
 
 for _method in EXAMPLES:
     setattr(SFrame, _method, refusing(_method))
-Faces.frame = SFrame
+ClassRegistry.frame = SFrame
 
 
 @answered

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.hints import answered, as_in
 from sframe_spark.api.indexing import function_as_now
 from sframe_spark.api.node_values import python_columns, rows_of
@@ -42,7 +42,7 @@ from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.api.class_registry import SFrame
 
 SAMPLE_ROWS = 100
 """Rows of the first cycles that a function is tried on to learn the types of its results."""
@@ -87,7 +87,7 @@ class TimeGroups(Relational):
         """
         time, keys = self._time_position(on), self._key_positions(by, "by")
         aggregations, names = self._grouped_columns([time, *keys], operations)
-        return made_frame(group_by_cycles(self._node, time, keys, aggregations), names)
+        return make_frame(group_by_cycles(self._node, time, keys, aggregations), names)
 
     def groupby_runs(self, columns: Any, operations: Any = None) -> SFrame:
         """One row per run of consecutive rows that are equal in some columns: these columns, then aggregates of the run.
@@ -126,7 +126,7 @@ class TimeGroups(Relational):
             raise InvalidArgumentError("groupby_runs needs at least one column")
         aggregations, names = self._grouped_columns(keys, operations)
         below, places, moved = narrowed(self._node, keys, aggregations)
-        return made_frame(streaming_group_by(below, places, moved), names)
+        return make_frame(streaming_group_by(below, places, moved), names)
 
     def add_columns_by_cycle(
         self, fn: Callable[[list[dict[str, Any]]], Any], column_names: Any, on: str, by: Any = None, dtypes: Any = None
@@ -193,7 +193,7 @@ class TimeGroups(Relational):
         node = map_cycles(self._node, time, keys, function, types)
         if sample is not None:
             sample.remember(node, function)
-        return made_frame(node, [*self._names, *names])
+        return make_frame(node, [*self._names, *names])
 
     def _cycle_sample(self, function: CycleFunction, time: int, keys: Sequence[int]) -> CycleSample:
         """What a function gives for the first complete cycles."""
@@ -299,7 +299,7 @@ class TimeGroups(Relational):
             intervals = attrs.evolve(intervals, clock=ticks, clock_type=clock_type)
         keys = self._key_positions(by, "by")
         aggregations, names = self._grouped_columns([position, *keys], operations)
-        return made_frame(group_by_intervals(self._node, intervals, keys, aggregations), names)
+        return make_frame(group_by_intervals(self._node, intervals, keys, aggregations), names)
 
     @as_in("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
     def resample(
@@ -354,7 +354,7 @@ class TimeGroups(Relational):
         for key in keys:
             self._check_sortable(key)
         aggregations, names = self._grouped_columns([position, *keys], operations)
-        return made_frame(resample(self._node, intervals, keys, aggregations, fill == "forward"), names)
+        return make_frame(resample(self._node, intervals, keys, aggregations, fill == "forward"), names)
 
     @staticmethod
     def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
@@ -453,7 +453,7 @@ def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
     >>> [time.hour for time in clock["time"]]
     [0, 6, 12, 18, 0]
     """
-    return made_frame(uniform_times(start, stop, every), [TIME])
+    return make_frame(uniform_times(start, stop, every), [TIME])
 
 
 def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType]:

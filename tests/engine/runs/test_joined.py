@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered, joins_here
 from sframe_spark.engine.planning.optimized import optimize
@@ -291,7 +291,7 @@ def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: st
             executor = Executor(MaterializeOptions(in_memory=0))
             found = executor.execute(optimize(program()._node))
     assert not any(line.startswith("no room") for line in executor.log) and any(line.startswith("joined") for line in executor.log)
-    assert rows_equal(rows_of(made_frame(found, program().column_names())), expected) and files_left() == []
+    assert rows_equal(rows_of(make_frame(found, program().column_names())), expected) and files_left() == []
 
 
 @pytest.mark.parametrize("kept", [None, 0, 60_000])

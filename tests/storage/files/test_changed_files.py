@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.api.class_registry import made_frame
+from sframe_spark.api.class_registry import make_frame
 from sframe_spark.engine.runs.materialize import in_pieces
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
@@ -256,7 +256,7 @@ def test_plans_that_left_the_process_watch_their_files(tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     write(file)
     text = graph_to_json(SFrame.read_parquet(str(file))._node)
-    read = made_frame(graph_from_json(text), ["t"])
+    read = make_frame(graph_from_json(text), ["t"])
     assert read["t"].max() == ROWS - 1
     written_anew(file)
     with pytest.raises(StorageError, match=f"{file} was changed"):
