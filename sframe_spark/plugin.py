@@ -99,8 +99,10 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
 from sframe_spark.operators.kernels.exact_sums import ExactSum
 from sframe_spark.operators.laws import STAGES
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.relational.reverse import reverse
-from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import RowWise, apply_program

@@ -26,7 +26,7 @@ from sframe_spark.errors import (
     ZeroStepError,
 )
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode

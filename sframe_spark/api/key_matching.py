@@ -14,7 +14,7 @@ from sframe_spark.errors import SchemaError, SFrameError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.joins.join import join
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.planner.node import PlannerNode

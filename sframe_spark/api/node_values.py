@@ -19,7 +19,8 @@ from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns
-from sframe_spark.operators.relational.rows import append, slice_rows
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, replace_column
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal

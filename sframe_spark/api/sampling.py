@@ -10,7 +10,8 @@ import numpy as np
 
 from sframe_spark.api.node_values import row_count
 from sframe_spark.errors import BeyondRangeError, InvalidArgumentError, SchemaError, SeedError
-from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.relational.filter import filter_by_mask
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function

@@ -56,7 +56,7 @@ def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = No
 
     Examples
     --------
-    >>> from sframe_spark.operators.relational.rows import slice_rows
+    >>> from sframe_spark.operators.relational.slice import slice_rows
     >>> from sframe_spark.operators.sources.made import range_source
     >>> origin_of_order(slice_rows(range_source(0, 9), 2, 5), [(0, True)])
     'the numbers are consecutive; kept by slice'

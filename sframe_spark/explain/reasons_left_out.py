@@ -17,7 +17,7 @@ from sframe_spark.operators.laws.slices import head_of_sort
 from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
 from sframe_spark.operators.laws.streaming import group_by_of_sort, group_by_of_sorted, join_of_sorted
 from sframe_spark.operators.pruning.value_ranges import ValueRanges, intersection
-from sframe_spark.operators.relational.rows import SliceRows
+from sframe_spark.operators.relational.slice import SliceRows
 from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentParts

@@ -15,7 +15,7 @@ OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
 # The modules that register this package's operators. One is imported when a plan's text names an operator that nothing has used yet:
 # which operators a plan may have does not depend on what was imported before.
 BUILTIN_MODULES: Mapping[str, str] = {
-    "append": "sframe_spark.operators.relational.rows",
+    "append": "sframe_spark.operators.relational.append",
     "archive_source": "sframe_spark.operators.sources.archive_source",
     "arrange": "sframe_spark.operators.rowwise.arrange",
     "asof_join": "sframe_spark.operators.lookups.asof_join",
@@ -27,8 +27,8 @@ BUILTIN_MODULES: Mapping[str, str] = {
     "explode": "sframe_spark.operators.relational.explode",
     "exponential_smoothing": "sframe_spark.operators.running.smoothing",
     "fill_intervals": "sframe_spark.operators.grouped.intervals_fill",
-    "filter": "sframe_spark.operators.relational.rows",
-    "filter_rows": "sframe_spark.operators.relational.rows",
+    "filter": "sframe_spark.operators.relational.filter",
+    "filter_rows": "sframe_spark.operators.relational.filter",
     "flat_map": "sframe_spark.operators.relational.flat_map",
     "generalized_transform": "sframe_spark.operators.rowwise.elementwise",
     "group_by": "sframe_spark.operators.grouped.groupby",
@@ -49,7 +49,7 @@ BUILTIN_MODULES: Mapping[str, str] = {
     "segment_parts": "sframe_spark.operators.sources.segment_parts",
     "segment_source": "sframe_spark.operators.sources.source",
     "shift": "sframe_spark.operators.running.shift",
-    "slice": "sframe_spark.operators.relational.rows",
+    "slice": "sframe_spark.operators.relational.slice",
     "sort": "sframe_spark.operators.relational.sort",
     "sorted_join": "sframe_spark.operators.joins.sorted_join",
     "spark_source": "sframe_spark.operators.sources.spark_source",

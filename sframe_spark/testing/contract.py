@@ -56,7 +56,7 @@ def check_operator(example: Example) -> None:
 
     Examples
     --------
-    >>> from sframe_spark.operators.relational.rows import slice_rows
+    >>> from sframe_spark.operators.relational.slice import slice_rows
     >>> from sframe_spark.operators.sources.made import range_source
     >>> check_operator(Example("slice", "every other row", lambda: slice_rows(range_source(0, 9), 1, 8, 2)))
     """

@@ -19,11 +19,13 @@ from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.lookups.asof_join import AsofJoin
 from sframe_spark.operators.lookups.key_window import KeyWindow
 from sframe_spark.operators.lookups.merge_sorted import MergeSorted
+from sframe_spark.operators.relational.append import Append
 from sframe_spark.operators.relational.assumed_order import AssumeOrder
 from sframe_spark.operators.relational.explode import Explode
+from sframe_spark.operators.relational.filter import Filter, FilterRows
 from sframe_spark.operators.relational.flat_map import FlatMap
 from sframe_spark.operators.relational.reverse import Reverse
-from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
+from sframe_spark.operators.relational.slice import SliceRows
 from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.arrange import Arrange

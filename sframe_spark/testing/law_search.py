@@ -22,8 +22,10 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.relational.reverse import reverse
-from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program

@@ -149,7 +149,7 @@ def unused_opportunities(examples: Iterable[Example]) -> list[str]:
 
     Examples
     --------
-    >>> from sframe_spark.operators.relational.rows import slice_rows
+    >>> from sframe_spark.operators.relational.slice import slice_rows
     >>> from sframe_spark.operators.sources.made import range_source
     >>> unused_opportunities([Example("slice", "every other row", lambda: slice_rows(range_source(0, 9), 1, 8, 2))])
     []

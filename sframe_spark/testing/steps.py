@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from sframe_spark.operators.grouped import groupby
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.joins import join
-from sframe_spark.operators.relational import explode, flat_map, reverse, rows, sort
+from sframe_spark.operators.relational import explode, flat_map, reverse, sort
+from sframe_spark.operators.relational.append import append
 from sframe_spark.operators.relational.assumed_order import AssumeOrder
+from sframe_spark.operators.relational.filter import FilterRows, filter_by_mask
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise import arrange, columns, elementwise, row_number
 from sframe_spark.operators.rowwise.program import Literal
@@ -100,7 +103,7 @@ def filter_by_bound(growth: Growth) -> PlannerNode | None:
     node, position = column
     literal = Literal(growth.choose.choice(values), node.schema[position])
     mask = elementwise.apply_function(growth.choose.choice(COMPARISONS), growth.single(column), literal)
-    return growth.add(rows.filter_by_mask(node, growth.add(mask)))
+    return growth.add(filter_by_mask(node, growth.add(mask)))
 
 
 def filter_some(growth: Growth) -> PlannerNode | None:
@@ -113,13 +116,13 @@ def filter_some(growth: Growth) -> PlannerNode | None:
     masks = growth.columns(["int"], lambda mask, position: growth.rows(mask) == length and growth.comparable(mask, position))
     telling = [mask for mask in masks if len({value in (None, 0) for value in growth.values(*mask)}) == 2]
     masks = telling if telling and growth.choose.random() < 0.8 else masks
-    return growth.add(rows.filter_by_mask(node, growth.single(growth.choose.choice(masks)))) if masks else None
+    return growth.add(filter_by_mask(node, growth.single(growth.choose.choice(masks)))) if masks else None
 
 
 def filter_by_last(growth: Growth) -> PlannerNode | None:
     """Rows where the last column of a node is not zero."""
     node = growth.any_node(lambda node: node.facts.width > 1 and node.schema[-1] == INT)
-    return None if node is None else growth.add(rows.FilterRows().make_planner_node(node))
+    return None if node is None else growth.add(FilterRows().make_planner_node(node))
 
 
 def slice_some(growth: Growth) -> PlannerNode | None:
@@ -141,7 +144,7 @@ def random_slice(growth: Growth, node: PlannerNode) -> PlannerNode:
     length = growth.rows(node)
     start = growth.choose.choice((0, 0, 1, growth.choose.randint(0, length + 1)))
     stop = growth.choose.choice((None, start + growth.choose.randint(0, length), start + growth.choose.randint(0, length), start + length + 2))
-    return rows.slice_rows(node, start, stop, growth.choose.choice((1, 1, 1, 1, 1, 1, 2, 3)))
+    return slice_rows(node, start, stop, growth.choose.choice((1, 1, 1, 1, 1, 1, 2, 3)))
 
 
 def append_some(growth: Growth) -> PlannerNode | None:
@@ -151,8 +154,8 @@ def append_some(growth: Growth) -> PlannerNode | None:
         return None
     if growth.choose.random() < 0.15:
         place = growth.choose.randint(0, growth.rows(first))
-        halves = [rows.slice_rows(first, 0, place), rows.slice_rows(first, place, None)]
-        return growth.add(rows.append(*map(growth.add, halves)))
+        halves = [slice_rows(first, 0, place), slice_rows(first, place, None)]
+        return growth.add(append(*map(growth.add, halves)))
     parts = [first]
     for _ in range(growth.choose.randint(1, 2)):
         partner = growth.partner(lambda node: node.schema == first.schema)
@@ -160,7 +163,7 @@ def append_some(growth: Growth) -> PlannerNode | None:
         alone = partner is None or (partner is first and growth.choose.random() < 0.7)
         parts.append(growth.add(random_slice(growth, first)) if alone else partner or first)
     growth.choose.shuffle(parts)
-    return growth.add(rows.append(*parts))
+    return growth.add(append(*parts))
 
 
 def number_rows(growth: Growth) -> PlannerNode | None:

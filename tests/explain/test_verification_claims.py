@@ -9,7 +9,7 @@ from sframe_spark.explain.executed_plans import ExecutedPlan
 from sframe_spark.explain.verification_claims import Finding, check_query, check_tasks, query_work
 from sframe_spark.operators.grouped.groupby import GroupBy, group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
-from sframe_spark.operators.relational.rows import append
+from sframe_spark.operators.relational.append import append
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.running.cumulative import Cumulative

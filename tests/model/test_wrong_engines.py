@@ -17,7 +17,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode

@@ -11,7 +11,10 @@ import pytest
 from sframe_spark.operators.grouped import groupby
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.joins import join
-from sframe_spark.operators.relational import rows, sort
+from sframe_spark.operators.relational import sort
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.filter import filter_by_mask
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise import columns
 from sframe_spark.operators.running import cumulative, rolling
@@ -91,14 +94,14 @@ CASES: list[tuple[str, PlannerNode, list[tuple[Any, ...]]]] = [
     ),
     (
         "a mask drops missing and zero",
-        rows.filter_by_mask(LEFT, columns.project(table_source([[1, 0, None, -1]], [INT], 4), [0])),
+        filter_by_mask(LEFT, columns.project(table_source([[1, 0, None, -1]], [INT], 4), [0])),
         [(2, "a"), (None, "d")],
     ),
     ("running sums pass over missing values", cumulative.cumulative(NUMBERS, "sum"), [(3,), (3,), (4,), (6,)]),
     ("a window that is not full is missing", rolling.rolling(NUMBERS, "sum", -1, 0), [(None,), (None,), (None,), (3,)]),
     ("a window needs as many values as asked for", rolling.rolling(NUMBERS, "mean", -1, 0, 1), [(3.0,), (3.0,), (1.0,), (1.5,)]),
-    ("every second row from the second on", rows.slice_rows(LEFT, 1, None, 2), [(1, "b"), (None, "d")]),
-    ("one after the other", rows.append(NUMBERS, NUMBERS), [(3,), (None,), (1,), (2,), (3,), (None,), (1,), (2,)]),
+    ("every second row from the second on", slice_rows(LEFT, 1, None, 2), [(1, "b"), (None, "d")]),
+    ("one after the other", append(NUMBERS, NUMBERS), [(3,), (None,), (1,), (2,), (3,), (None,), (1,), (2,)]),
     ("first rows of another order", TopRows(((0, False),), 2).make_planner_node(NUMBERS), [(3,), (2,)]),
 ]
 

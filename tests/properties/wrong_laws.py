@@ -7,7 +7,8 @@ import attrs
 from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.laws.filters import filters_merged
-from sframe_spark.operators.relational.rows import Filter, SliceRows, slice_rows
+from sframe_spark.operators.relational.filter import Filter
+from sframe_spark.operators.relational.slice import SliceRows, slice_rows
 from sframe_spark.operators.relational.sort import Sort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import Project, Zip, zip_columns

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from sframe_spark.errors import ContractBroken
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.sources.made import range_source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.relation import RelationProperties

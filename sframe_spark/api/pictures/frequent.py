@@ -12,7 +12,8 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.operators.aggregates.summaries import FREQUENT_SHARE
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.relational.filter import filter_by_mask
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.arrange import column_of
 from sframe_spark.operators.rowwise.elementwise import apply_function

@@ -17,7 +17,7 @@ from sframe_spark.api.pictures.quantiles import QUARTILES, Asked, Quantile, find
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal

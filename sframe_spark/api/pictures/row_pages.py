@@ -12,7 +12,7 @@ from sframe_spark.api.node_values import row_count, row_tuples
 from sframe_spark.api.pictures.pages import page
 from sframe_spark.api.pictures.summary_table import size_text
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.visible import visible

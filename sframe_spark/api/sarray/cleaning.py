@@ -15,7 +15,7 @@ from sframe_spark.api.sampling import require_seed
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import FillValueError, NotValuesError
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR

@@ -57,7 +57,9 @@ from sframe_spark.errors import (
     SchemaError,
     UnsupportedOperationError,
 )
-from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.filter import filter_by_mask
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.planner.node import PlannerNode

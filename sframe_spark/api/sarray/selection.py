@@ -15,7 +15,7 @@ from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.errors import NegativeSizeError, SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import project, zip_columns

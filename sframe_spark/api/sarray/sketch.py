@@ -23,7 +23,7 @@ from sframe_spark.operators.functions.slots import item_type
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.explode import explode
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
 from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step

@@ -200,7 +200,7 @@ def frame_from_parquet(path: Any) -> Frame:
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
     """All rows of files of others, of which each manifest has some, in row order."""
-    from sframe_spark.operators.relational.rows import append
+    from sframe_spark.operators.relational.append import append
     from sframe_spark.operators.sources.source import segment_source
 
     return append(*map(segment_source, manifests)), list(manifests[0].names or ())

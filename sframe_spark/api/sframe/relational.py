@@ -30,7 +30,8 @@ from sframe_spark.errors import (
 )
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.rows import append, filter_by_mask
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.arrange import column_of, columns_of

@@ -34,7 +34,8 @@ from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.time_groups import TimeGroups
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
-from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.relational.filter import filter_by_mask
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.libraries import is_of_spark

@@ -6,7 +6,7 @@ from collections import Counter
 
 import attrs
 
-from sframe_spark.operators.relational.rows import append
+from sframe_spark.operators.relational.append import append
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.law import law

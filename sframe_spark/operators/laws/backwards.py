@@ -8,7 +8,7 @@ from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.laws.streaming import in_runs, one_value_per_group
 from sframe_spark.operators.relational.reverse import Reverse, reverse
-from sframe_spark.operators.relational.rows import SliceRows, slice_rows
+from sframe_spark.operators.relational.slice import SliceRows, slice_rows
 from sframe_spark.operators.relational.sort import Sort, SuffixSort, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import project, zip_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sframe_spark.operators.laws.fusion import computed
-from sframe_spark.operators.relational.rows import FilterRows
+from sframe_spark.operators.relational.filter import FilterRows
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
 from sframe_spark.order.relation import RelationProperties, ValueBounds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.laws.slices import MOST_TOP_ROWS
 from sframe_spark.operators.relational.reverse import reverse
-from sframe_spark.operators.relational.rows import SliceRows, slice_rows
+from sframe_spark.operators.relational.slice import SliceRows, slice_rows
 from sframe_spark.operators.relational.sort import Sort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.planner.law import law

@@ -8,7 +8,7 @@ from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.join import SEARCHED, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.laws.streaming import can_be_searched, in_runs, one_value_per_group
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import MOST_TIES, Sort, SuffixSort, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.planner.graph import runs_as_kernels, sizes_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.relational.rows import Filter, FilterRows
+from sframe_spark.operators.relational.filter import Filter, FilterRows
 from sframe_spark.operators.rowwise.columns import Zip, zip_columns
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.rowwise.program import Program, Register, Step

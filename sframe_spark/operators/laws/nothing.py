@@ -7,7 +7,7 @@ import pyarrow as pa
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.laws.certain import never_true
 from sframe_spark.operators.laws.fusion import computed
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.rowwise.program import Literal, Program, Register
 from sframe_spark.operators.sources.memory_source import memory_source

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sframe_spark.operators.pruning.mask_ranges import mask_ranges
 from sframe_spark.operators.pruning.value_ranges import ColumnRanges, ValueRanges
-from sframe_spark.operators.relational.rows import append, slice_rows
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.rowwise.columns import Zip, part_of_zip
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentParts, parts_of, rows_before

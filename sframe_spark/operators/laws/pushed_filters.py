@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.operators.laws.fusion import computed
-from sframe_spark.operators.relational.rows import FilterRows, append
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.filter import FilterRows
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.rowwise.program import Program, Register, identity_program
 from sframe_spark.planner.law import law

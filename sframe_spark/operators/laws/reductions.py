@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.grouped.groupby import Reduce
 from sframe_spark.operators.laws.fusion import computed
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.rowwise.program import Register
 from sframe_spark.planner.law import law

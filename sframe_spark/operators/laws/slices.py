@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import Sort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.sources.source import Source

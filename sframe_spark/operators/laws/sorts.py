@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform

@@ -15,7 +15,7 @@ from sframe_spark.operators.kernels.order_check import first_break
 from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.operators.lookups.keys import Positions
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
-from sframe_spark.operators.relational.rows import append_relations
+from sframe_spark.operators.relational.append import append_relations
 from sframe_spark.operators.relational.sort import Sort, moved_order
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties, requirement

@@ -43,7 +43,7 @@ class Oracle:
     Examples
     --------
     >>> from sframe_spark.operators.sources.made import range_source
-    >>> from sframe_spark.operators.relational.rows import slice_rows
+    >>> from sframe_spark.operators.relational.slice import slice_rows
     >>> Oracle().rows(slice_rows(range_source(10, 5), 1, None, 2))
     [(11,), (13,)]
     """

@@ -115,7 +115,7 @@ def test_shared_nodes_stay_shared(frame: SFrame) -> None:
 
 
 def stored_append(node: PlannerNode) -> PlannerNode:
-    from sframe_spark.operators.relational.rows import append
+    from sframe_spark.operators.relational.append import append
 
     return append(node, node)
 

@@ -9,7 +9,7 @@ import pytest
 from sframe_spark.config import config
 from sframe_spark.engine.runs.materialize import read_all
 from sframe_spark.engine.segments.runner import FlatPlan
-from sframe_spark.operators.relational.rows import append
+from sframe_spark.operators.relational.append import append
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sframe_spark as tc
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.running.cumulative import cumulative
 from sframe_spark.planner.chunk import concatenate

@@ -11,7 +11,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.engine.spark.exchanges import BYTES_OF_KEY, MOST_PARTITIONS, PARTITION_BYTES, Flow, flow_of, next_power, partitions_for
 from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.relational.rows import append
+from sframe_spark.operators.relational.append import append
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.sources.made import range_source

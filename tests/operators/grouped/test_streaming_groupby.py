@@ -26,7 +26,7 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.operators.kernels import runs
 from sframe_spark.operators.kernels.runs import run_starts
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode

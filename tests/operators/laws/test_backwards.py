@@ -23,8 +23,9 @@ from sframe_spark.operators.laws.backwards import group_by_of_neighbours, sort_o
 from sframe_spark.operators.laws.ends import last_rows_of_sort
 from sframe_spark.operators.laws.pushed_filters import filter_below
 from sframe_spark.operators.relational.assumed_order import AssumeOrder
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.relational.reverse import reverse
-from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import project

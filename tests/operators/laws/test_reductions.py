@@ -15,7 +15,7 @@ from sframe_spark.engine.runs.materialize import read_all
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.operators.laws.reductions import SKIPPING, aggregates_skip_missing
-from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.filter import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.sources.memory_source import memory_source

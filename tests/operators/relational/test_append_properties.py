@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sframe_spark.operators.relational.rows import append
+from sframe_spark.operators.relational.append import append
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.tables import table_source
 from sframe_spark.types import INT

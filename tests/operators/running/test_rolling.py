@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.operators.relational.rows import append, slice_rows
+from sframe_spark.operators.relational.append import append
+from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.running.rolling import KINDS, rolling
 from sframe_spark.testing.equivalence import EngineRunner
 from sframe_spark.testing.oracle import Oracle, rows_equal
