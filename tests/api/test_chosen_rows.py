@@ -12,6 +12,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.api import key_matching
 from sframe_spark.errors import SchemaError
+from tests.examples import square
 
 UTC, DAY = datetime.UTC, datetime.datetime(2024, 2, 29)
 # Long ints in lists of numbers are rounded, which is said.
@@ -44,8 +45,7 @@ def chosen(rows: SFrame, values: Any, exclude: bool) -> tuple[list[Any], list[An
 @ROUNDED
 @pytest.mark.spark
 @pytest.mark.behaviour
-@pytest.mark.parametrize("exclude", [False, True])
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize(("name", "exclude"), square(2, COLUMNS, [False, True]))
 def test_many_values_choose_the_rows_that_few_do(name: str, exclude: bool) -> None:
     column, values = COLUMNS[name]
     rows = SFrame({"n": range(len(column)), "v": column})

@@ -19,7 +19,7 @@ from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import AnyPathRunner, check_program
 from sframe_spark.testing.plans import random_program
 
-BLOCKS, PROGRAMS, FIRST = 4, 15, 820_000
+BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 
 
 @pytest.fixture(autouse=True)

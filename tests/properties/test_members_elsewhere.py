@@ -14,7 +14,7 @@ from tests.properties.other_sparks import last_line
 @pytest.mark.parametrize("name", CALLS)
 def test_members_do_not_depend_on_the_number_of_ranges(name: str, spark: Any) -> None:
     expected = outcome(name)
-    for segments in (1, 2, SEGMENTS):
+    for segments in (1 + list(CALLS).index(name) % 2, SEGMENTS):
         before = jobs()
         assert outcome(name, segments) == expected, segments
         assert jobs() > before or name in SOURCES, "nothing was computed on Spark"

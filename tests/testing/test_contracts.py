@@ -24,7 +24,7 @@ def test_contract_without_spark(example: Example) -> None:
 def each_operator_and_part() -> list[Any]:
     """The first example of each operator, and a part of the others."""
     first = {example.operator: example for example in reversed(EXAMPLES)}
-    return [*first.values(), *part([example for example in EXAMPLES if first[example.operator] is not example], 3)]
+    return [*first.values(), *part([example for example in EXAMPLES if first[example.operator] is not example], 6)]
 
 
 @pytest.mark.spark

@@ -6,6 +6,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sframe_spark.engine.planning import frames as planning
 from sframe_spark.errors import ExecutionError
 from sframe_spark.session import get_frames
 from tests.engine.runs.test_once import at_once
-from tests.examples import part
+from tests.examples import part, square
 from tests.work import calls_of
 
 ROWS = 40
@@ -71,7 +72,10 @@ def frames(spark: Any, tmp_path: Path) -> Frames:
     return Frames(spark, tmp_path / "marks")
 
 
-@pytest.fixture(params=["default", "0"])
+WAYS = ["default", "0"]
+
+
+@pytest.fixture(params=WAYS)
 def few_rows(request: pytest.FixtureRequest) -> Iterator[None]:
     """Few rows run on the driver, or not."""
     with config.using(**({} if request.param == "default" else {"small_rows": 0, "single_task_rows": 0})):
@@ -154,7 +158,7 @@ LOOKS_FIRST = "apply"
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("first", part([name for name in DOORS if name not in WITHOUT_ORDER], 2))
+@pytest.mark.parametrize(("first", "few_rows"), part(product([name for name in DOORS if name not in WITHOUT_ORDER], WAYS), 3), indirect=["few_rows"])
 def test_any_first_look_fixes_the_rows_for_all_handles(first: str, few_rows: None, frames: Frames, writes: list[str], tmp_path: Path) -> None:
     sf = frames.made()
     early_ten, early_some = sf["ten"], sf[sf["id"] < 20]
@@ -195,7 +199,7 @@ def test_columns_materialised_apart_stand_side_by_side(few_rows: None, frames: F
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("own", ["materialize", "checkpoint", "twice", "sorted", "column"])
+@pytest.mark.parametrize(("own", "few_rows"), square(2, ["materialize", "checkpoint", "twice", "sorted", "column"], WAYS), indirect=["few_rows"])
 def test_a_frame_with_rows_of_its_own_still_shares_those_of_its_dataframe(own: str, few_rows: None, frames: Frames, tmp_path: Path) -> None:
     df = frames.dataframe(changing=True)
     made = SFrame(df)

@@ -100,25 +100,30 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
     types = {"g": INT, ROW_ORDER: INT, **{f"v{i}": kind for i, kind in enumerate(kinds)}}
     plain = {"g": keys, ROW_ORDER: list(range(len(keys))), **{f"v{i}": values for i, values in enumerate(flat)}}
     df = frame(spark, {key: encode_plain(plain[key], types[key]) for key in types}, types)
-    order = F.struct(df[ROW_ORDER].alias("k"))
-    names = [f"v{i}" for i in range(len(kinds))]
-    for summed in SummedNumbers:
-        aggregates = [function.in_spark(names, kinds, case, order, Way(summed))]
-        grouped, (finished,) = grouped_in_spark(df, ["g"], ["g"], aggregates)
-        compare(function, groups, kinds, case, grouped, finished)
+    order = F.struct(F.col(ROW_ORDER).alias("k"))
+    # All ways to add up in one query, each with columns of its own: what sums read alongside is named after these.
+    ways = list(SummedNumbers) if function.exact is not None else [SummedNumbers.EVERY]
+    names = [[f"v{i}_{number}" for i in range(len(kinds))] for number in range(len(ways))]
+    df = df.selectExpr("g", ROW_ORDER, *[f"v{i} AS {name}" for of_way in names for i, name in enumerate(of_way)])
+    aggregates = [function.in_spark(of_way, kinds, case, order, Way(summed)) for of_way, summed in zip(names, ways, strict=True)]
+    grouped, finished = grouped_in_spark(df, ["g"], ["g"], aggregates)
+    compare(function, groups, kinds, case, grouped.select("g", *[column.alias(f"r{number}") for number, column in enumerate(finished)]))
 
 
-def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: list[ColumnType], case: Any, grouped: Any, finished: Any) -> None:
-    """Compare the values of a grouped query with those of each group."""
+def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: list[ColumnType], case: Any, grouped: Any) -> None:
+    """Compare the values of a grouped query, in all columns but the first one, with those of each group."""
     result = function.infer(kinds, case)
-    table = grouped.select("g", finished.alias("r")).orderBy("g").toArrow()
-    assert grouped.select(finished.alias("r")).schema["r"].dataType.simpleString() == spark_type(result).replace("integer", "int")
-    found = decode(fit(table["r"], result.physical), result)
-    for group, value in zip(groups, found, strict=True):
-        arrays = [encode_plain(values, kind) for values, kind in zip(group, kinds, strict=True)]
+    names = grouped.columns[1:]
+    table = grouped.orderBy("g").toArrow()
+    for name in names:
+        assert grouped.schema[name].dataType.simpleString() == spark_type(result).replace("integer", "int")
+    found = [decode(fit(table[name], result.physical), result) for name in names]
+    for group, *values in zip(groups, *found, strict=True):
+        arrays = [encode_plain(members, kind) for members, kind in zip(group, kinds, strict=True)]
         wanted = function.reduce(arrays, kinds, case) if function.reduce else len(group[0])
         stored = decode(encode_plain([wanted], result), result)[0]
-        assert same(value, stored, 1e-9), f"{function.name}{case} of {group!r} as {kinds}: {value!r}, not {stored!r}"
+        for value in values:
+            assert same(value, stored, 1e-9), f"{function.name}{case} of {group!r} as {kinds}: {value!r}, not {stored!r}"
 
 
 def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:

@@ -195,7 +195,9 @@ def test_on_spark_as_in_python_and_by_the_naive_plan(spark: Any, order: By, filt
         with config.using(small_rows=0, single_task_rows=0):
             executor = Executor(MaterializeOptions(segments=segments))
             assert_same(values(executor.execute(optimize(plan))), wanted)
-        assert_same(values(Executor(MaterializeOptions(naive=True)).execute(plan)), wanted)
+        # Which reads filtered rows as any others.
+        if not filtered:
+            assert_same(values(Executor(MaterializeOptions(naive=True)).execute(plan)), wanted)
 
 
 @pytest.mark.spark

@@ -11,9 +11,12 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
+from tests.examples import part
 
 # Characters that stand for others in patterns, and others that a URI would escape.
 NAMES = ["plain", "a*", "*", "a?b", "run [1]", "a[", "]a", "{b,c}", "a{", "a}", "back\\slash", "\\", "\\*", "a b%41#é", "a,b{"]
+# One directory in the other: a query over files there has all of them to write as they are.
+NESTED = "/".join(NAMES)
 ROWS = 60
 
 
@@ -27,7 +30,7 @@ def saved(path: Path, segments: int = 7) -> SFrame:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [NESTED, *part(NAMES, 7)], ids=lambda name: "nested" if name == NESTED else name)
 def test_a_query_reads_each_of_several_files_once(everything_on_spark: None, tmp_path: Path, name: str) -> None:
     with config.using(temporary_directory=str(tmp_path / name)):
         frame = saved(tmp_path / name / "saved")

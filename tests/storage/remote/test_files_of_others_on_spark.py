@@ -19,17 +19,22 @@ pytestmark = pytest.mark.spark
 ON_SPARK = {"small_rows": 0, "single_task_rows": 0, "memory_budget": 0, "work_memory": 0}
 
 
-@pytest.mark.parametrize("layout", ["a directory", "partitioned", "no rows in one"])
+LAYOUTS_ON_SPARK = ("a directory", "partitioned", "no rows in one")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS_ON_SPARK)
 @pytest.mark.parametrize("temporary", ["here", "elsewhere"])
 def test_rows_are_those_of_a_local_copy(bucket: Bucket, tmp_path: Path, layout: str, temporary: str) -> None:
     put(bucket, LAYOUTS[layout])
     put_here(tmp_path, LAYOUTS[layout])
     here = SFrame.read_parquet(str(tmp_path / "t"))
-    expected = {name: repr(program(here)) for name, program in PROGRAMS.items()}
+    # Each layout meets all programs, half of them with each place of temporary data, which over all layouts meets all too.
+    programs = dict(list(PROGRAMS.items())[(LAYOUTS_ON_SPARK.index(layout) + (temporary == "here")) % 2 :: 2])
+    expected = {name: repr(program(here)) for name, program in programs.items()}
     settings = ON_SPARK if temporary == "here" else {**ON_SPARK, "temporary_directory": f"{bucket.uri}/tmp"}
     with config.using(**settings):
         elsewhere = SFrame.read_parquet(f"{bucket.uri}/t")
-        for name, program in PROGRAMS.items():
+        for name, program in programs.items():
             assert repr(program(elsewhere)) == expected[name], name
         # Copies have numbers before their names.
         assert not [path for path in files_in(Path(scratch_store().directory)) if re.match(r"\d{6}-", path.name)]
