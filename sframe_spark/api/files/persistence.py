@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import attrs
@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.files.archives import load_archive
 from sframe_spark.api.files.paths import file_path_text, path_text
-from sframe_spark.api.files.references import elsewhere_of, own_columns, referring_frame, require_own
+from sframe_spark.api.files.references import elsewhere_of, own_columns, referring_frame, with_elsewhere
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
@@ -32,6 +32,7 @@ from sframe_spark.storage.files.urls import WEB
 from sframe_spark.storage.legacy.archive import STRICT
 from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.verify import require_readable_rows
+from sframe_spark.storage.manifests.elsewhere import Elsewhere
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME, Manifest
 from sframe_spark.storage.remote.save import saving_version
 from sframe_spark.storage.remote.versions import load_remote
@@ -58,43 +59,42 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     if not is_elsewhere(target):
         check_replaceable(target)
 
-    def save(found: Look) -> Manifest:
+    return look(node, lambda found: _save(found, target, names, kind), materialize)
+
+
+def _save(found: Look, target: str, names: Sequence[str], kind: str, elsewhere: Elsewhere | None = None) -> Manifest:
+    """Save the rows of a plan; those of a frame that has other columns ``elsewhere`` are its own columns."""
+
+    def attempt(plan: PlannerNode) -> Manifest:
         with saving(target) as pending:
-            return pending.commit(_brought(found, pending.directory), names, kind)
+            made = _brought(found, plan, pending.directory)
+            return pending.commit(made if elsewhere is None else with_elsewhere(made, elsewhere), names, kind)
 
-    return look(node, save, materialize)
-
-
-def _brought(found: Look, directory: str) -> Manifest:
-    """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
     source = found.plan.operator
+    if isinstance(source, ArchiveSource):
+        # What all values of a column are is known when it is written.
+        return with_narrow_types(source.archive, source.positions, lambda archive: attempt(attrs.evolve(source, archive=archive).make_planner_node()))
+    return attempt(found.plan)
+
+
+def _brought(found: Look, plan: PlannerNode, directory: str) -> Manifest:
+    """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
+    source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
         return copied_dataset([source.manifest], directory)
     if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_copy_columns(source.manifest, source.positions):
         return copied_columns(source.manifest, source.positions, directory)
-
-    def written(place: str) -> Manifest:
-        return _with_narrow_types(found.plan, lambda plan: _written(found, plan, place))
-
     if is_private(directory):
         # What tasks write into their memory would stay there.
         holder = temporary_store().new_dataset()
-        return copied_dataset([written(holder.directory)], directory)
-    return written(directory)
+        return copied_dataset([_written(found, plan, holder.directory)], directory)
+    return _written(found, plan, directory)
 
 
 def _written(found: Look, plan: PlannerNode, directory: str) -> Manifest:
     stored = source_of(Executor(MaterializeOptions(directory=directory), owned=found.owned, journal=found.journal).save(plan))
     assert isinstance(stored, SegmentSource)
     return stored.manifest
-
-
-def _with_narrow_types(plan: PlannerNode, write: Callable[[PlannerNode], Manifest]) -> Manifest:
-    source = plan.operator
-    if isinstance(source, ArchiveSource):
-        # What all values of a column are is known when it is written.
-        return with_narrow_types(source.archive, source.positions, lambda archive: write(attrs.evolve(source, archive=archive).make_planner_node()))
-    return write(plan)
 
 
 def put_together(path: str | os.PathLike[str]) -> int:
@@ -131,12 +131,12 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         save_node(node, target, names)
         return
     own = own_columns(elsewhere)
+    if own:
+        own_names = [names[column] for column in own]
+        look(columns_of(node, own), lambda found: _save(found, target, own_names, SFRAME, elsewhere), materialize)
+        return
     with saving_directory(target) as pending:
-        made = Manifest((), (), pending.directory)
-        if own:
-            made = look(columns_of(node, own), lambda found: _brought(found, pending.directory), materialize)
-        require_own(elsewhere, made)
-        pending.commit(made, [names[column] for column in own], elsewhere=elsewhere)
+        pending.commit(with_elsewhere(Manifest((), (), pending.directory), elsewhere), ())
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:

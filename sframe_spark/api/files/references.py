@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import attrs
+
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.column_origins import shown_column
 from sframe_spark.engine.planning.optimized import optimize
@@ -52,18 +54,19 @@ def own_columns(elsewhere: Elsewhere) -> list[int]:
     return [place for place, (dataset, _) in enumerate(elsewhere.columns) if dataset == OWN]
 
 
-def require_own(elsewhere: Elsewhere, made: Manifest) -> None:
-    """Make sure that the columns that are in no other dataset are as many, and as long, as a frame needs.
+def with_elsewhere(own: Manifest, elsewhere: Elsewhere) -> Manifest:
+    """Return the manifest of a frame of which some columns are in other datasets, and the others in its own files.
 
     Raises
     ------
     PlanInvariantError
-        If they are not.
+        If its own columns are not as long as the others.
     """
     try:
-        elsewhere.check_own(len(made.types), made.rows)
+        elsewhere.check_own(len(own.types), own.rows)
     except ValueError as error:
         raise PlanInvariantError(f"columns of one frame do not fit together: {error}") from error
+    return attrs.evolve(own, elsewhere=elsewhere)
 
 
 def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:

@@ -15,14 +15,13 @@ import attrs
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.leases import Holder, own_directory_beside
 from sframe_spark.process.leftovers import remove_leftovers
-from sframe_spark.storage.datasets.commit import flush_directory, publish_manifest
+from sframe_spark.storage.datasets.commit import flush_directory, in_row_order, publish_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import check_replaceable
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import files_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.manifests.elsewhere import Elsewhere
 from sframe_spark.storage.manifests.manifest import SFRAME, Manifest
 
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
@@ -57,9 +56,10 @@ class PendingDirectory:
 
     directory: str
 
-    def commit(self, made: Manifest, names: Sequence[str] | None, kind: str = SFRAME, elsewhere: Elsewhere | None = None) -> Manifest:
+    def commit(self, made: Manifest, names: Sequence[str] | None, kind: str = SFRAME) -> Manifest:
         """Write the manifest; the directory may be renamed from then on."""
-        return publish_manifest(attrs.evolve(made, names=None if names is None else tuple(names), kind=kind, elsewhere=elsewhere), durable=True)
+        named, segments = None if names is None else tuple(names), in_row_order(made.segments, self.directory)
+        return publish_manifest(attrs.evolve(made, segments=segments, names=named, kind=kind), durable=True)
 
 
 @contextlib.contextmanager

@@ -12,8 +12,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import NarrowTypeError
 from sframe_spark.process.cores import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
-from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.datasets.save import check_replaceable, staged
+from sframe_spark.storage.datasets.save import check_replaceable, saving_directory
 from sframe_spark.storage.legacy.archive import Archive
 from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.reader import ArchiveReader
@@ -61,7 +60,7 @@ def convert_archive(
     check_replaceable(target)
 
     def write(narrowed: Archive) -> Manifest:
-        types = [narrowed.contents.columns[position].column_type for position in columns]
+        types = tuple(narrowed.contents.columns[position].column_type for position in columns)
         written: list[int] = []
 
         def tell(count: int) -> None:
@@ -69,10 +68,10 @@ def convert_archive(
             on_rows(count)
 
         try:
-            with staged(target) as staging:
-                entries = archive_segments(narrowed, columns, rows or (0, archive.rows), staging, tell)
+            with saving_directory(target) as pending:
+                entries = archive_segments(narrowed, columns, rows or (0, archive.rows), pending.directory, tell)
                 archive.require_unchanged()
-                return publish(staging, types, entries, names=[chosen[place] for place in range(len(types))], kind=archive.contents.kind)
+                return pending.commit(Manifest(types, tuple(entries), pending.directory), chosen[: len(types)], archive.contents.kind)
         except NarrowTypeError:
             on_rows(-sum(written))
             raise
