@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -112,10 +113,21 @@ print("all right")
 """
 
 
-def run_program(program: str, tmp_path: Path, hidden: Path) -> list[str]:
-    """Run a program on a cluster whose machines do not see a directory, and return what is on the object store then."""
-    with object_store() as store, standalone_cluster(tmp_path, hidden, [False, False]) as cluster:
-        arguments = json.dumps([cluster.url, DRIVER, store.options, str(hidden), ROWS])
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The URL of a cluster, and a directory that its machines do not see."""
+    place = tmp_path_factory.mktemp("cluster")
+    hidden = place / "hidden"
+    hidden.mkdir()
+    with standalone_cluster(place, hidden, [False, False]) as started:
+        yield started.url, hidden
+
+
+def run_program(program: str, cluster: tuple[str, Path]) -> list[str]:
+    """Run a program on the cluster, and return what is on the object store then."""
+    url, hidden = cluster
+    with object_store() as store:
+        arguments = json.dumps([url, DRIVER, store.options, str(hidden), ROWS])
         command = [sys.executable, "-c", program, arguments]
         done = subprocess.run(command, cwd=PROJECT, env=spark_environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
         assert done.stdout.endswith("all right\n"), done.stdout[-2000:] + done.stderr[-6000:]
@@ -124,16 +136,12 @@ def run_program(program: str, tmp_path: Path, hidden: Path) -> list[str]:
 
 @needs_namespaces
 @pytest.mark.spark
-def test_temporary_data_on_an_object_store(tmp_path: Path) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    left = run_program(TEMPORARY, tmp_path, scratch)
+def test_temporary_data_on_an_object_store(cluster: tuple[str, Path]) -> None:
+    left = run_program(TEMPORARY, cluster)
     assert {name.split("/")[0] for name in left} == {"out", "saved"}, left
 
 
 @needs_namespaces
 @pytest.mark.spark
-def test_frames_on_an_object_store_need_no_shared_directory(tmp_path: Path) -> None:
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    run_program(PROGRAM, tmp_path, shared)
+def test_frames_on_an_object_store_need_no_shared_directory(cluster: tuple[str, Path]) -> None:
+    run_program(PROGRAM, cluster)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -21,12 +25,7 @@ from sframe_spark import SFrame, config
 from sframe_spark.engine.datasets import parts_of_files
 from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.errors import StorageError
-url, settings, place, tmp, rows, expected = json.loads(sys.argv[1])
-builder = SparkSession.builder.master(url)
-for key, value in settings.items():
-    builder = builder.config(key, value)
-spark = builder.getOrCreate()
-spark.sparkContext.setLogLevel("OFF")
+url, settings, place, tmp, rows = json.loads(sys.argv[1])
 config.temporary_directory, config.small_rows, config.single_task_rows = tmp, 0, 0
 # Few bytes are many parts.
 parts_of_files.FEW_BYTES = parts_of_files.FEW_BYTES_SHARED = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
@@ -41,46 +40,81 @@ SparkTasks.run = counted
 told = []
 logging.getLogger("sframe_spark").addHandler(logging.Handler())
 logging.getLogger("sframe_spark").handlers[-1].emit = lambda record: told.append(record.getMessage())
-if expected == "unasked":
-    # As if the machine that does not see them had come later.
-    parts_of_files.why_not_in_tasks = lambda files: ""
 
 def read(kind):
     if kind == "csv":
         return SFrame.read_csv(place + "/odd.csv", verbose=False)
     return SFrame.read_json(place + "/odd.json", orient="lines")
 
-for kind, texts in (("csv", ["a\\n%d,b" % n for n in range(rows)]), ("json", ["text %d" % n for n in range(rows)])):
-    try:
-        frame = read(kind)
-        assert list(frame["n"].apply(lambda n: n + 1, dtype=int)) == list(range(1, rows + 1))
-        assert list(frame["t"]) == texts
-    except StorageError as error:
-        assert expected == "unasked" and "/odd." + kind in str(error), error
-alone = [text for text in told if "are read by this process alone" in text]
-if expected == "tasks":
-    assert parts["reading CSV files"] > 5 and parts["reading JSON files"] > 5 and not alone, (parts, alone)
-    try:
-        SFrame.read_csv(place + "/bad.csv", verbose=False, error_bad_lines=True)
-    except StorageError as error:
-        assert "/bad.csv: line 'no row' has another number of fields than 2" in str(error), error
-    else:
-        raise AssertionError("a line that is no row was read")
-    found, left_out = SFrame.read_csv_with_errors(place + "/bad.csv", verbose=False)
-    assert len(found) == 2 * rows and list(left_out[place + "/bad.csv"]) == ["no row"]
-if expected == "driver":
-    assert not any(name.startswith("reading") for name in parts), parts
-    assert len(alone) == 2 and "does not see" in alone[0] and place in alone[0], alone
-spark.stop()
-print("all right")
+def check(expected):
+    for kind, texts in (("csv", ["a\\n%d,b" % n for n in range(rows)]), ("json", ["text %d" % n for n in range(rows)])):
+        try:
+            frame = read(kind)
+            assert list(frame["n"].apply(lambda n: n + 1, dtype=int)) == list(range(1, rows + 1))
+            assert list(frame["t"]) == texts
+        except StorageError as error:
+            assert expected == "unasked" and "/odd." + kind in str(error), error
+    alone = [text for text in told if "are read by this process alone" in text]
+    if expected == "tasks":
+        assert parts["reading CSV files"] > 5 and parts["reading JSON files"] > 5 and not alone, (parts, alone)
+        try:
+            SFrame.read_csv(place + "/bad.csv", verbose=False, error_bad_lines=True)
+        except StorageError as error:
+            assert "/bad.csv: line 'no row' has another number of fields than 2" in str(error), error
+        else:
+            raise AssertionError("a line that is no row was read")
+        found, left_out = SFrame.read_csv_with_errors(place + "/bad.csv", verbose=False)
+        assert len(found) == 2 * rows and list(left_out[place + "/bad.csv"]) == ["no row"]
+    if expected == "driver":
+        assert not any(name.startswith("reading") for name in parts), parts
+        assert len(alone) == 2 and "does not see" in alone[0] and place in alone[0], alone
+
+# A session for each: executors are those of the workers that are there when it starts.
+for line in sys.stdin:
+    expected = line.strip()
+    builder = SparkSession.builder.master(url)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    parts.clear()
+    told.clear()
+    if expected == "unasked":
+        # As if the machine that does not see them had come later.
+        parts_of_files.why_not_in_tasks = lambda files: ""
+    check(expected)
+    spark.stop()
+    print("all right", flush=True)
 """
 
 
-def run_program(cluster: StandaloneCluster, *arguments: Any) -> None:
-    """Run the program and look whether it ended well."""
+@contextlib.contextmanager
+def program(cluster: StandaloneCluster, *arguments: Any) -> Iterator[Callable[[str], None]]:
+    """The program, which is asked what is to be expected at the moment."""
     command = [sys.executable, "-c", PROGRAM, json.dumps([cluster.url, DRIVER, *arguments])]
-    done = subprocess.run(command, cwd=PROJECT, env=spark_environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.stdout.endswith("all right\n"), done.stdout[-2000:] + done.stderr[-6000:]
+    with subprocess.Popen(command, cwd=PROJECT, env=spark_environment(), stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        told: list[str] = []
+        listener = threading.Thread(target=lambda: told.extend(process.stderr))  # type: ignore[arg-type]
+        watchdog = threading.Timer(SECONDS, process.kill)
+        listener.start()
+        watchdog.start()
+
+        def check(expected: str) -> None:
+            print(expected, file=process.stdin, flush=True)
+            if process.stdout.readline() != "all right\n":  # type: ignore[union-attr]
+                process.kill()
+                listener.join()
+                raise AssertionError(f"{expected}: {''.join(told)[-6000:]}")
+
+        try:
+            yield check
+            process.stdin.close()
+            assert process.wait(60) == 0
+        finally:
+            watchdog.cancel()
+            process.kill()
+            listener.join()
 
 
 @needs_namespaces
@@ -93,9 +127,9 @@ def test_who_reads_files_of_a_directory_that_all_machines_see_or_not(tmp_path: P
     (data / "odd.csv").write_text("n,t\n" + rows)
     (data / "bad.csv").write_text("n,t\n" + rows + "no row\n" + rows)
     (data / "odd.json").write_text("".join(json.dumps({"n": n, "t": f"text {n}"}) + "\n" for n in range(ROWS)))
-    with standalone_cluster(tmp_path, data, [True, True]) as cluster:
-        run_program(cluster, str(data), str(tmp), ROWS, "tasks")
+    with standalone_cluster(tmp_path, data, [True, True]) as cluster, program(cluster, str(data), str(tmp), ROWS) as check:
+        check("tasks")
         cluster.end_first_worker()
         cluster.start_workers([False])
-        run_program(cluster, str(data), str(tmp), ROWS, "driver")
-        run_program(cluster, str(data), str(tmp), ROWS, "unasked")
+        check("driver")
+        check("unasked")
