@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.files.file_state import FileState, file_state
@@ -15,9 +13,6 @@ from sframe_spark.storage.files.file_state import FileState, file_state
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _FOLLOWS_NONE = getattr(os, "O_NOFOLLOW", 0)
 _FOLLOWS = not hasattr(os, "O_NOFOLLOW")
-_TO_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
-# Whether files are opened by their names in an opened directory, and read into memory that is there.
-CAN_OPEN_BELOW = os.open in os.supports_dir_fd and hasattr(os, "readv") and not _FOLLOWS
 
 
 def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat_result]:
@@ -67,32 +62,3 @@ def read_regular(location: str, most: int) -> tuple[bytes, FileState]:
     finally:
         os.close(descriptor)
     return content, FileState.of(status)
-
-
-@contextlib.contextmanager
-def opened_directory(location: str) -> Iterator[int]:
-    """Open a directory for :func:`open_below`: of many files in it the way to it is gone once."""
-    descriptor = os.open(location, _TO_DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def open_below(directory: int, file: str) -> int:
-    """Open a file by its name in an opened directory, not what a link points to; who calls closes the descriptor.
-
-    Whoever compares all bytes with a length and a check sum need not be told that it is no regular file: they are others then, or the very same.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     with open(f"{directory}/a", "w") as stream:
-    ...         _ = stream.write("abc")
-    ...     with opened_directory(directory) as opened:
-    ...         descriptor = open_below(opened, "a")
-    ...         os.read(descriptor, 10), os.close(descriptor)
-    (b'abc', None)
-    """
-    return os.open(file, _FLAGS | _FOLLOWS_NONE, dir_fd=directory)

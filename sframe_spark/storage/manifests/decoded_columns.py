@@ -18,11 +18,8 @@ class DecodedColumns:
         The first rows of those that are no packs, but a long segment each.
     arrays
         Columns of packs, by the first row of the pack and the position of the column. Dicts of Python may be read and added to by several threads.
-    form
-        What files that were read together had in common, when that was done last (:mod:`~sframe_spark.storage.parquet.joined_files`).
     """
 
     edges: tuple[int, ...] | None = None
     apart: frozenset[int] = frozenset()
     arrays: dict[tuple[int, int], pa.Array] = attrs.field(factory=dict, repr=False)
-    form: object = attrs.field(default=None, repr=False)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
     from sframe_spark.storage.manifests.stored_segments import StoredSegments
 
@@ -74,39 +71,6 @@ class SumsOfSegment(LazyValues):
     def __iter__(self) -> Iterator[int]:
         values: list[int] = self.stored.sums_of(self.row).tolist()
         return iter(values)
-
-
-class ChunksOfSegment(LazyValues):
-    """What is told of the chunks of a segment."""
-
-    __slots__ = ()
-
-    def __len__(self) -> int:
-        return self.stored.numbers_of_chunks
-
-    def __getitem__(self, index: Any) -> Any:
-        return int(self.stored.chunks_between(self.row, self.row + 1)[0, self._place(index)])
-
-    def __iter__(self) -> Iterator[int]:
-        values: list[int] = self.stored.chunks_between(self.row, self.row + 1)[0].tolist()
-        return iter(values)
-
-
-def chunks_together(known: Sequence[Sequence[int]]) -> npt.NDArray[np.int64] | None:
-    """Return what is told of the chunks of some segments, a row for each; None where some tell more of theirs than others.
-
-    Examples
-    --------
-    >>> chunks_together([(1, 2), (3, 4)]).tolist(), chunks_together([(1, 2), (3,)])
-    ([[1, 2], [3, 4]], None)
-    """
-    first = known[0]
-    if isinstance(first, ChunksOfSegment):
-        rows = [each.row if isinstance(each, ChunksOfSegment) and each.stored is first.stored else -1 for each in known]
-        if rows == list(range(first.row, first.row + len(rows))):
-            # A tenth of what numpy does with sequences.
-            return first.stored.chunks_between(first.row, first.row + len(rows)).astype(np.int64)
-    return np.array([list(each) for each in known], np.int64) if len(set(map(len, known))) == 1 else None
 
 
 class GroupSumsOfSegment(LazyValues):

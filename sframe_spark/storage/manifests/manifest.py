@@ -63,9 +63,6 @@ class SegmentEntry:
         The same as ``pages`` for each row group, of files elsewhere, of which nobody fetches the others to check one; None where ``pages`` tells.
     whole
         Check sum of all bytes of a short file, which is read at once; None where it was not computed.
-    chunks
-        Where the chunks of its Parquet columns are in a short file of one row group, and what they are, so that nobody has to parse its footer
-        (:data:`~sframe_spark.storage.parquet.joined_footer.NUMBERS_OF_CHUNK` numbers each); None where it was not told, as in a manifest's text.
     """
 
     file: str
@@ -83,7 +80,6 @@ class SegmentEntry:
     group_bytes: int | None = attrs.field(default=None, eq=False)
     group_pages: Sequence[Sequence[int]] | None = attrs.field(default=None, eq=False)
     whole: int | None = attrs.field(default=None, eq=False)
-    chunks: Sequence[int] | None = attrs.field(default=None, eq=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A tenth of what attrs does for it: there may be a hundred thousand.
@@ -123,7 +119,7 @@ class SegmentEntry:
 _FIELDS = tuple(field.name for field in attrs.fields(SegmentEntry))
 _of_entry = operator.attrgetter(*_FIELDS)
 _IF_KNOWN = ("group_bytes", "group_pages", "whole")
-_IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", "chunks", *_IF_KNOWN))
+_IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", *_IF_KNOWN))
 
 
 @attrs.frozen(cache_hash=True)
@@ -333,7 +329,7 @@ class Manifest:
 
 
 def _told(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Sequence[int] | None) -> SegmentEntry:
-    values = dict(zip(_FIELDS, _of_entry(entry), strict=True), columns=facts, chunks=None)
+    values = dict(zip(_FIELDS, _of_entry(entry), strict=True), columns=facts)
     if columns is not None and entry.pages is not None and len(columns) + 1 < len(entry.pages):
         values["pages"] = ToldValues.of(entry.pages, (*columns, -1))
         values["group_pages"] = entry.group_pages and tuple(ToldValues.of(group, (*columns, -1)) for group in entry.group_pages)

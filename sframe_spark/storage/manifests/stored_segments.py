@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.blocks import BlockWriter, StoredBlock, block_from_json, damaged_file, read_block
 from sframe_spark.storage.manifests.checks import class_of_values
-from sframe_spark.storage.manifests.lazy_values import ChunksOfSegment, FactsOfSegment, GroupSumsOfSegment, SumsOfSegment
+from sframe_spark.storage.manifests.lazy_values import FactsOfSegment, GroupSumsOfSegment, SumsOfSegment
 from sframe_spark.storage.manifests.stored_checks import wrong_segments
 from sframe_spark.types import ColumnType
 
@@ -48,7 +48,6 @@ _SEGMENTS = pa.schema(
     ]
 )  # fmt: skip
 _SUMS = pa.schema([("sums", pa.uint32())])
-_CHUNKS = pa.schema([("numbers", pa.uint32())])
 _FACT_TYPES: dict[type | None, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string(), None: pa.null()}
 _FLAGS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant", "has_missing", "has_nan")
 _SCALARS = ("first", "last", "minimum", "maximum")
@@ -110,9 +109,6 @@ class StoredSegments:
         self._group_sums = [block_from_json(block, self._size) for block in said["group_sums"]]
         self._facts = [(tuple(item["columns"]), block_from_json(item["block"], self._size)) for item in said["facts"]]
         self._place_of_column = {column: (number, place) for number, (columns, _) in enumerate(self._facts) for place, column in enumerate(columns)}
-        # Packages of before told nothing of chunks.
-        chunks = said.get("chunks", {"numbers": 0, "blocks": []})
-        self.numbers_of_chunks, self._chunks = _number(chunks["numbers"]), [block_from_json(block, self._size) for block in chunks["blocks"]]
         self.summary = tuple(make.from_json(facts) for facts in said["summary"])
         self._groups: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._read: dict[int, pa.RecordBatch] = {}
@@ -124,8 +120,6 @@ class StoredSegments:
             raise ValueError("facts about other columns than there are")
         if len(self._sums) != -(-self.count // self._together) or len(self._group_sums) not in (0, len(self._sums)):
             raise ValueError("check sums of other segments than there are")
-        if len(self._chunks) != (-(-self.count // _together(self.numbers_of_chunks)) if self.numbers_of_chunks else 0):
-            raise ValueError("chunks of other segments than there are")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Tasks are told what they need of it.
@@ -157,7 +151,6 @@ class StoredSegments:
             columns["group_bytes"],
             (None if count < 0 else GroupSumsOfSegment(self, row, count) for row, count in enumerate(groups)),
             columns["whole"],
-            (ChunksOfSegment(self, row) if self._chunks else None for row in range(self.count)),
             strict=False,
         )
 
@@ -197,8 +190,6 @@ class StoredSegments:
             self.sums_of(row)
             if self._groups[row : row + self._together].sum():
                 self.group_sums_of(row, 0)
-        for row in range(0, self.count if self._chunks else 0, _together(self.numbers_of_chunks)):
-            self.chunks_between(row, row + 1)
         for columns, _ in self._facts:
             self._facts_block(columns[0])
 
@@ -209,16 +200,6 @@ class StoredSegments:
         rows = min(self._together, self.count - number * self._together) * width
         found: npt.NDArray[np.uint32] = self._kept(self._sums[number], _SUMS, rows).column(0).to_numpy(zero_copy_only=False)
         return found[place * width : (place + 1) * width]
-
-    def chunks_between(self, first: int, last: int) -> npt.NDArray[np.uint32]:
-        """Return what is told of the chunks of some segments, a row for each: zeros where nothing is."""
-        width, together = self.numbers_of_chunks, _together(self.numbers_of_chunks)
-        parts = []
-        for number in range(first // together, -(-last // together)):
-            start, rows = number * together, min(together, self.count - number * together)
-            numbers = self._kept(self._chunks[number], _CHUNKS, rows * width).column(0).to_numpy(zero_copy_only=False).reshape(rows, width)
-            parts.append(numbers[max(first - start, 0) : last - start])
-        return np.concatenate(parts)
 
     def group_sums_of(self, row: int, group: int) -> tuple[int, ...]:
         """Return the same of a row group of a segment."""
@@ -311,7 +292,6 @@ def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Seq
         writer.add({"sums": _sums(value for entry in run for group in entry.group_pages or () for value in group)}) for run in runs if has_groups
     ]
     facts = [{"columns": columns, "block": writer.add(_facts_columns(manifest, columns))} for columns in _columns_together(manifest, summary)]
-    chunks = _chunks(entries, width, writer)
     return {
         "file": file,
         "size": writer.size,
@@ -321,26 +301,8 @@ def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Seq
         "sums": sums,
         "group_sums": group_sums,
         "facts": facts,
-        "chunks": chunks,
         "summary": [known.to_json() for known in summary],
     }
-
-
-def _together(width: int) -> int:
-    """Of how many segments a block tells so many numbers each."""
-    return max(1, BLOCK_VALUES // max(width, 1))
-
-
-def _chunks(entries: Sequence[Any], columns: int, writer: BlockWriter) -> dict[str, Any]:
-    """Write where the chunks of segments are, if that is told alike of all of them or of some, and they are not too many, and return the blocks."""
-    widths = {len(entry.chunks) for entry in entries if entry.chunks is not None}
-    if len(widths) != 1 or len(entries) * (columns + 1) > MOST_FACTS:
-        return {"numbers": 0, "blocks": []}
-    (width,) = widths
-    nothing, together = [0] * width, _together(width)
-    runs = (entries[start : start + together] for start in range(0, len(entries), together))
-    numbers = (_sums(value for entry in run for value in (nothing if entry.chunks is None else entry.chunks)) for run in runs)
-    return {"numbers": width, "blocks": [writer.add({"numbers": values}) for values in numbers]}
 
 
 def _sums(values: Iterator[int]) -> pa.Array:

@@ -16,7 +16,6 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footers import footer_of
-from sframe_spark.storage.parquet.joined_footer import numbers_of_chunks
 from sframe_spark.storage.parquet.pages import MAGIC, FileBytes, page_headers
 from sframe_spark.storage.parquet.short_files import SHORT_BYTES
 
@@ -59,7 +58,6 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
             tail=(len(content) - headers.end, zlib.crc32(tail)),
             pages=pages,
             whole=zlib.crc32(content[0:]) if len(content) <= SHORT_BYTES else None,
-            chunks=numbers_of_chunks(footer) if len(content) <= SHORT_BYTES else None,
         )
 
 
@@ -123,9 +121,6 @@ def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     if start != MAGIC or (again.tail, again.pages) != (entry.tail, entry.pages) or entry.whole not in (None, again.whole):
         raise StorageError(f"{location} is damaged: the check sums of its footer or page headers are others; restore it from a copy")
-    # Of many segments, some of which tell where their columns are, those that do not have zeros.
-    if entry.chunks is not None and any(entry.chunks) and tuple(entry.chunks) != tuple(again.chunks or ()):
-        raise StorageError(f"{location} has its columns at other places than its manifest says; restore it from a copy or save the frame again")
     if entry.whole is None and again.checksum != entry.checksum:
         raise StorageError(f"{location} cannot be verified: some of its pages have no check sums; load the frame and save it again")
 

@@ -16,7 +16,6 @@ from sframe_spark.process.memory import threads_with_room
 from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import segment_footer
-from sframe_spark.storage.rows.joined_rows import LEAST_FILES, RowsOfSegment, joined_rows, runs
 from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
@@ -38,18 +37,16 @@ OTHER_STEP = 4
 
 @attrs.frozen
 class Unit:
-    """Rows of a row group of a file, of some that are small, or of short files that stand next to each other: what is decoded at a time.
+    """Rows of a row group of a file, or of some that are small: what is decoded at a time.
 
     Parameters
     ----------
     entry
-        The file, or the first one.
+        The file.
     low, high
         The first of the rows and the one behind the last, counted in the file.
     size
         About how many bytes they take in memory; None where nobody knows.
-    run
-        All of the short files, with the rows that are meant of each; none of a single one.
     rows
         How many rows its parts have: those of a row group.
     """
@@ -58,7 +55,6 @@ class Unit:
     low: int
     high: int
     size: float | None
-    run: tuple[RowsOfSegment, ...] = ()
     rows: int | None = None
 
 
@@ -118,17 +114,7 @@ class Decoder:
 
     def _units(self, start: int) -> Iterator[Unit]:
         first = start
-        for run in runs(self._manifest, intersecting(self._manifest, start, self._stop)):
-            rows = sum(high - low for _, low, high in run)
-            size = self._size_of(first, first + rows) if len(run) >= LEAST_FILES else None
-            if size is not None and size <= self._most_bytes:
-                yield Unit(*run[0], size, tuple(run))
-            else:
-                yield from self._one_by_one(run, first)
-            first += rows
-
-    def _one_by_one(self, run: Sequence[RowsOfSegment], first: int) -> Iterator[Unit]:
-        for entry, low, high in run:
+        for entry, low, high in intersecting(self._manifest, start, self._stop):
             # Of a file of one row group the manifest says so, and it is opened once: when it is decoded.
             starts = (0, entry.rows) if entry.group_bytes is not None else segment_footer(self._manifest, entry).starts
             groups: list[Unit] = []
@@ -198,19 +184,14 @@ class Decoder:
             found.put((parts, None))
 
     def _whole(self, unit: Unit) -> Iterator[DecodedPart]:
-        joined = joined_rows(self._manifest, unit.run, self._columns)
-        if joined is not None:
-            yield joined
-            return
-        for entry, low, high in unit.run or ((unit.entry, unit.low, unit.high),):
-            parts: list[DecodedPart] = []
-            try:
-                parts.extend(self._of_segment(attrs.evolve(unit, entry=entry, low=low, high=high)))
-            except Exception:
-                # The rows before what is damaged are told first. Ctrl-C is told now: whoever has enough of these rows would not hear of it.
-                yield from parts
-                raise
+        parts: list[DecodedPart] = []
+        try:
+            parts.extend(self._of_segment(unit))
+        except Exception:
+            # The rows before what is damaged come first. Ctrl-C comes now: whoever has enough of these rows would not hear of it.
             yield from parts
+            raise
+        yield from parts
 
     def _of_segment(self, unit: Unit) -> Iterator[DecodedPart]:
         rows, threads = unit.rows or unit.high - unit.low, None

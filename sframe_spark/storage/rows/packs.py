@@ -17,7 +17,6 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.process.memory import arrow_bytes, kept_memory, lasting_pool
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.rows.joined_rows import in_one_array, joined_rows
 from sframe_spark.storage.rows.neighbours import together
 from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, intersecting, segment_batches
 
@@ -124,7 +123,7 @@ def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int
         kept = {column: _kept(chunks) for column, chunks in zip(missing, read, strict=True)} if stays else {}
         decoded.arrays.update(((start, column), values) for column, values in kept.items())
         for column, chunks in zip(missing, read, strict=True):
-            found[column] = kept[column] if column in kept and kept[column].type == chunks[0].type else in_one_array(chunks)
+            found[column] = kept[column] if column in kept and kept[column].type == chunks[0].type else pa.concat_arrays(chunks)
     return [found[column] for column in columns]
 
 
@@ -143,17 +142,13 @@ def _kept(chunks: Sequence[pa.Array]) -> pa.Array:
             limit = 1 << kind.bit_width - 1
             if bounds["min"] is None or -limit <= bounds["min"] <= bounds["max"] < limit:
                 # What stands in the places of missing values may be anything.
-                return in_one_array(chunks).cast(kind, safe=False, memory_pool=lasting_pool())
+                return pa.concat_arrays(chunks).cast(kind, safe=False, memory_pool=lasting_pool())
     return pa.concat_arrays(chunks, memory_pool=lasting_pool())
 
 
 def _read(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[list[pa.Array]]:
     """Chunks of columns of a pack."""
-    parts = list(intersecting(manifest, start, stop))
-    joined = joined_rows(manifest, parts, columns)
-    if joined is not None:
-        return [[values] for values in joined]
-    # Nobody tries once more to join them.
+    parts = intersecting(manifest, start, stop)
     batches = [batch for entry, low, high in parts for batch in segment_batches(manifest, entry, tuple(columns), low, high, None)]
     return [[batch[place] for batch in batches] for place in range(len(columns))]
 

@@ -21,7 +21,6 @@ from sframe_spark.storage.parquet.group_sums import checking
 from sframe_spark.storage.parquet.opened_files import WantedChunks, check_pages, opened
 from sframe_spark.storage.parquet.page_checks import SumsOfFile, places_of_sums
 from sframe_spark.storage.parquet.short_files import ShortFile, is_short, read_short
-from sframe_spark.storage.rows.joined_rows import joined_rows, runs
 from sframe_spark.storage.rows.partitions import repeated
 from sframe_spark.types import DATETIME_KIND
 from sframe_spark.values.named_columns import column_named
@@ -60,13 +59,8 @@ def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: 
     """
     wanted = tuple(columns)
     parts: list[list[pa.Array]] = []
-    for run in runs(manifest, intersecting(manifest, start, stop)):
-        joined = None if with_key else joined_rows(manifest, run, wanted)
-        if joined is not None:
-            parts.append(joined)
-            continue
-        for entry, low, high in run:
-            parts.extend(segment_batches(manifest, entry, wanted, low, high, None, with_key))
+    for entry, low, high in intersecting(manifest, start, stop):
+        parts.extend(segment_batches(manifest, entry, wanted, low, high, None, with_key))
     names = [file_column(position) for position in wanted] + [KEY_NAME] * with_key
     types = [manifest.types[position].physical for position in wanted] + [pa.int64()] * with_key
     chunks = [pa.chunked_array([part[index] for part in parts], column_type) for index, column_type in enumerate(types)]
@@ -83,8 +77,7 @@ def iterate_rows(
 ) -> Iterator[list[pa.Array]]:
     """Yield the rows of a range in row order, at most ``batch_rows`` at a time, one array per column.
 
-    Never more than a row group of the wanted columns, or short files of 8 MiB, is in memory. With ``with_key`` the last array holds the hidden
-    keys.
+    Never more than a row group of the wanted columns is in memory. With ``with_key`` the last array holds the hidden keys.
 
     Examples
     --------
@@ -99,14 +92,8 @@ def iterate_rows(
     ...     [arrays[0].to_pylist() for arrays in iterate_rows(manifest, [0], batch_rows=2)]
     [[10, 11], [12]]
     """
-    for run in runs(manifest, intersecting(manifest, start, stop)):
-        joined = None if with_key else joined_rows(manifest, run, columns)
-        if joined is None:
-            for entry, low, high in run:
-                yield from segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
-        else:
-            rows = sum(high - low for _, low, high in run)
-            yield from ([values.slice(place, batch_rows) for values in joined] for place in range(0, rows, batch_rows))
+    for entry, low, high in intersecting(manifest, start, stop):
+        yield from segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
 
 
 def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) -> Iterator[tuple[SegmentEntry, int, int]]:

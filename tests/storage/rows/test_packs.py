@@ -15,9 +15,7 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.files.regular import open_below
 from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.parquet import joined_files
 from sframe_spark.storage.rows import packs, reader
 from sframe_spark.storage.rows.packs import edges_of, packed_rows
 from sframe_spark.storage.rows.reader import read_rows
@@ -58,12 +56,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(entry.file)
         return read(directory, entry)
 
-    def joined(directory: int, file: str) -> int:
-        found.append(file)
-        return open_below(directory, file)
-
     monkeypatch.setattr(reader, "read_short", counted)
-    monkeypatch.setattr(joined_files, "open_below", joined)
     return found
 
 
@@ -143,15 +136,6 @@ def test_batches_end_where_packs_do(tmp_path: Path) -> None:
     assert source.packed(0, source.stop) is not None
     assert [source.batch_end(*rows) for rows in ((0, 475), (0, 400), (405, 475), (400, 1_320), (1_000, 1_300))] == [400, 400, 440, 1_320, 1_200]
     assert source.rows_between(100, 1_000).batch_end(10, 475) == 300
-
-
-def test_files_that_are_not_joined_are_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]) -> None:
-    manifest = written(tmp_path / "frame", [SHORT] * 20)
-    monkeypatch.setattr(joined_files, "_form", lambda *arguments: None)
-    (found, texts) = packed_rows(manifest, [0, 1], 0, manifest.rows) or []
-    assert found.to_pylist() == list(range(manifest.rows)) and texts.to_pylist()[1] == "é"
-    # Once to join them, and once each.
-    assert len(opened) == 40
 
 
 EDGES = [value + more for bits in (7, 15, 31) for value in (-(1 << bits), (1 << bits) - 1) for more in (-1, 0, 1)]
