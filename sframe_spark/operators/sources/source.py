@@ -247,8 +247,7 @@ class SegmentSource(Source):
 
         known = list(super().sizes_between(start, stop))
         asked = [place for place, size in enumerate(known) if size is None]
-        # Without sizes of files there are none that could be asked.
-        if asked and all(entry.size is not None for entry in self.manifest.segments):
+        if asked and self.manifest.has_sizes:
             columns = [self.positions[place] for place in asked]
             found = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
             for place, size in zip(asked, found, strict=True):

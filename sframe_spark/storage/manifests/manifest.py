@@ -185,6 +185,11 @@ class Manifest:
         return sum(entry.rows for entry in self.segments) + sum(self.left_out)
 
     @functools.cached_property
+    def has_sizes(self) -> bool:
+        """Return whether the length of each file is known; without it there may be no files that could be asked."""
+        return all(entry.size is not None for entry in self.segments)
+
+    @functools.cached_property
     def decoded(self) -> DecodedColumns:
         """What is in memory of the rows; it goes with this very manifest, and is not sent with it."""
         return DecodedColumns()

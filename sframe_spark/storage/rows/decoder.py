@@ -16,6 +16,7 @@ from sframe_spark.process.memory import threads_with_room
 from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import segment_footer
+from sframe_spark.storage.parquet.short_files import SHORT_BYTES
 from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
@@ -122,7 +123,9 @@ class Decoder:
                 bounds = max(low, begin), min(high, end)
                 if bounds[0] < bounds[1]:
                     rows = bounds[1] - bounds[0]
-                    groups.append(Unit(entry, *bounds, self._size_of(first, first + rows)))
+                    # A short file is not opened only to learn how long some of its columns are.
+                    known = entry.group_bytes if entry.group_bytes is not None and entry.group_bytes <= SHORT_BYTES else None
+                    groups.append(Unit(entry, *bounds, self._size_of(first, first + rows) if known is None else known * rows / entry.rows))
                     first += rows
             yield from self._together(groups)
 
