@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf import process_state
-from sframe_spark.udf.code_analysis import found_by_name, is_class, words_in
+from sframe_spark.udf.code_analysis import found_by_name, is_class, names_in
 from sframe_spark.udf.name_binding import Family, copied, meanings
 from sframe_spark.udf.pickling import PackedFunction, addressed, copy_of_program, pack_program
 from sframe_spark.udf.process_state import state_now
@@ -159,7 +159,7 @@ class FunctionAsNow:
 
     def _does(self, asked: Callable[[Any], bool]) -> bool:
         codes = [each.__code__ for each in self.reached_functions()]
-        return self.given is hash or (self._kept is not None and asked(self._kept)) or any(asked(words_in(code)) for code in codes)
+        return self.given is hash or (self._kept is not None and asked(self._kept)) or any(asked(names_in(code)) for code in codes)
 
     def reached_functions(self) -> list[types.FunctionType]:
         """The functions whose names are bound, or the one that was given."""

@@ -16,75 +16,144 @@ import attrs
 
 # The type of functions whose results are remembered, which stand under the names of the functions in them.
 CACHED = type(functools.lru_cache(lambda: None))
-# Calls by which names are assigned in ways that the code does not show.
-_ASSIGNING = frozenset({"globals", "vars", "exec", "eval", "setattr", "delattr"})
+# Calls by which names are assigned, and read, in ways that the code does not show.
+_ASSIGNS_ANY = frozenset({"globals", "vars", "exec", "eval", "setattr", "delattr"})
+_READS_ANY = frozenset({"vars", "globals", "eval", "exec", "__dict__", "import_module", "attrgetter", "getmembers"})
+_READS_OWN = frozenset({"globals", "eval", "exec"})
+_UNPICKLES = frozenset({"loads", "load", "Unpickler", "read_pickle"})
+_PICKLERS = frozenset({"pickle", "cloudpickle", "dill", "joblib", "pandas", "pd"})
+_WORD = re.compile(r"[^\W\d]\w*")
 _READING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-_ASSIGNING_GLOBALS = ("STORE_GLOBAL", "DELETE_GLOBAL")
-_ASSIGNING_CELLS = ("STORE_DEREF", "DELETE_DEREF")
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 @attrs.frozen
-class NamesInCode:
+class CodeNames:
     """What some code does with names, that of functions and classes in it included.
 
     Parameters
     ----------
-    used
-        Names of the module, or built in, that it reads.
-    assigned
-        Names of the module that it assigns or deletes.
+    names, texts
+        Variables and attributes that it mentions; texts that may be names of such.
+    read, assigned
+        Variables of its module, or built-in ones, that it reads; those of its module that it assigns or deletes.
     assigned_around
-        Names of the functions around it that it assigns or deletes.
-    assigned_of_objects
-        Attributes that it assigns: a module's are its names.
+        Variables of enclosing functions that it assigns or deletes.
+    assigned_attributes
+        Attributes that it assigns: those of a module are its variables.
+    imported
+        Modules that it imports.
+    passed_on
+        Variables that it reads for other reasons than to read an attribute of their value.
+    reads_any, reads_own
+        It may read variables that it does not spell: of any module that it names, of its own.
+    hashes
+        It asks for hashes, which differ from process to process where they are of texts.
+    makes_sets
+        It makes sets, whose order depends on such hashes.
     """
 
-    used: frozenset[str]
+    names: frozenset[str]
+    texts: frozenset[str]
+    read: frozenset[str]
     assigned: frozenset[str]
     assigned_around: frozenset[str]
-    assigned_of_objects: frozenset[str]
+    assigned_attributes: frozenset[str]
+    imported: frozenset[str]
+    passed_on: frozenset[str]
+    reads_any: bool
+    reads_own: bool
+    hashes: bool
+    makes_sets: bool
 
     @property
     def may_assign_any(self) -> bool:
         """Whether it may assign names that it does not spell."""
-        return not _ASSIGNING.isdisjoint(self.used)
+        return not _ASSIGNS_ANY.isdisjoint(self.read)
 
 
 @functools.lru_cache(maxsize=4096)
-def names_in(code: types.CodeType) -> NamesInCode:
-    """What some code does with names.
+def names_in(code: types.CodeType) -> CodeNames:
+    """Return what some code does with names.
 
     Examples
     --------
-    >>> def counting(value):
+    >>> def rated(row):
     ...     global count
-    ...     count += len(value)
-    >>> names = names_in(counting.__code__)
-    >>> sorted(names.used), sorted(names.assigned)
-    (['count', 'len'], ['count'])
+    ...     import rules
+    ...     count += len(row)
+    ...     return row["sum"] * getattr(rules, "RATE")
+    >>> found = names_in(rated.__code__)
+    >>> sorted(found.names), sorted(found.texts), sorted(found.imported)
+    (['count', 'getattr', 'len', 'rules'], ['RATE', 'sum'], ['rules'])
+    >>> sorted(found.read), sorted(found.assigned)
+    (['count', 'getattr', 'len'], ['count'])
     """
-    used, assigned, around, attributes = set[str](), set[str](), set[str](), set[str]()
+    names, constants = set[str](), list[str]()
+    read, assigned, around, attributes = set[str](), set[str](), set[str](), set[str]()
+    imported, passed_on = set[str](), set[str]()
+    makes_sets = reads_any = False
     for part, free in _codes_in(code):
-        for step in dis.get_instructions(part):
+        names.update(part.co_names)
+        constants += [item for item in _constants_of(part) if type(item) is str]
+        steps = list(dis.get_instructions(part))
+        for place, step in enumerate(steps):
+            name = step.argval
             if step.opname in _READING:
-                used.add(step.argval)
-            elif step.opname in _ASSIGNING_GLOBALS:
-                assigned.add(step.argval)
-            elif step.opname in _ASSIGNING_CELLS and step.argval in free:
-                around.add(step.argval)
+                read.add(name)
+                if not any(each.opname in _ATTRIBUTE for each in steps[place + 1 : place + 2]):
+                    passed_on.add(name)
+                reads_any = reads_any or (name == "getattr" and not _is_spelled(steps[place + 1 :]))
+            elif step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                assigned.add(name)
+            elif step.opname in ("STORE_DEREF", "DELETE_DEREF") and name in free:
+                around.add(name)
             elif step.opname == "STORE_ATTR":
-                attributes.add(step.argval)
-    return NamesInCode(frozenset(used), frozenset(assigned), frozenset(around), frozenset(attributes))
+                attributes.add(name)
+            elif step.opname == "IMPORT_NAME":
+                imported.add(name)
+            elif step.opname in ("BUILD_SET", "SET_ADD"):
+                makes_sets = True
+    texts = {item for item in constants if item.replace(".", "_").isidentifier()}
+    reads_own = not _READS_OWN.isdisjoint(names)
+    if reads_own:
+        # Code that is a text.
+        texts.update(word for item in constants for word in _WORD.findall(item))
+    unpickles = not _UNPICKLES.isdisjoint(names) and not _PICKLERS.isdisjoint(names)
+    return CodeNames(
+        *map(frozenset, (names, texts, read, assigned, around, attributes, imported, passed_on)),
+        reads_any=reads_any or unpickles or not _READS_ANY.isdisjoint(names),
+        reads_own=reads_own,
+        hashes="hash" in read or "__hash__" in names,
+        makes_sets=makes_sets or not read.isdisjoint({"set", "frozenset"}),
+    )
 
 
 def _codes_in(code: types.CodeType) -> Iterator[tuple[types.CodeType, set[str]]]:
-    """The code of a function and of those in it, each with its names that are of functions around the first."""
+    """Return the code of a function and of those in it, each with its names that are of functions around the first."""
     waiting = [(code, set(code.co_freevars))]
     while waiting:
         part, free = waiting.pop()
         yield part, free
-        inner = [constant for constant in part.co_consts if isinstance(constant, types.CodeType)]
+        inner = [each for each in _constants_of(part) if isinstance(each, types.CodeType)]
         waiting += [(each, free & set(each.co_freevars) - set(part.co_cellvars)) for each in inner]
+
+
+def _constants_of(code: types.CodeType) -> Iterator[Any]:
+    for constant in code.co_consts:
+        yield from constant if type(constant) in (tuple, frozenset) else (constant,)
+
+
+def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
+    """Say whether a call of ``getattr`` has the name of the attribute as a constant, as its last argument or before a constant."""
+    given: list[dis.Instruction] = []
+    for step in steps:
+        if step.opname in ("CALL", "CALL_FUNCTION_EX", "CALL_KW"):
+            break
+        if step.opname not in ("PRECALL", "CACHE", "PUSH_NULL"):
+            given.append(step)
+    constants = [step.argval for step in itertools.takewhile(lambda step: step.opname == "LOAD_CONST", reversed(given))]
+    return any(type(constant) is str for constant in constants[:2])
 
 
 def found_by_name(value: Any) -> bool:
@@ -149,107 +218,3 @@ def _parts_of(value: Any) -> tuple[Any, ...]:
 def is_built_in(name: str) -> bool:
     """Say whether a name that a module lacks means something all the same."""
     return hasattr(builtins, name)
-
-
-# Names with which code reads variables that it does not spell: then all variables of the modules that it reaches are sent.
-_READS_ANY = frozenset({"vars", "globals", "eval", "exec", "__dict__", "import_module", "attrgetter", "getmembers"})
-_READS_OWN = frozenset({"globals", "eval", "exec"})
-_WORD = re.compile(r"[^\W\d]\w*")
-_UNPICKLES = frozenset({"loads", "load", "Unpickler", "read_pickle"})
-_PICKLERS = frozenset({"pickle", "cloudpickle", "dill", "joblib", "pandas", "pd"})
-
-
-@attrs.frozen
-class WordsInCode:
-    """What some code names, and what it does that is another thing in another process.
-
-    Parameters
-    ----------
-    names, texts
-        Variables and attributes; texts that may be names of such.
-    imported, assigned
-        Modules that it imports, variables of its own module that it assigns.
-    passed_on
-        Variables that it reads, and not to read an attribute of what they are.
-    reads_any, reads_own
-        It may read variables that it does not spell: of any module that it names, of its own.
-    hashes
-        It asks for hashes, which differ from process to process where they are of texts.
-    makes_sets
-        It makes sets, whose order depends on such hashes.
-    """
-
-    names: frozenset[str]
-    texts: frozenset[str]
-    imported: frozenset[str]
-    assigned: frozenset[str]
-    passed_on: frozenset[str]
-    reads_any: bool
-    reads_own: bool
-    hashes: bool
-    makes_sets: bool
-
-
-@functools.lru_cache(maxsize=4096)
-def words_in(code: types.CodeType) -> WordsInCode:
-    """What some code names, that of functions in it included.
-
-    Examples
-    --------
-    >>> def rated(row):
-    ...     import rules
-    ...     return row["sum"] * getattr(rules, "RATE")
-    >>> words = words_in(rated.__code__)
-    >>> sorted(words.names), sorted(words.texts), sorted(words.imported)
-    (['getattr', 'rules'], ['RATE', 'sum'], ['rules'])
-    """
-    names, texts, imported, assigned = set[str](), set[str](), set[str](), set[str]()
-    passed_on, constants = set[str](), list[str]()
-    reads_any = hashes = makes_sets = False
-    waiting = [code]
-    while waiting:
-        part = waiting.pop()
-        names.update(part.co_names)
-        for constant in part.co_consts:
-            for item in constant if type(constant) in (tuple, frozenset) else (constant,):
-                if type(item) is str:
-                    constants.append(item)
-                if type(item) is str and item.replace(".", "_").isidentifier():
-                    texts.add(item)
-                elif isinstance(item, types.CodeType):
-                    waiting.append(item)
-        steps = list(dis.get_instructions(part))
-        for place, step in enumerate(steps):
-            if step.opname == "IMPORT_NAME":
-                imported.add(step.argval)
-            elif step.opname == "STORE_GLOBAL":
-                assigned.add(step.argval)
-            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                if not any(each.opname in ("LOAD_ATTR", "LOAD_METHOD") for each in steps[place + 1 : place + 2]):
-                    passed_on.add(step.argval)
-                hashes = hashes or step.argval == "hash"
-                makes_sets = makes_sets or step.argval in ("set", "frozenset")
-                reads_any = reads_any or (step.argval == "getattr" and not _is_spelled(steps[place + 1 :]))
-            elif step.opname in ("BUILD_SET", "SET_ADD"):
-                makes_sets = True
-    unpickles = not _UNPICKLES.isdisjoint(names) and not _PICKLERS.isdisjoint(names)
-    reads_any = reads_any or unpickles or not _READS_ANY.isdisjoint(names)
-    hashes = hashes or "__hash__" in names
-    reads_own = not _READS_OWN.isdisjoint(names)
-    if reads_own:
-        # Code that is a text.
-        texts.update(word for part in constants for word in _WORD.findall(part))
-    words = frozenset(names), frozenset(texts), frozenset(imported), frozenset(assigned), frozenset(passed_on)
-    return WordsInCode(*words, reads_any, reads_own, hashes, makes_sets)
-
-
-def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
-    """Say whether a call of ``getattr`` has the name of the attribute as a constant, as its last argument or before a constant."""
-    given: list[dis.Instruction] = []
-    for step in steps:
-        if step.opname in ("CALL", "CALL_FUNCTION_EX", "CALL_KW"):
-            break
-        if step.opname not in ("PRECALL", "CACHE", "PUSH_NULL"):
-            given.append(step)
-    constants = [step.argval for step in itertools.takewhile(lambda step: step.opname == "LOAD_CONST", reversed(given))]
-    return any(type(constant) is str for constant in constants[:2])

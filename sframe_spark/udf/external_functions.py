@@ -1,4 +1,4 @@
-"""Functions of plug-in authors: how they reach workers, whose failures their errors name, and copies of what they may change."""
+"""Functions of plug-in authors: they reach workers, their failures name whose they are, and they are given copies of what they may change."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from sframe_spark.planner.ours import is_ours
 from sframe_spark.udf.errors import failure
 from sframe_spark.udf.pickling import load_function, pack_function
 
-# Values that nobody can change.
-_FIXED = (int, float, str, bytes, bool, type(None))
+_IMMUTABLE = (int, float, str, bytes, bool, type(None))
 
 
 def fresh(value: Any) -> Any:
-    """The value itself where nobody can change it, a copy of everything in it otherwise.
+    """Return the value itself where it cannot be changed, a deep copy otherwise.
 
     Examples
     --------
@@ -25,13 +24,13 @@ def fresh(value: Any) -> Any:
     >>> fresh(part) == part, fresh(part)[1] is part[1]
     (True, False)
     """
-    if type(value) in _FIXED or (type(value) is tuple and all(type(item) in _FIXED for item in value)):
+    if type(value) in _IMMUTABLE or (type(value) is tuple and all(type(item) in _IMMUTABLE for item in value)):
         return value
     return copy.deepcopy(value)
 
 
 class OnCopies:
-    """A function of others, called with copies of its first arguments.
+    """An external function that is called with copies of its first arguments.
 
     Examples
     --------
@@ -48,7 +47,7 @@ class OnCopies:
 
 
 class SentFunction:
-    """A function of others, called as it is; to a worker it travels with the places where its modules are.
+    """An external function that travels to workers together with the directories of its modules; its errors tell what it is part of.
 
     Examples
     --------
@@ -58,7 +57,7 @@ class SentFunction:
 
     def __init__(self, function: Callable[..., Any], description: str) -> None:
         self.function, self.description = function, description
-        # By these its next version is known; what is made of a function goes by that one's.
+        # The registry knows a function's next version by these two names.
         while isinstance(function, functools.partial):
             function = function.func
         self.__module__ = getattr(function, "__module__", type(function).__module__)
@@ -81,12 +80,12 @@ def _received(description: str, packed: Any) -> SentFunction:
 
 
 def sent(function: Callable[..., Any], description: str) -> Callable[..., Any]:
-    """A function that reaches workers.
+    """Return a function that reaches workers: itself if it is of this package, otherwise a :class:`SentFunction`.
 
     Raises
     ------
     InvalidArgumentError
-        If it is none.
+        If it cannot be called.
     """
     if not callable(function):
         raise InvalidArgumentError(f"{description} consists of functions, and {function!r:.80} is none")

@@ -87,7 +87,7 @@ class Family:
         names, key = names_in(function.__code__), id(function.__globals__)
         self.assigned.update((key, name) for name in names.assigned)
         self.assigned_cells.update(id(cell) for name, cell in cells_of(function).items() if name in names.assigned_around)
-        self._attributes |= names.assigned_of_objects
+        self._attributes |= names.assigned_attributes
         self._may_assign_any |= names.may_assign_any
 
     def _read_names(self) -> Iterator[tuple[dict[str, Any], str, Any]]:
@@ -95,7 +95,7 @@ class Family:
         seen = set()
         for function in self.members:
             module = function.__globals__
-            for name in names_in(function.__code__).used:
+            for name in names_in(function.__code__).read:
                 key = id(module), name
                 if key not in seen and key not in self.assigned and (name in module or is_built_in(name)):
                     seen.add(key)
@@ -154,7 +154,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 def meanings(function: types.FunctionType) -> Iterator[Any]:
     """What the names of a function mean, and its defaults."""
-    for name in names_in(function.__code__).used:
+    for name in names_in(function.__code__).read:
         if name in function.__globals__:
             yield function.__globals__[name]
     yield from (cell.cell_contents for cell in cells_of(function).values() if is_full(cell))

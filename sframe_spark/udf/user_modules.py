@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
-from sframe_spark.udf.code_analysis import CACHED, found_by_name, is_class, words_in
+from sframe_spark.udf.code_analysis import CACHED, found_by_name, is_class, names_in
 from sframe_spark.udf.name_binding import Family, meanings
 
 MAIN = "__main__"
@@ -168,27 +168,27 @@ class ReachedModules:
 
     def add_function(self, function: types.FunctionType) -> None:
         """Take note of what a function's code names."""
-        words = words_in(function.__code__)
-        self.names |= words.names
-        self.texts |= words.texts
-        self.assigned |= words.assigned
-        self._reads_any = self._reads_any or words.reads_any
-        self.hashes, self.makes_sets = self.hashes or words.hashes, self.makes_sets or words.makes_sets
+        found = names_in(function.__code__)
+        self.names |= found.names
+        self.texts |= found.texts
+        self.assigned |= found.assigned
+        self._reads_any = self._reads_any or found.reads_any
+        self.hashes, self.makes_sets = self.hashes or found.hashes, self.makes_sets or found.makes_sets
         reached = list(self._named_in(function))
-        named = words.names | words.texts
+        named = found.names | found.texts
         while reached:
             module = reached.pop()
             name = self.add(module)
             self._named.setdefault(name, set()).update(named)
-            if words.reads_any and name != MAIN:
+            if found.reads_any and name != MAIN:
                 self._whole.add(name)
             inner = [vars(module)[each] for each in named if each in vars(module)]
             reached += [each for each in inner if isinstance(each, types.ModuleType) and self._is_new(each, named)]
-        if words.reads_own:
+        if found.reads_own:
             own = module_of_globals(function.__globals__)
             if own is not None and vars(own)["__name__"] == MAIN:
                 # All of a script, or a notebook, is data too.
-                self._named.setdefault(self.add(own), set()).update(words.texts)
+                self._named.setdefault(self.add(own), set()).update(found.texts)
             elif own is not None:
                 self._whole.add(self.add(own))
         for module in self._passed_on(function):
@@ -200,9 +200,9 @@ class ReachedModules:
 
     def _named_in(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
         """Modules that names of a function mean, that it imports, or that its texts name."""
-        words, package = words_in(function.__code__), str(function.__globals__.get("__package__") or "")
-        candidates = [*words.texts]
-        for name in words.imported:
+        found, package = names_in(function.__code__), str(function.__globals__.get("__package__") or "")
+        candidates = [*found.texts]
+        for name in found.imported:
             candidates += [name] if name else []
             if name and name not in sys.modules and _may_be_users(name):
                 # It is imported where the function is called, and may read anything of its package.
@@ -210,15 +210,15 @@ class ReachedModules:
                 self._whole.update(self.add(each) for key in list(sys.modules) if key.partition(".")[0] == root and (each := users_module(key)))
             above = package
             while above:
-                candidates += [f"{above}.{each}" for each in ([name] if name else words.names)]
+                candidates += [f"{above}.{each}" for each in ([name] if name else found.names)]
                 above = above.rpartition(".")[0]
         for candidate in sorted(set(candidates)):
-            yield from filter(None, [users_module(candidate), *(users_module(f"{candidate}.{each}") for each in words.names)])
+            yield from filter(None, [users_module(candidate), *(users_module(f"{candidate}.{each}") for each in found.names)])
         yield from (value for value in meanings(function) if isinstance(value, types.ModuleType) and is_users_module(value))
 
     def _passed_on(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
         """Modules that a function names as values, and not to read their variables."""
-        for name in words_in(function.__code__).passed_on:
+        for name in names_in(function.__code__).passed_on:
             value = function.__globals__.get(name)
             if isinstance(value, types.ModuleType) and is_users_module(value):
                 yield value
@@ -311,11 +311,11 @@ def _has_state(module: types.ModuleType, code: types.CodeType) -> bool:
     """Say whether some code may read variables of a module that the program changes."""
     if is_users_module(module):
         return True
-    words = words_in(code)
+    found = names_in(code)
     if vars(module).get("__name__") in OF_THE_MACHINE:
-        return not ENVIRONMENT.isdisjoint(words.names)
+        return not ENVIRONMENT.isdisjoint(found.names)
     content = vars(module)
-    return any(may_be_changed(content[name], module.__name__) for name in words.names if name in content and not name.startswith("__"))
+    return any(may_be_changed(content[name], module.__name__) for name in found.names if name in content and not name.startswith("__"))
 
 
 def _is_of_users_module(value: Any) -> bool:

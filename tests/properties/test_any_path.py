@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.planning import gathered, joins_here, physical, placement, quick_calls
+from sframe_spark.engine.planning import gathered, joins_here, physical, placement, udf_planning
 from sframe_spark.engine.planning.joins_here import can_stay
-from sframe_spark.engine.planning.quick_calls import calls_quickly
 from sframe_spark.engine.planning.sooner_here import is_sooner_here
+from sframe_spark.engine.planning.udf_planning import calls_pure_functions
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import AnyPathRunner, check_program
@@ -30,8 +30,8 @@ def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
-    monkeypatch.setattr(physical, "calls_quickly", lambda root: choose.random() < 0.5 and calls_quickly(root))
-    monkeypatch.setattr(quick_calls, "STEPS_FOR_SMALL_ROW", 10_000)
+    monkeypatch.setattr(physical, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
+    monkeypatch.setattr(udf_planning, "STEPS_OF_SMALL_ROW", 10_000)
 
 
 @pytest.fixture

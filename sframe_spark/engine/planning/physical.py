@@ -8,7 +8,6 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
-from sframe_spark.engine.planning.calls import called_again
 from sframe_spark.engine.planning.frames import require_fixed
 from sframe_spark.engine.planning.gathered import gathered_mode, is_exchanged_by_tasks
 from sframe_spark.engine.planning.joins_here import join_here, pieces_of_join, query_again
@@ -29,10 +28,10 @@ from sframe_spark.engine.planning.placement import (
     suits_threads,
     why_blocked,
 )
-from sframe_spark.engine.planning.quick_calls import calls_for_hashes, calls_quickly
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.planning.shortcuts import may_look_at_first_rows
 from sframe_spark.engine.planning.sooner_here import are_parts_sooner_here, is_sooner_here
+from sframe_spark.engine.planning.udf_planning import called_again, calls_for_hashes, calls_pure_functions
 from sframe_spark.operators.relational import sort
 from sframe_spark.operators.sources.segment_parts import lacks_key
 from sframe_spark.operators.user_calls import functions_of
@@ -248,7 +247,7 @@ class SectionPlanner:
         if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            if is_for_threads(node) and (suits_threads(below) or calls_quickly(below) or are_parts_sooner_here(node.with_inputs([below]))):
+            if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_sooner_here(node.with_inputs([below]))):
                 return Mode.PARTS_HERE
             if needs_this_process() or calls_for_hashes(below):
                 return Mode.PARTS_IN_TURN
@@ -322,7 +321,7 @@ def needs_spark(section: Section) -> bool:
 
 def over_ranges(root: PlannerNode) -> Mode:
     """Who works on ranges of the rows of a section."""
-    if suits_threads(root) or is_sooner_here(root) or calls_quickly(root):
+    if suits_threads(root) or is_sooner_here(root) or calls_pure_functions(root):
         return Mode.THREADS
     if needs_this_process() or calls_for_hashes(root):
         return Mode.IN_TURN
@@ -333,7 +332,7 @@ def is_made_apart(root: PlannerNode, placement: Placement) -> bool:
     """True for many rows that Python processes make, or quick functions of users: threads that make others of these need no Spark either."""
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_sooner_here(root):
         return False
-    return suits_processes() or needs_this_process() or calls_quickly(root) or calls_for_hashes(root)
+    return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
 
 
 def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:

@@ -14,7 +14,6 @@ from sframe_spark.engine.budgets import UNKNOWN_BYTES, fits_driver, rows_fit, we
 from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunks, write_held, write_query
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.calls import needs_one_batch
 from sframe_spark.engine.planning.gathered import MOST_BYTES_OF_TASKS_RANGE, MOST_PIECES, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.planning.late_rows import NumberedRows, numbered_rows
 from sframe_spark.engine.planning.matches import joined_rows
@@ -22,6 +21,7 @@ from sframe_spark.engine.planning.physical import takes_few_of_join
 from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
+from sframe_spark.engine.planning.udf_planning import needs_one_batch
 from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to, key_ranges_of, passed_on, rows_by_ranges, works_of_rows
 from sframe_spark.engine.runs.joined import JoinOfPieces
 from sframe_spark.engine.runs.looks import require_owned

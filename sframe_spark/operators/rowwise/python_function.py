@@ -21,7 +21,7 @@ from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND, Colum
 from sframe_spark.udf.bound_function import entered, hashes, now, original, packed, still_right
 from sframe_spark.udf.errors import error_like, shown, user_error
 from sframe_spark.udf.pickling import PackedFunction, load_program
-from sframe_spark.udf.plain_code import steps_of_call
+from sframe_spark.udf.pure_functions import steps_of_call
 from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_LOOK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
-from sframe_spark.engine.planning import quick_calls
-from sframe_spark.engine.planning.quick_calls import STEPS_FOR_SMALL_ROW, calls_quickly
+from sframe_spark.engine.planning import udf_planning
+from sframe_spark.engine.planning.udf_planning import STEPS_OF_SMALL_ROW, calls_pure_functions
 from sframe_spark.engine.segments import range_workers
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.session import is_started
-from sframe_spark.udf.plain_code import steps_of_call
+from sframe_spark.udf.pure_functions import steps_of_call
 
 ROWS = 6_000
 HERE, IN_PROCESSES = "threads over ranges of rows", "Python processes over ranges of rows"
@@ -85,7 +85,7 @@ def test_the_same_rows_from_threads_processes_and_one_by_one(monkeypatch: pytest
     here = looks(frame)
     with config.using(small_rows=10 * ROWS):
         assert looks(frame) == here
-    monkeypatch.setattr(quick_calls, "STEPS_FOR_SMALL_ROW", 0)
+    monkeypatch.setattr(udf_planning, "STEPS_OF_SMALL_ROW", 0)
     assert looks(frame) == here
 
 
@@ -103,29 +103,29 @@ def test_how_many_rows_are_few_depends_on_the_steps_of_a_call() -> None:
 
     steps = steps_of_call(short)
     assert steps is not None
-    rows = STEPS_FOR_SMALL_ROW * config.small_rows // steps
-    assert calls_quickly(SArray(range(rows)).apply(short, int)._node)
-    assert not calls_quickly(SArray(range(rows + 1)).apply(short, int)._node)
+    rows = STEPS_OF_SMALL_ROW * config.small_rows // steps
+    assert calls_pure_functions(SArray(range(rows)).apply(short, int)._node)
+    assert not calls_pure_functions(SArray(range(rows + 1)).apply(short, int)._node)
     # Two functions take the time of both.
     twice = SFrame({"a": SArray(range(rows)).apply(short, int)})["a"].apply(lambda value: value * 3, int)
-    assert not calls_quickly(twice._node)
+    assert not calls_pure_functions(twice._node)
     numbers = SArray(range(rows))
     unknown = numbers[numbers % 2 == 0].apply(short, int)
-    assert calls_quickly(unknown._node), "at most as many rows as before the filter"
+    assert calls_pure_functions(unknown._node), "at most as many rows as before the filter"
     with config.using(small_rows=0):
-        assert not calls_quickly(numbers.apply(short, int)._node)
+        assert not calls_pure_functions(numbers.apply(short, int)._node)
 
 
 def test_rows_of_many_bytes_are_not_few() -> None:
     texts = SArray(["x" * 1_000] * ROWS)
-    assert calls_quickly(texts.apply(str.upper, str)._node)
+    assert calls_pure_functions(texts.apply(str.upper, str)._node)
     with config.using(memory_budget=ROWS * 900):
-        assert not calls_quickly(texts.apply(str.upper, str)._node)
+        assert not calls_pure_functions(texts.apply(str.upper, str)._node)
 
 
 def test_functions_of_groups_and_of_many_rows_are_not_for_threads() -> None:
     frame = SFrame({"a": range(ROWS)})
-    assert not calls_quickly(frame.flat_map(["n"], lambda row: [[row["a"]]])._node)
+    assert not calls_pure_functions(frame.flat_map(["n"], lambda row: [[row["a"]]])._node)
 
 
 @pytest.mark.usefixtures("no_process")

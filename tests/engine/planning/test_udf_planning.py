@@ -11,8 +11,8 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.batches import FIRST_ROWS, GROWTH
-from sframe_spark.engine.planning.calls import needs_one_batch
 from sframe_spark.engine.planning.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.planning.udf_planning import needs_one_batch
 from sframe_spark.engine.runs.looks import takes_few
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 

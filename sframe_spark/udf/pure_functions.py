@@ -1,0 +1,137 @@
+"""Pure functions: they only compute, so nobody notices in which process they are called, when and how often, but by the time that a call takes.
+
+A function of many rows is usually called in other processes, which may crash, be killed by Ctrl-C or call ``sys.exit()`` without harm to the user's.
+A pure one needs none of that protection. It has no loops, so the length of its code says how long a call takes. Every doubt is a no.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import dis
+import inspect
+import math
+import sys
+import types
+from typing import Any
+
+from sframe_spark.udf.code_analysis import cells_of, is_class, is_full
+from sframe_spark.values.taken import UNCHANGING
+
+# A call itself, in steps of the interpreter.
+STEPS_OF_CALL = 10
+_MAX_POWER = 64
+# Constants may be searched in each call: items, and bytes of each.
+_MAX_CONSTANT = 1_000
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What is built in and pure, methods and attributes that only read, and functions of ``math`` that take the time of one step. None that depends on
+# the machine, as ``timestamp`` does, or on the locale, as ``format`` may.
+_BUILT_IN = _words("abs all any chr divmod isinstance len max min ord round sorted sum")
+_CLASSES = (bool, dict, enumerate, float, frozenset, int, list, reversed, set, str, tuple, zip)
+_ERRORS = tuple(each for each in vars(builtins).values() if is_class(each) and issubclass(each, Exception) and each.__module__ == "builtins")
+_ATTRIBUTES = _words(
+    """
+    capitalize casefold count endswith find index isalnum isalpha isascii isdecimal isdigit islower isnumeric isspace istitle isupper join
+    lower lstrip partition removeprefix removesuffix replace rfind rindex rpartition rsplit rstrip split splitlines startswith strip swapcase title
+    upper zfill get items keys values is_integer bit_length
+    year month day hour minute second microsecond date time weekday isoweekday toordinal total_seconds isoformat days seconds
+    acos asin atan atan2 ceil copysign cos cosh degrees e exp expm1 fabs floor fmod hypot inf isclose isfinite isinf isnan log log10 log1p log2 modf
+    nan pi radians sin sinh sqrt tan tanh tau trunc
+    """
+)
+_METHODS_OF = (str, list, tuple, dict, int, float)
+_JUMPS = frozenset({*dis.hasjrel, *dis.hasjabs})
+_IS_GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def steps_of_call(function: Any) -> int | None:
+    """Return about how many steps of the interpreter a call of a pure function takes; None if a function is not known to be pure.
+
+    Parameters
+    ----------
+    function
+        What is called with plain values: numbers, texts, times, lists and dicts of them.
+
+    Examples
+    --------
+    >>> steps_of_call(lambda value: value * 2 + 1) < 25, steps_of_call(str.upper)
+    (True, 10)
+    >>> steps_of_call(input), steps_of_call(lambda value: __import__("os").getpid())
+    (None, None)
+    """
+    if _is_built_in(function):
+        return STEPS_OF_CALL
+    if type(function) is not types.FunctionType or function.__code__.co_flags & _IS_GENERATOR:
+        return None
+    # Nobody is to notice that a name is looked up.
+    if any(type(names) is not dict for names in (function.__globals__, function.__builtins__, function.__kwdefaults__ or {})):
+        return None
+    steps = list(dis.get_instructions(function.__code__))
+    if not all(map(_is_pure, steps, [None, *steps])):
+        return None
+    attributes = [step.argval for step in steps if step.opname in ("LOAD_ATTR", "LOAD_METHOD")]
+    meanings = _meanings(function, [step.argval for step in steps if step.opname == "LOAD_GLOBAL"])
+    return len(steps) + STEPS_OF_CALL if all(_is_known(value, attributes) for value in meanings) else None
+
+
+def _is_pure(step: dis.Instruction, before: dis.Instruction | None) -> bool:
+    """Return whether a step names nothing but what is to be known, assigns only local variables, and does not go back in the code."""
+    if step.opname in ("LOAD_CONST", "RETURN_CONST"):
+        return _is_constant(step.argval)
+    if step.opcode in dis.hasname:
+        return step.opname == "LOAD_GLOBAL" or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval in _ATTRIBUTES)
+    if step.opcode in dis.hasfree:
+        return step.opname == "LOAD_DEREF"
+    if step.opcode in _JUMPS:
+        return bool(step.argval > step.offset)
+    if step.opname == "BINARY_OP" and step.argrepr.startswith(("<<", "**")):
+        # A power takes any time and memory, but for one of a small constant: what stands before a step, unless others jump to it.
+        given = before.argval if before is not None and before.opname.startswith("LOAD_") and not step.is_jump_target else None
+        return step.argrepr.startswith("**") and type(given) in (int, float) and abs(given) <= _MAX_POWER
+    return True
+
+
+def _meanings(function: Any, names: list[str]) -> list[Any]:
+    """Return what a function reads besides its argument; None for a name that means nothing, as its call says."""
+    outer, built_in = function.__globals__, function.__builtins__
+    given = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    cells = [cell.cell_contents for cell in cells_of(function).values() if is_full(cell)]
+    return [*given, *cells, *(outer[name] if name in outer else built_in.get(name) for name in names)]
+
+
+def _is_known(value: Any, attributes: list[str]) -> bool:
+    """Return whether what a name means is pure where code uses it that reads some attributes."""
+    if value is math:
+        # Programs may change a module.
+        return all(_is_constant(meant) or _is_built_in(meant) for meant in map(vars(math).get, attributes))
+    return _is_constant(value) or _is_built_in(value)
+
+
+def _is_built_in(value: Any) -> bool:
+    """Return whether something is built in and pure: a function, a method that only reads, or a class of values or errors."""
+    if type(value) is types.MethodDescriptorType:
+        return value.__objclass__ in _METHODS_OF and value.__name__ in _ATTRIBUTES
+    if type(value) is types.BuiltinFunctionType:
+        names = _BUILT_IN if value.__self__ is builtins else _ATTRIBUTES if value.__self__ is math else ()
+        return value.__name__ in names
+    # By identity: objects of the user's may answer ``==`` as they like.
+    return any(value is each for each in (*_CLASSES, *_ERRORS))
+
+
+def _is_constant(value: Any) -> bool:
+    """Return whether something is a short plain value that cannot change."""
+    if type(value) in (tuple, frozenset):
+        return len(value) <= _MAX_CONSTANT and all(map(_is_single, value))
+    return _is_single(value)
+
+
+def _is_single(value: Any) -> bool:
+    if type(value) is datetime.datetime and type(value.tzinfo) not in (types.NoneType, datetime.timezone):
+        # Its zone may be of a class of the user's.
+        return False
+    return type(value) in UNCHANGING and sys.getsizeof(value) <= _MAX_CONSTANT
