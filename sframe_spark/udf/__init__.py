@@ -1,1 +1,1 @@
-"""Users' functions: how they travel, what they call, what they gave, and how their errors come back."""
+"""Users' functions: the state they see, how they reach other processes, their results and their errors."""

@@ -1,4 +1,4 @@
-"""A user's function with the names that it uses bound to what they name now: it is called later, maybe in several parts, maybe elsewhere.
+"""A user's function whose names are bound to their values of now, although it is called later, perhaps in other processes.
 
 A loop that applies ``lambda value: value * factor`` once for each factor makes columns of different factors, although none is computed before
 the loop has ended. The reference sends a copy of the function to other processes at once, with the same effect.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf import process_state
 from sframe_spark.udf.code_analysis import found_by_name, is_class, names_in
-from sframe_spark.udf.name_binding import Family, copied, meanings
+from sframe_spark.udf.name_binding import Family, copied, itself, meanings
 from sframe_spark.udf.pickling import PackedFunction, addressed, copy_of_program, pack_program
 from sframe_spark.udf.process_state import state_now
 from sframe_spark.udf.received_program import ReceivedFunction
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram
 
 OUR_THREADS = "sframe_spark"
-# Of a function that reaches more, with what that is, nothing is kept: it is data.
-MOST_KEPT = 8 << 20
+# A function that reaches more bytes is not kept with them: they are data.
+MAX_KEPT = 8 << 20
 
 Function = Callable[..., Any]
 
 
 class FunctionAsNow:
-    """A user's function whose names mean what they mean when this is made, whatever is assigned to them later.
+    """A user's function whose names keep the meaning that they have when this is made, whatever is assigned to them later.
 
-    It is the user's own function for as long as its names mean that: objects, other functions and what they remember are the user's too. When one
-    has been assigned anew, by others than the function and those that it uses, a copy of them is called in which the names mean what they meant. A
+    The user's own function is called as long as its names keep that meaning, so what it changes in objects is seen by the user. When a name has been
+    assigned by other code than the function and those that it uses, a copy of these is called, in which names have their former meaning. A
     function that its module has under its name is part of that module, and is called as the module is then; classes stay what they are.
 
     Parameters
@@ -45,7 +45,7 @@ class FunctionAsNow:
     given
         What the user gave to be called.
     form
-        What makes of that, or of its copy, what is called.
+        Wraps that, or its copy, in what is called.
 
     Examples
     --------
@@ -58,30 +58,28 @@ class FunctionAsNow:
 
     def __init__(self, given: Function, form: Callable[[Function], Function] | None = None) -> None:
         self.given = given
-        self._form = form or _itself
+        self._form = form or itself
         self._family = None if found_by_name(given) or is_class(given) else Family(given)
         self._called = self._form(given)
         self._is_copied = False
         self._state, self._context = state_now(), contextvars.copy_context()
-        # As it was when it was given, where it reaches what may change; and as it was when it was called last.
+        # The function packed when it was given, if it reaches state; and that state when the function was called last.
         self._kept: PackedProgram | None = None
         self._rested: tuple[bytes | None, bytes | None] | None = None
-        # What its names mean, as long as it only reads that.
+        # The mutable objects that its names mean, as long as it only reads them.
         self._objects: list[Any] = []
         self._is_to_be_compared = False
-        # More rows than this process computes itself.
+        # It is called for more rows than this process computes itself.
         self._is_for_others = False
         self._received: ReceivedFunction | None = None
 
     def keep(self, is_for_others: bool = True) -> None:
-        """Keep the function with what it reaches now, for rows that other processes compute later.
-
-        What takes many bytes is data, and is not kept.
+        """Keep the function packed with what it reaches now, for rows that other processes compute later, unless that takes many bytes.
 
         Parameters
         ----------
         is_for_others
-            They are more rows than this process computes itself.
+            There are more rows than this process computes itself.
         """
         self._is_for_others = is_for_others
         if reaches_state(self.given, self._family):
@@ -90,13 +88,13 @@ class FunctionAsNow:
             self._rested = self._state_reached()
 
     def rest(self, is_called: bool = True) -> None:
-        """Take what the function reaches now for its own: what it has changed itself is not the work of others.
+        """Take note of the state that the function reaches after it was called: later differences are changes by other code.
 
         Parameters
         ----------
         is_called
-            It has been called for the first rows. If it has not changed the objects that its names mean, these are what it reads; otherwise, or
-            if it was not called, they are the user's: what is done to them is seen.
+            It has been called for the first rows. If it has not changed the objects that its names mean, it only reads them; otherwise, or if it
+            was not called, they are the user's, and changes to them are seen.
         """
         self._is_to_be_compared = False
         if self._kept is not None and self._received is None:
@@ -114,19 +112,19 @@ class FunctionAsNow:
 
     def _snapshot(self) -> PackedProgram | None:
         try:
-            return pack_program(self._called, self._state, self._context, MOST_KEPT)
+            return pack_program(self._called, self._state, self._context, MAX_KEPT)
         except Exception:
-            # It is told where the function has to be sent.
+            # The error is raised where the function has to be sent.
             return None
 
     @contextmanager
     def looked_at(self) -> Iterator[None]:
-        """A block in which rows are computed: whoever calls the function first in it compares what it reaches with what that was."""
+        """A block in which rows are computed: before the first call, the state that the function reaches is compared with what it was."""
         self._is_to_be_compared = self._rested is not None
         try:
             yield
         except Exception:
-            # It may be mended by what is done to what it reads.
+            # The user may correct the error by changing what the function reads.
             self._objects = []
             raise
         finally:
@@ -138,23 +136,23 @@ class FunctionAsNow:
         return process_state.entered(self._state, is_users_process=True) if self._received is None else self._received.entered()
 
     def packed(self, description: str) -> PackedFunction:
-        """The function as it is sent to other processes."""
+        """Return the function as it is sent to other processes."""
         kept = self._kept or pack_program(self.now(), self._state, self._context)
         return addressed(description, kept)
 
     @functools.cached_property
     def hashes(self) -> bool:
-        """Whether code that it reaches asks for hashes: those of texts are this process's own."""
+        """Whether code that it reaches asks for hashes: those of texts differ between processes."""
         return self._does(lambda code: code.hashes)
 
     @functools.cached_property
     def makes_sets(self) -> bool:
-        """Whether code that it reaches makes sets, whose order is this process's own."""
+        """Whether code that it reaches makes sets, whose order differs between processes."""
         return self._does(lambda code: code.makes_sets)
 
     @property
     def is_other_elsewhere(self) -> bool:
-        """Whether those who call it for most rows may have another order of sets than this process: then its results here are no results there."""
+        """Whether processes that call it for most rows may order sets differently, so that results of this process must not be mixed with theirs."""
         return self._is_for_others and self.makes_sets and not self.hashes
 
     def _does(self, asked: Callable[[Any], bool]) -> bool:
@@ -162,19 +160,19 @@ class FunctionAsNow:
         return self.given is hash or (self._kept is not None and asked(self._kept)) or any(asked(names_in(code)) for code in codes)
 
     def reached_functions(self) -> list[types.FunctionType]:
-        """The functions whose names are bound, or the one that was given."""
+        """Return the functions whose names are bound, or the one that was given."""
         if self._family is not None:
             return self._family.members
         return [self.given] if type(self.given) is types.FunctionType and users_module(self.given.__module__) is not None else []
 
     def reached(self) -> list[Any]:
-        """What the function reaches: by names, in its defaults, in small collections and attributes."""
+        """Return what the function reaches: by names, in its defaults, in small collections and attributes."""
         if self._family is not None:
             return self._family.reached()
         return list(meanings(self.given)) if type(self.given) is types.FunctionType else []
 
     def now(self) -> Function:
-        """What is to be called now, for some rows."""
+        """Return what is to be called now, for some rows."""
         if self._is_to_be_compared:
             self._is_to_be_compared = False
             if self._kept is not None and self._received is None and self._rested != self._state_reached():
@@ -184,16 +182,16 @@ class FunctionAsNow:
         return self._called
 
     def _call_as_kept(self, kept: PackedProgram) -> None:
-        """Others have changed what the function reaches: a copy of it, of its modules and classes is called, as they were."""
+        """Call a copy of the function, its modules and classes as they were: other code has changed what it reaches."""
         try:
             self._received = copy_of_program(kept)
         except Exception as error:
-            told = f"what {self.given!r:.80} reaches has been changed since it was given, and cannot be made again as it was"
-            raise StateNotSharedError(f"{told} ({type(error).__name__}: {error}): materialize() the column before it is changed") from error
+            reason = f"what {self.given!r:.80} reaches has been changed since it was given, and cannot be made again as it was"
+            raise StateNotSharedError(f"{reason} ({type(error).__name__}: {error}): materialize() the column before it is changed") from error
         self._called, self._is_copied = self._received.function, True
 
     def was(self, function: Function) -> bool:
-        """Say whether a function was right to call until now."""
+        """Return whether a function has been the right one to call until now."""
         if self._family is not None and not self._is_copied:
             # Asked after each call of some functions, so names are compared once.
             if self._family.is_as_it_was():
@@ -211,14 +209,14 @@ class FunctionAsNow:
 
 
 def others_run() -> bool:
-    """Say whether another thread may assign names meanwhile: not one of ours, nor one that waits for us."""
+    """Return whether another thread may assign names at the same time: one that is neither ours nor waits for us."""
     here = threading.current_thread()
     waiting = {threading.main_thread()} if here.name.startswith(OUR_THREADS) else set()
     return any(not other.daemon and other is not here and other not in waiting for other in threading.enumerate())
 
 
 def now(function: Function) -> Function:
-    """What is to be called now for a function, as a user gave it, bound to its names, or received from another process."""
+    """Return what to call now for a function as a user gave it, bound to its names, or received from another process."""
     if type(function) is ReceivedFunction:
         return function.function
     return function.now() if type(function) is FunctionAsNow else function
@@ -230,7 +228,7 @@ def entered(function: Function) -> AbstractContextManager[None]:
 
 
 def hashes(function: Function) -> bool:
-    """Say whether a function asks for hashes."""
+    """Return whether a function asks for hashes."""
     return type(function) is FunctionAsNow and function.hashes
 
 
@@ -240,7 +238,7 @@ def looked_at(function: Function) -> AbstractContextManager[None]:
 
 
 def packed(function: Function, description: str) -> PackedFunction:
-    """A function as it is sent to other processes, with the state that it is to find there.
+    """Return a function as it is sent to other processes, with the state that it is to find there.
 
     Raises
     ------
@@ -253,16 +251,12 @@ def packed(function: Function, description: str) -> PackedFunction:
 
 
 def still_right(function: Function, used: Function) -> bool:
-    """Say whether what :func:`now` gave is right still after calls of it: others may have assigned names meanwhile."""
+    """Return whether what :func:`now` gave is still right after calls of it: other code may have assigned names in the meantime."""
     return type(function) is not FunctionAsNow or function.was(used)
 
 
 def original(function: Function) -> Function:
-    """What the user gave."""
+    """Return what the user gave."""
     if type(function) is ReceivedFunction:
         return function.function
     return function.given if type(function) is FunctionAsNow else function
-
-
-def _itself(function: Function) -> Function:
-    return function

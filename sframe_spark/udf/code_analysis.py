@@ -121,7 +121,14 @@ def names_in(code: types.CodeType) -> CodeNames:
         texts.update(word for item in constants for word in _WORD.findall(item))
     unpickles = not _UNPICKLES.isdisjoint(names) and not _PICKLERS.isdisjoint(names)
     return CodeNames(
-        *map(frozenset, (names, texts, read, assigned, around, attributes, imported, passed_on)),
+        names=frozenset(names),
+        texts=frozenset(texts),
+        read=frozenset(read),
+        assigned=frozenset(assigned),
+        assigned_around=frozenset(around),
+        assigned_attributes=frozenset(attributes),
+        imported=frozenset(imported),
+        passed_on=frozenset(passed_on),
         reads_any=reads_any or unpickles or not _READS_ANY.isdisjoint(names),
         reads_own=reads_own,
         hashes="hash" in read or "__hash__" in names,
@@ -145,7 +152,7 @@ def _constants_of(code: types.CodeType) -> Iterator[Any]:
 
 
 def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
-    """Say whether a call of ``getattr`` has the name of the attribute as a constant, as its last argument or before a constant."""
+    """Return whether a call of ``getattr`` has the name of the attribute as a constant, as its last argument or before a constant."""
     given: list[dis.Instruction] = []
     for step in steps:
         if step.opname in ("CALL", "CALL_FUNCTION_EX", "CALL_KW"):
@@ -157,7 +164,7 @@ def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
 
 
 def found_by_name(value: Any) -> bool:
-    """Say whether others find a function or class under its name in its module, so that it goes to other processes by that name.
+    """Return whether others find a function or class under its name in its module, so that it goes to other processes by that name.
 
     Examples
     --------
@@ -178,12 +185,12 @@ def found_by_name(value: Any) -> bool:
 
 
 def is_class(value: Any) -> bool:
-    """Say whether something is a class, whatever it says of itself."""
+    """Return whether something is a class, whatever it says of itself."""
     return issubclass(type(value), type)
 
 
 def is_full(cell: types.CellType) -> bool:
-    """Say whether a cell holds something: a name of an enclosing function may mean nothing yet."""
+    """Return whether a cell holds something: a name of an enclosing function may mean nothing yet."""
     try:
         _ = cell.cell_contents
     except ValueError:
@@ -216,5 +223,5 @@ def _parts_of(value: Any) -> tuple[Any, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Say whether a name that a module lacks means something all the same."""
+    """Return whether a name that a module lacks means something all the same."""
     return hasattr(builtins, name)

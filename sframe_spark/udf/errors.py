@@ -33,8 +33,8 @@ from sframe_spark.errors import (
 from sframe_spark.values.text import decode_value, encode_value
 from sframe_spark.visible import visible
 
-LONGEST_SHOWN = 500
-LONGEST_TEXT = 10_000
+MAX_SHOWN = 500
+MAX_TEXT = 10_000
 GAP = " ... "
 OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
@@ -55,17 +55,17 @@ class Excerpt(str):
 
 
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
-    """The error a user sees when a function of theirs fails: their own traceback and the value it was given."""
+    """Return the error for a function that fails: the user's own traceback, and the value that the function was given."""
     return error_like(type(error), *_told(description, error), shown(value))
 
 
 def failure(description: str, error: BaseException) -> UserFunctionError:
-    """The error where a function that takes whole columns fails: its own traceback."""
+    """Return the error for a function of whole columns that fails: its own traceback."""
     return error_like(type(error), *_told(description, error), Excerpt("whole columns"))
 
 
 def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
-    """The error a user sees when a function of theirs wants to end the process that calls it, which works for others too.
+    """Return the error for a function that wants to end the process that calls it, which works for others too.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _told(description: str, error: BaseException) -> tuple[str, str]:
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says, cut where it is long; also where its class cannot tell.
+    """Return the message of an error, cut where it is long; also where the ``__str__`` of its class fails.
 
     Examples
     --------
@@ -100,8 +100,8 @@ def words_of(error: BaseException) -> str:
         return f"(no words: its __str__ failed with {type(failure).__name__})"
 
 
-def cut(text: str, longest: int = LONGEST_TEXT) -> str:
-    """The text, without its middle where it is long.
+def cut(text: str, longest: int = MAX_TEXT) -> str:
+    """Return the text, without its middle where it is long.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def cut(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def _last_lines(error: BaseException, otherwise: str) -> str:
-    """An error as the last lines of a traceback show it."""
+    """Return an error as the last lines of a traceback show it."""
     try:
         return "".join(map(cut, traceback.format_exception_only(error)))
     except Exception:
@@ -121,7 +121,7 @@ def _last_lines(error: BaseException, otherwise: str) -> str:
 
 
 def shown(value: Any) -> Any:
-    """A value as an error shows it: cut where it is long, and such that it can travel.
+    """Return a value as an error shows it: cut where it is long, and such that it can be sent.
 
     Examples
     --------
@@ -134,13 +134,13 @@ def shown(value: Any) -> Any:
         return Excerpt(f"a {type(value).__name__} that is nested too deep to be shown")
     except Exception as failure:
         return Excerpt(f"a {type(value).__name__} whose __repr__ failed with {type(failure).__name__}")
-    if len(text) > LONGEST_SHOWN:
-        return Excerpt(text[:LONGEST_SHOWN] + "...")
+    if len(text) > MAX_SHOWN:
+        return Excerpt(text[:MAX_SHOWN] + "...")
     return value if _is_plain(value, text) else Excerpt(text)
 
 
 def _is_plain(value: Any, text: str) -> bool:
-    """True if the value's tagged JSON gives the same value again."""
+    """Return whether the value's tagged JSON gives the same value again."""
     try:
         return repr(decode_value(encode_value(value))) == text
     except (AttributeError, TypeError, ValueError, OverflowError):
@@ -148,7 +148,7 @@ def _is_plain(value: Any, text: str) -> bool:
 
 
 def error_like(cause: type[BaseException], message: str, text: str = "", row: Any = None) -> UserFunctionError:
-    """A :class:`UserFunctionError` that ``except`` clauses for the function's own error class catch too, where that class is an ordinary one."""
+    """Return a :class:`UserFunctionError` that is also of the function's own error class, where that is an ordinary one."""
     combined = _error_class(cause) if _is_ordinary(cause) else UserFunctionError  # type: ignore[arg-type]
     return combined(message, text, row)
 
@@ -164,7 +164,7 @@ _OTHERWISE_USED = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
 
 
 def _is_ordinary(cause: type[BaseException]) -> bool:
-    """True if errors of a class can also be our errors: nothing of the class decides how an error is made, kept or asked."""
+    """Return whether errors of a class can also be our errors: nothing of the class decides how an error is made, kept or asked."""
     if type(cause) is not type or issubclass(cause, _OTHERWISE_USED):
         return False
     own = (base for base in cause.__mro__ if base.__module__ != "builtins")
@@ -173,7 +173,7 @@ def _is_ordinary(cause: type[BaseException]) -> bool:
 
 @lru_cache(maxsize=128)
 def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
-    """A class that is both; the plain one where Python cannot combine them."""
+    """Make a class of both; return the plain one where Python cannot combine them."""
 
     def initialise(self: UserFunctionError, message: str, text: str, row: Any) -> None:
         # What the function's own class is made from may be anything, so its __init__ is not asked.
@@ -191,7 +191,7 @@ def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
 
 
 def cause_of(error: UserFunctionError) -> tuple[str, str] | None:
-    """Module and name of the function's own error class that an error is also of, if it is of one.
+    """Return module and name of the user's error class that an error also has, if there is one.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def cause_of(error: UserFunctionError) -> tuple[str, str] | None:
 
 
 def error_like_named(module: str, name: str, message: str, text: str, row: Any) -> UserFunctionError:
-    """The error as it was in a worker, where the class of the user's was a copy; without that class if it is not to be found here.
+    """Return the error as it was in a worker, also of the user's error class if that is found here.
 
     A name is looked up among the exceptions of Python and of modules that are loaded already. Nothing is imported and no
     code of a module runs for it.
@@ -224,9 +224,9 @@ def error_like_named(module: str, name: str, message: str, text: str, row: Any) 
 
 Value = TypeVar("Value")
 MARKER = "sframe_spark-error:"
-MOST_NAMES, LONGEST_NAME = 100, 200
-MOST_CHARACTERS = 500_000
-MOST_WORDS = 400
+MAX_NAMES, MAX_NAME = 100, 200
+MAX_CHARACTERS = 500_000
+MAX_WORDS = 400
 
 # Where Python names the class of a task's error, and where Spark tells what `raise_error` was given.
 _PAYLOAD = re.compile(r"(?:CarriedError: |\[USER_RAISED_EXCEPTION\] )" + re.escape(MARKER) + r"([A-Za-z0-9+/=]{1,700000}):([0-9a-f]{64});")
@@ -255,7 +255,7 @@ class ErrorTransport:
             raise CarriedError(self.packed(error)) from None
 
     def packed(self, error: SFrameError) -> str:
-        """Text for a Spark message from which the driver takes the error again; also for Spark's own ``raise_error``.
+        """Return text for a Spark message from which the driver takes the error again; also for Spark's own ``raise_error``.
 
         Examples
         --------
@@ -270,7 +270,7 @@ class ErrorTransport:
         return f"{MARKER}{payload}:{self._code(payload)}; {told(error)}"
 
     def unpacked(self, text: str) -> SFrameError | None:
-        """The first error carried in a Spark message that a task of this process has packed; None if there is none."""
+        """Return the first error in a Spark message that a task of this process has packed; None if there is none."""
         for payload, code in _PAYLOAD.findall(text):
             if hmac.compare_digest(code, self._code(payload)):
                 error = error_of_text(base64.b64decode(payload))
@@ -284,12 +284,12 @@ class ErrorTransport:
 
 @lru_cache(maxsize=1)
 def error_transport() -> ErrorTransport:
-    """The transport of this process. Only the driver asks for it: a task uses the one that came with its work."""
+    """Return the transport of this process. Only the driver calls this: a task uses the one that came with its payload."""
     return ErrorTransport(secrets.token_bytes(32))
 
 
 def error_text(error: SFrameError) -> str:
-    """An error as JSON: the class's name, what it was made from, and the user's own class that it is also of.
+    """Return an error as JSON: the class's name, what it was made from, and the user's own class that it is also of.
 
     Examples
     --------
@@ -303,35 +303,35 @@ def error_text(error: SFrameError) -> str:
 
 
 def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
-    """What an error of a class is made from, as JSON values; longer texts are cut."""
+    """Return the arguments that an error of a class is made from, as JSON values; longer texts are cut."""
     if issubclass(known, UserFunctionError):
         row = {"excerpt": _cut(error.row)} if isinstance(error.row, Excerpt) else {"value": _value_text(error.row)}
         return [_cut(error.message), _cut(error.traceback_text), row]
     if issubclass(known, ConversionError):
         return [_cut(error.value), _cut(error.kind), error.row]
     if issubclass(known, ColumnNotFoundError):
-        return [_cut(error.name), [_cut(name, LONGEST_NAME) for name in error.available[:MOST_NAMES]]]
+        return [_cut(error.name), [_cut(name, MAX_NAME) for name in error.available[:MAX_NAMES]]]
     if issubclass(known, NonConvergenceError):
-        return [_cut(error.stage), [_cut(law, LONGEST_NAME) for law in error.laws[:MOST_NAMES]]]
+        return [_cut(error.stage), [_cut(law, MAX_NAME) for law in error.laws[:MAX_NAMES]]]
     return [_cut(error)]
 
 
 def told(error: SFrameError) -> str:
-    """The first words of an error, in one line."""
-    return visible(" ".join(str(error).split()))[:MOST_WORDS]
+    """Return the first words of an error, in one line."""
+    return visible(" ".join(str(error).split()))[:MAX_WORDS]
 
 
-def _cut(text: Any, longest: int = LONGEST_TEXT) -> str:
+def _cut(text: Any, longest: int = MAX_TEXT) -> str:
     return cut(str(text), longest)
 
 
 def _value_text(value: Any) -> str:
     text = encode_value(value)
-    return text if len(text) <= LONGEST_TEXT else encode_value(_cut(text))
+    return text if len(text) <= MAX_TEXT else encode_value(_cut(text))
 
 
 def error_of_text(text: str | bytes) -> SFrameError | None:
-    """The error that :func:`error_text` wrote; None for any other text.
+    """Return the error that :func:`error_text` wrote; None for any other text.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def error_of_text(text: str | bytes) -> SFrameError | None:
     row 3: 'x' cannot be cast to int; undefined_on_failure=True makes it missing
     >>> error_of_text('{"class":"SystemExit","arguments":["0"],"cause":null}')
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         return None
     try:
         content = json.loads(text)
@@ -350,12 +350,12 @@ def error_of_text(text: str | bytes) -> SFrameError | None:
 
 
 def _made(known: type[SFrameError], arguments: list[Any], cause: list[str] | None) -> SFrameError:
-    """An error of a class from what JSON gives.
+    """Make an error of a class from JSON values.
 
     Raises
     ------
     ValueError
-        If that is not what the class is made from.
+        If the class is not made from such values.
     """
     if issubclass(known, UserFunctionError):
         message, traceback_text, row = arguments

@@ -21,8 +21,8 @@ from sframe_spark.udf.code_analysis import (
     names_in,
 )
 
-# So many things are looked at; what lies beyond is data rather than tables of functions.
-MOST_LOOKED_AT = 20_000
+# Objects that are visited; what lies beyond is data rather than tables of functions.
+MAX_VISITED = 20_000
 COLLECTIONS = (list, tuple, set, frozenset, dict)
 # What holds no function.
 _PLAIN = frozenset({int, float, str, bytes, bool, complex, type(None), types.ModuleType, types.BuiltinFunctionType})
@@ -42,24 +42,24 @@ class Family:
 
     def __init__(self, given: Any) -> None:
         self.members: list[types.FunctionType] = []
-        # By number of the globals and name, and by number of the cell.
+        # By ``id`` of the globals and name, and by ``id`` of the cell.
         self.assigned: set[tuple[int, str]] = set()
         self.assigned_cells: set[int] = set()
         self._attributes: set[str] = set()
         self._may_assign_any = False
-        # What was met is kept, so that no other object gets its number.
+        # Visited objects are kept, so that no other object gets their ``id``.
         self._met: dict[int, Any] = {}
         self._look_around([*attributes_of(given).values(), called(given), given])
-        # Globals and names that members read and none assigns, with what they mean; by number, cells with what they hold.
+        # Globals and names that members read and none assigns, with what they mean; by ``id``, cells with what they hold.
         self.names = list(self._read_names())
         self.cells = dict(self._read_cells())
 
     def reached(self) -> list[Any]:
-        """All that was met when the family was looked at."""
+        """Return all objects that were visited when the family was made."""
         return list(self._met.values())
 
     def _look_around(self, waiting: list[Any]) -> None:
-        while waiting and len(self._met) < MOST_LOOKED_AT:
+        while waiting and len(self._met) < MAX_VISITED:
             value = waiting.pop()
             if type(value) in _PLAIN or id(value) in self._met:
                 continue
@@ -77,10 +77,10 @@ class Family:
                     self._note(function)
                     waiting += meanings(function)
             else:
-                waiting += itertools.islice(parts(value), MOST_LOOKED_AT)
+                waiting += itertools.islice(parts(value), MAX_VISITED)
 
     def _shares_names_with(self, value: type) -> bool:
-        """Say whether a class is of the module of a member: its methods may assign what the member reads."""
+        """Return whether a class is of the module of a member: its methods may assign what the member reads."""
         return any(other.__globals__.get("__name__") == value.__module__ for other in self.members)
 
     def _note(self, function: types.FunctionType) -> None:
@@ -108,8 +108,8 @@ class Family:
                     yield id(cell), (cell, cell.cell_contents)
 
     def is_as_it_was(self) -> bool:
-        """Say whether all names mean what they meant."""
-        # A plain loop: functions that are called row by row ask before and after each call, and a generator takes as long as three names.
+        """Return whether all names mean what they meant."""
+        # A plain loop, as this is called for each row of some functions, and a generator takes as long as three names.
         for module, name, value in self.names:
             if module.get(name, _ABSENT) is not value:
                 return False
@@ -134,17 +134,17 @@ class Family:
 
 
 def was_absent(meaning: Any) -> bool:
-    """Say whether a name had no meaning in its module: it was a built-in one."""
+    """Return whether a name had no meaning in its module: it was a built-in one."""
     return meaning is _ABSENT
 
 
 def called(given: Any) -> Any:
-    """What is called when something is called that is no function."""
+    """Return what Python calls when an object is called that is no function."""
     return getattr(type(given), "__call__", None)  # noqa: B004  # the function itself, not whether there is one
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """The attributes that an object keeps, without asking it."""
+    """Return the attributes that an object keeps, without calling code of its class."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except Exception:
@@ -153,7 +153,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 
 def meanings(function: types.FunctionType) -> Iterator[Any]:
-    """What the names of a function mean, and its defaults."""
+    """Return what the names of a function mean, and its defaults."""
     for name in names_in(function.__code__).read:
         if name in function.__globals__:
             yield function.__globals__[name]
@@ -163,7 +163,7 @@ def meanings(function: types.FunctionType) -> Iterator[Any]:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """What may hold functions in something that is none itself."""
+    """Return the parts of an object other than a function that may hold functions."""
     kind = type(value)
     if kind in (types.MethodType, staticmethod):
         yield value.__func__
@@ -179,22 +179,23 @@ def parts(value: Any) -> Iterator[Any]:
         yield from (item for item in list(base.__iter__(value)) if type(item) not in _PLAIN)
     else:
         yield kind
-        # Objects of classes that others find are data.
+        # Objects of importable classes are data.
         yield from () if found_by_name(kind) else list(attributes_of(value).values())
 
 
 # Collections within collections that go deeper are data.
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 Function = Callable[..., Any]
 
 
-def _itself(function: Function) -> Function:
+def itself(function: Function) -> Function:
+    """Return the function."""
     return function
 
 
 def copied(given: Function, family: Family) -> Function:
-    """A copy of a function and those that it uses, in which names mean what they meant when the family was looked at."""
+    """Copy a function and those that it uses; in the copies names mean what they meant when the family was made."""
     copies = _Copies(family)
     function = copies.of_given(given)
     scopes = [scope for scope in copies.scopes.values() if type(scope) is Scope]
@@ -256,7 +257,7 @@ class AssigningFunction:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Elsewhere the globals are its own.
-        return _itself, (self.function,)
+        return itself, (self.function,)
 
 
 class _Copies:
@@ -273,7 +274,7 @@ class _Copies:
         self.scopes: dict[int, dict[str, Any]] = {}
         self._cells: dict[int, types.CellType] = {}
         self._depth = self._looked_at = 0
-        # By identity, with the originals, so that no other object gets their numbers.
+        # By ``id``, with the originals, so that no other object gets theirs.
         self._done: dict[int, tuple[Any, Any]] = {}
         for function in family.members:
             self._done[id(function)] = function, self._copy(function)
@@ -305,7 +306,7 @@ class _Copies:
         elif kind is CACHED and not found_by_name(value):
             function = self.bound(value.__wrapped__)
             made = value if function is value.__wrapped__ else functools.lru_cache(**value.cache_parameters())(function)
-        elif kind in COLLECTIONS and self._depth < _DEEPEST and self._looked_at < MOST_LOOKED_AT:
+        elif kind in COLLECTIONS and self._depth < _MAX_DEPTH and self._looked_at < MAX_VISITED:
             self._depth += 1
             made = self._collection(value)
             self._depth -= 1
@@ -315,7 +316,7 @@ class _Copies:
         return made
 
     def _partial(self, value: functools.partial[Any]) -> functools.partial[Any]:
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAX_DEPTH:
             return value
         self._depth += 1
         old = (value.func, *value.args, *value.keywords.values())

@@ -1,4 +1,4 @@
-"""State that a whole process or thread has, which functions read without naming it: precision, error modes, locale, time zone, limits, filters.
+"""State of a whole process or thread that functions read without naming it: precision, error modes, locale, time zone, limits, filters.
 
 It is read where a function is given, and set wherever the function is called. What is not imported has its default, in any process.
 """
@@ -29,13 +29,13 @@ class _Kind:
     module
         The module that has it; as long as it is not loaded the state is the default one.
     read
-        The state now: plain values, which are compared.
+        Returns the state now, as plain values, which are compared.
     enter
-        Sets a state, and has the stack of the block set back what was before.
+        Sets a state, and lets the stack of the block restore the one before.
     is_of_thread
-        Each thread, or task, has its own: in the user's process it can be set for a block. Others are of all threads, and not ours to set there.
+        Each thread, or task, has its own, which can be set for a block in the user's process. State of all threads is not ours to set there.
     tells
-        Results may well depend on it: it is refused, in the user's process, when it is another one than it was.
+        Results may well depend on it: in the user's process a change since the function was given is an error.
     """
 
     module: str
@@ -146,7 +146,7 @@ def _enter_filters(stack: ExitStack, value: Any) -> None:
 
 
 def _number(module: str, read: str, write: str, tells: bool) -> _Kind:
-    """A number that two functions of a module read and set."""
+    """Make the kind of state that is a number, which two functions of a module read and set."""
 
     def enter(stack: ExitStack, value: Any) -> None:
         functions = sys.modules[module]
@@ -193,7 +193,7 @@ _KINDS: Mapping[str, _Kind] = {
 
 
 def state_now() -> State:
-    """The state of this process and thread.
+    """Return the state of this process and thread.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def state_now() -> State:
 
 @contextmanager
 def entered(state: State, is_users_process: bool = False) -> Iterator[None]:
-    """A block in which this process and thread have a state; what differs is set, and set back afterwards.
+    """A block in which this process and thread have a state; what differs is set, and restored afterwards.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def entered(state: State, is_users_process: bool = False) -> Iterator[None]:
 
 
 def changed_since(what: str) -> StateNotSharedError:
-    """The error about state of the whole process that is not what it was."""
+    """Return the error about state of the whole process that has changed."""
     return StateNotSharedError(
         f"{what} has been changed since the function was given, and not all rows are computed: materialize() the column before it is changed"
     )

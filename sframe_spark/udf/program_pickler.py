@@ -35,7 +35,7 @@ from sframe_spark.udf.received_program import TEXT, UsersProgram, module_of, own
 from sframe_spark.udf.user_modules import (
     ENVIRONMENT,
     MAIN,
-    MOST_ITEMS,
+    MAX_ITEMS,
     OF_THE_MACHINE,
     PLAIN,
     ReachedModules,
@@ -45,12 +45,12 @@ from sframe_spark.udf.user_modules import (
     users_module,
 )
 
-_MOST_LEFT_OUT = 200
-_DEEPEST_CULPRIT = 6
+_MAX_LEFT_OUT = 200
+_MAX_CULPRIT_DEPTH = 6
 
 
 class _Variables:
-    """The variables of a module in the pickled form of functions, whose globals they are."""
+    """Stands for the variables of a module where functions are pickled, whose globals they are."""
 
     def __init__(self, place: tuple[Any, ...]) -> None:
         self._place = place
@@ -60,7 +60,7 @@ class _Variables:
 
 
 class _Limited(io.BytesIO):
-    """Bytes up to some number."""
+    """A buffer of a limited number of bytes."""
 
     def __init__(self, most: int | None) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class ProgramPickler(cloudpickle.Pickler):
         self._hooks: list[tuple[type, str, Any]] = []
 
     def pickle(self, function: Any, state: State) -> None:
-        """Write a function, and all that goes with it."""
+        """Write a function, and everything that travels with it."""
         self.dump((self.program, function))
         self._is_of_module = True
         while (waiting := self._waiting()) or self._hooks:
@@ -140,12 +140,12 @@ class ProgramPickler(cloudpickle.Pickler):
             raise _not_sent(module, name, value, error) from error
 
     def _waiting(self) -> list[tuple[str, str]]:
-        """Variables that are to be sent, and are not yet."""
+        """Return the variables that are reached and not written yet."""
         modules, found = self.reached.modules, dict.fromkeys(self.reached.variables())
         return [each for each in found if each not in self._sent and each[1] in vars(modules[each[0]])]
 
     def _not_sent(self) -> dict[str, dict[str, str]]:
-        """Variables of modules that are there and are not sent, with the reason."""
+        """Return the variables of reached modules that are not sent, with the reason."""
         unnamed = "which no code that the function reaches names"
         found: dict[str, dict[str, str]] = {}
         for module, content in self.reached.modules.items():
@@ -155,13 +155,13 @@ class ProgramPickler(cloudpickle.Pickler):
         return found
 
     def _environment(self) -> dict[str, str]:
-        """Variables of the environment that the code names."""
+        """Return the variables of the environment that the code names."""
         if ENVIRONMENT.isdisjoint(self.reached.names):
             return {}
         return {name: os.environ[name] for name in sorted(self.reached.texts) if name in os.environ}
 
     def _place(self, module: types.ModuleType) -> tuple[Any, ...]:
-        """What makes a module in the program, or finds it there."""
+        """Return the arguments that make a module in the program, or find it there."""
         content = vars(module)
         name = self.reached.add(module)
         directories = content.get("__path__")
@@ -175,7 +175,7 @@ class ProgramPickler(cloudpickle.Pickler):
             self.dump(value)
 
     def state(self) -> ReachedState:
-        """Where the state is that has been reached by names of modules and classes."""
+        """Return where the state is that has been reached by names of modules and classes."""
         left_out, modules = self._left_out, self.reached.modules
         # Names of a script are those of the function itself.
         variables = [(modules[module], name) for module, name in self._sent if module != MAIN and (module, name) not in left_out]
@@ -184,7 +184,7 @@ class ProgramPickler(cloudpickle.Pickler):
         return ReachedState(tuple(variables), tuple(self._classes.values()), tuple(changed), tuple(self._environment()))
 
     def reducer_override(self, value: Any) -> Any:
-        """How modules, functions and classes of the user's are pickled, and what Python itself cannot."""
+        """Pickle the user's modules, functions and classes, and objects that Python itself cannot pickle."""
         kind = type(value)
         if kind is types.FunctionType:
             return self._function(value)
@@ -203,7 +203,7 @@ class ProgramPickler(cloudpickle.Pickler):
         if other is not None:
             return other(self, value)
         if self._is_of_module and kind.__module__ == "_thread" and kind.__name__ in ("lock", "RLock"):
-            # It keeps threads of one process apart, and there it is free.
+            # A lock keeps threads of one process apart; in the other process it is free.
             return threading.Lock if kind.__name__ == "lock" else threading.RLock, ()
         return super().reducer_override(value)
 
@@ -222,7 +222,7 @@ class ProgramPickler(cloudpickle.Pickler):
         _, (code, variables, _, _, closure), (attributes, slots), *rest = self._dynamic_function_reduce(value)
         self.reached.add_read(module, slots["__globals__"], self._is_surely_called)
         within = [each for each in slots["_cloudpickle_submodules"] if not is_users_module(each)]
-        # They come one by one, so that none is nested in others, and one that cannot be sent is known by its name.
+        # Variables are written one by one, so that none is nested in another, and one that cannot be sent is known by its name.
         slots = {**slots, "__globals__": {}, "_cloudpickle_submodules": within}
         return received_program.function_of, (self.program, code, variables, closure), (attributes, slots), *rest
 
@@ -261,7 +261,7 @@ class ProgramPickler(cloudpickle.Pickler):
 
     @staticmethod
     def _of_ctypes(value: Any, content: dict[str, Any]) -> Any:
-        """How a structure of C is pickled: its fields are made with it."""
+        """Pickle a structure of ``ctypes``: its fields are made with it."""
         given = {name: content.pop(name) for name in ("_anonymous_", "_pack_", "_type_", "_length_", "_fields_", "__module__") if name in content}
         fields = {field[0] for field in given.get("_fields_", ())} | {name for name, item in content.items() if type(item).__module__ == "_ctypes"}
         others = {name: item for name, item in content.items() if name not in fields}
@@ -269,7 +269,7 @@ class ProgramPickler(cloudpickle.Pickler):
         return received_program.structure_of, arguments, (others, {}), None, None, cloudpickle.cloudpickle._class_setstate
 
     def _enumeration(self, value: Any, content: dict[str, Any], arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """How an enumeration is made, whose members have attributes of their own, and other names."""
+        """Pickle an enumeration, whose members may have attributes and aliases."""
         members, kind = dict(value.__members__), value._member_type_
         for name in members:
             content.pop(name, None)
@@ -299,7 +299,7 @@ class ProgramPickler(cloudpickle.Pickler):
         return _type_variable, (value.__name__, value.__constraints__, keywords)
 
     def _changed(self) -> Iterator[tuple[str, str, Any]]:
-        """Variables of installed modules that the code names, as far as the program may have changed them."""
+        """Return the variables of installed modules that the code names and the program may have changed."""
         named = self.reached.names | self.reached.texts
         if "argv" in named and "sys" in self.installed:
             yield "sys", "argv", list(sys.argv)
@@ -330,7 +330,7 @@ _OF_MEMBERS = ("_name_", "_value_", "__objclass__", "_sort_order_")
 
 
 def _got(variable: ContextVar[Any]) -> tuple[Any, ...]:
-    """What a context variable is here, if it is anything."""
+    """Return the value of a context variable here, if it has one."""
     try:
         return (variable.get(),)
     except LookupError:
@@ -387,8 +387,8 @@ def _not_sent(module: str, name: str, value: Any, error: Exception) -> VariableN
 
 
 def culprit(value: Any, depth: int = 0) -> str:
-    """Which part of a value is the reason that it cannot be pickled, as its users would write it."""
-    if depth >= _DEEPEST_CULPRIT:
+    """Return which part of a value prevents it from being pickled, as Python code would name it."""
+    if depth >= _MAX_CULPRIT_DEPTH:
         return ""
     if type(value) is dict:
         parts = [(f"[{key!r:.40}]", item) for key, item in value.items()]
@@ -397,7 +397,7 @@ def culprit(value: Any, depth: int = 0) -> str:
     else:
         content = getattr(value, "__dict__", None) if type(value) is not types.FunctionType else None
         parts = [(f".{name}", item) for name, item in content.items() if not name.startswith("__")] if isinstance(content, Mapping) else []
-    for name, item in parts[:MOST_ITEMS]:
+    for name, item in parts[:MAX_ITEMS]:
         if type(item) not in PLAIN and not isinstance(item, types.FunctionType) and not _is_pickled(item):
             return name + culprit(item, depth + 1)
     return ""
@@ -412,7 +412,7 @@ def _is_pickled(value: Any) -> bool:
 
 
 def _added_to_builtins(names: set[str]) -> Iterator[tuple[str, Any]]:
-    """Of some names those that the program has made, or changed, for all modules, as ``gettext.install`` does."""
+    """Return those of some built-in names that the program has added or changed, as ``gettext.install`` does."""
     for name in sorted(names.intersection(vars(builtins))):
         value = vars(builtins)[name]
         is_pythons = type(value) in (types.BuiltinFunctionType, type) and value.__module__ == "builtins"
@@ -463,7 +463,7 @@ class ReachedState:
         return not (self.variables or self.classes or self.changed or self.environment)
 
     def now(self) -> bytes | None:
-        """The state as it is now, to be compared; None if nobody can tell."""
+        """Return the state as it is now, to be compared; None if it cannot be pickled."""
         variables = [(module.__name__, name, vars(module).get(name)) for module, name in self.variables]
         attributes = [self._attributes_of(each) for each in self.classes]
         changed = []
@@ -480,8 +480,8 @@ class ReachedState:
 
 
 def content_now(values: list[Any]) -> bytes | None:
-    """What some values hold now, to be compared; None if nobody can tell, or if it is much."""
-    file = _Limited(MOST_COMPARED)
+    """Return what some values hold now, to be compared; None if that cannot be pickled, or is large."""
+    file = _Limited(MAX_COMPARED)
     try:
         _StatePickler(file, contextvars.copy_context(), {}).dump_all(values)
     except Exception:
@@ -489,7 +489,7 @@ def content_now(values: list[Any]) -> bytes | None:
     return file.getvalue()
 
 
-MOST_COMPARED = 8 << 20
+MAX_COMPARED = 8 << 20
 _OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
@@ -514,7 +514,7 @@ class PackedProgram:
 
 
 def packed_program(function: Any, state: State, context: contextvars.Context, most_bytes: int | None = None) -> PackedProgram:
-    """A function with what it reaches.
+    """Pickle a function with what it reaches.
 
     Parameters
     ----------
@@ -523,7 +523,7 @@ def packed_program(function: Any, state: State, context: contextvars.Context, mo
     state, context
         The state of the process and the context variables, as the function is to find them.
     most_bytes
-        More are of no use.
+        A limit.
 
     Raises
     ------
@@ -542,7 +542,7 @@ def packed_program(function: Any, state: State, context: contextvars.Context, mo
         except VariableNotSentError as error:
             module, name = error.place
             is_its_own = name in pickler.reached.assigned and module != MAIN
-            if (error.place in pickler.reached.surely_read and not is_its_own) or error.place in left_out or len(left_out) >= _MOST_LEFT_OUT:
+            if (error.place in pickler.reached.surely_read and not is_its_own) or error.place in left_out or len(left_out) >= _MAX_LEFT_OUT:
                 raise
             left_out[error.place] = error.reason
 
@@ -561,7 +561,7 @@ class _ProgramUnpickler(pickle.Unpickler):
 
 
 def received(content: bytes, is_users_process: bool = False) -> tuple[Any, UsersProgram]:
-    """A function, and what it reaches of the program that it comes from; ``is_users_process``: that program runs in this process."""
+    """Read a function, and what it reaches of the program that it comes from; ``is_users_process``: that program runs in this process."""
     unpickler = _ProgramUnpickler(io.BytesIO(content), is_users_process)
     program, function = unpickler.load()
     hooks = []

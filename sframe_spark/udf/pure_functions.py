@@ -66,7 +66,8 @@ def steps_of_call(function: Any) -> int | None:
     """
     if _is_built_in(function):
         return STEPS_OF_CALL
-    if type(function) is not types.FunctionType or function.__code__.co_flags & _IS_GENERATOR:
+    kind = type(function)
+    if kind is not types.FunctionType or function.__code__.co_flags & _IS_GENERATOR:
         return None
     # Nobody is to notice that a name is looked up.
     if any(type(names) is not dict for names in (function.__globals__, function.__builtins__, function.__kwdefaults__ or {})):
@@ -92,7 +93,7 @@ def _is_pure(step: dis.Instruction, before: dis.Instruction | None) -> bool:
     if step.opname == "BINARY_OP" and step.argrepr.startswith(("<<", "**")):
         # A power takes any time and memory, but for one of a small constant: what stands before a step, unless others jump to it.
         given = before.argval if before is not None and before.opname.startswith("LOAD_") and not step.is_jump_target else None
-        return step.argrepr.startswith("**") and type(given) in (int, float) and abs(given) <= _MAX_POWER
+        return step.argrepr.startswith("**") and isinstance(given, (int, float)) and abs(given) <= _MAX_POWER
     return True
 
 

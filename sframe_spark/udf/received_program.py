@@ -20,18 +20,18 @@ from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf.process_state import changed_since, entered
 
 _ABSENT = object()
-# Processes that have the same hash of this have the same of all texts.
+# Processes that agree on the hash of this agree on that of all texts.
 TEXT = "a text"
 
 
 class UsersProgram:
-    """Modules of the user's program as they were where a function was given, so far as the function reaches them.
+    """The user's modules that a function reaches, as they were when it was given.
 
-    They are this function's own: two functions that were given under two states of the program are called under these two.
+    Each function has its own: functions that were given under different states of the program are called under these.
     """
 
     def __init__(self, lacks_some: bool = False, is_users_process: bool = False) -> None:
-        # Some variables of its modules could not be sent.
+        # Whether some variables of its modules could not be sent.
         self.lacks_some = lacks_some
         # It is a copy in the process that it comes from, of which nothing is changed for it.
         self.is_users_process = is_users_process
@@ -42,18 +42,18 @@ class UsersProgram:
         self.state: Mapping[str, Any] = {}
         self.environment: Mapping[str, str] = {}
         self.text_hash: int | None = None
-        # What the function has asked for and was not sent: it fails, whatever it did about the error.
+        # The error about a variable that was read and had not been sent: raised even if the function has caught it.
         self.refused: StateNotSharedError | None = None
 
     def __reduce__(self) -> Any:
         return new_program, (self.lacks_some,)
 
     def builtins_of(self, module: str) -> dict[str, Any]:
-        """Where functions of a module look for what it lacks, and for how they import."""
+        """Return the built-in names for functions of a module: where they find names that the module lacks, and ``__import__``."""
         return _ProgramBuiltins(self, module) if self.lacks_some or self.is_users_process else vars(builtins)
 
     def refusal(self, module: str, name: str) -> StateNotSharedError:
-        """The error about a variable that was not sent."""
+        """Return the error about a variable that was not sent."""
         told, advice = f"{module}.{name}, {self.left_out[module][name]}", "let the function make it itself, or give it plain values"
         self.refused = StateNotSharedError(f"{told}, is not in the Python process that calls the function: {advice}")
         return self.refused
@@ -109,7 +109,7 @@ class UsersProgram:
                 raise changed_since(f"the environment's {name}")
 
     def finish(self) -> None:
-        """When all has been received: let names that were not sent be refused where they are read."""
+        """Complete the modules when everything has been received: reading a variable that was not sent raises an error."""
         for name, module in self.modules.items():
             content = vars(module)
             parent, _, own = name.rpartition(".")
@@ -194,7 +194,7 @@ def _set_variable(name: str, text: str | None) -> None:
 
 
 def owner_of(module: str, path: str) -> tuple[Any, str]:
-    """The module or class that has a variable, and the variable's own name."""
+    """Return the module or class that has a variable, and the variable's own name."""
     owner: Any = importlib.import_module(module)
     *classes, name = path.split(".")
     for each in classes:
@@ -209,23 +209,23 @@ def _is_same(one: Any, other: Any) -> bool:
 _COMPARED = (int, float, str, bool, bytes, complex, type(None), tuple, list, dict, set, frozenset)
 
 
-# What the pickled form of a function calls. Each takes the program first: it is pickled with the function.
+# The functions below are called while a function is unpickled; most take the program, which is pickled with the function.
 
 
 def new_program(lacks_some: bool) -> UsersProgram:
-    """A program, of which nothing has been received."""
+    """Make a program of which nothing has been received."""
     return UsersProgram(lacks_some)
 
 
 def function_of(program: UsersProgram, code: types.CodeType, variables: dict[str, Any], closure: Any) -> types.FunctionType:
-    """A function of a module of a program."""
+    """Make a function of a module of a program."""
     # A function takes what is built in from its module when it is made.
     variables["__builtins__"] = program.builtins_of(variables["__name__"])
     return types.FunctionType(code, variables, None, None, closure)
 
 
 def module_of(program: UsersProgram, name: str, path: str | None, directories: list[str] | None) -> types.ModuleType:
-    """The module of a name in a program; without variables as long as none has been received."""
+    """Return a module of a program; it has no variables until some are received."""
     if name not in program.modules:
         module = types.ModuleType(name)
         if path is not None or directories is not None:
@@ -242,18 +242,18 @@ def module_of(program: UsersProgram, name: str, path: str | None, directories: l
 
 
 def variables_of(program: UsersProgram, name: str, path: str | None, directories: list[str] | None) -> dict[str, Any]:
-    """The variables of a module."""
+    """Return the variables of a module."""
     return vars(module_of(program, name, path, directories))
 
 
 def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> Any:
-    """A class without its attributes.
+    """Make a class without its attributes.
 
     Parameters
     ----------
     maker
-        The class of classes that makes it: one that is installed, as what one of the user's does beyond that, such as filling a register, was
-        done in the program.
+        The metaclass that makes it: an installed one, as what a metaclass of the user's does beyond that, such as filling a registry, was done in
+        the program.
     kind, name, bases, content
         What it is made from.
     """
@@ -265,7 +265,7 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
 
 
 def structure_of(name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> Any:
-    """A structure of C, whose class of classes has no name."""
+    """Make a structure of ``ctypes``, whose metaclass has no public name."""
     kind: Any = type(bases[0])
     return kind(name, bases, content)
 
@@ -273,7 +273,7 @@ def structure_of(name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> 
 def enumeration_of(
     bases: tuple[Any, ...], name: str, qualified: str, module: str, kind: type, members: list[tuple[str, tuple[Any, ...], Any]]
 ) -> Any:
-    """An enumeration with its members, without attributes that these have of their own.
+    """Make an enumeration with its members, without the attributes of these.
 
     Parameters
     ----------
@@ -303,34 +303,34 @@ def enumeration_of(
 
 
 def from_import(module: str, name: str) -> Any:
-    """A variable as importing its module in this process leaves it."""
+    """Return a variable as importing its module in this process leaves it."""
     return getattr(importlib.import_module(module), name)
 
 
 def context_variable(program: UsersProgram, name: str, default: tuple[Any, ...], value: tuple[Any, ...]) -> ContextVar[Any]:
-    """A context variable, which has its value while functions of the program are called."""
+    """Make a context variable, which has its value while functions of the program are called."""
     made: ContextVar[Any] = ContextVar(name, default=default[0]) if default else ContextVar(name)
     program.context += [(made, each) for each in value]
     return made
 
 
 def caching_function(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
-    """A function that remembers its results, of which it has none yet."""
+    """Make a caching function with an empty cache."""
     return functools.lru_cache(**parameters)(function)
 
 
 def cached_attribute(kind: type, function: Callable[..., Any], name: str | None) -> Any:
-    """A cached property of a class."""
+    """Make a cached property of a class."""
     made = kind(function)
     made.attrname = name
     return made
 
 
 def weak_reference(kind: type, value: Any) -> Any:
-    """A weak reference; what nobody else holds is gone at once, as it was to be."""
+    """Make a weak reference; an object that nothing else refers to is gone at once."""
     return kind(value)
 
 
 def dead_reference() -> Any:
-    """A weak reference to what is gone."""
+    """Make a weak reference to an object that is gone."""
     return weakref.ref(type("Gone", (), {})())

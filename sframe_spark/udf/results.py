@@ -21,10 +21,10 @@ from sframe_spark.values.encode import arrow_floats, encode
 from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
 from sframe_spark.visible import brief
 
-# Rows that a function is to be called for, by their places; what it gave, and how many rows of that belong to each (None: one).
+# Calls a function for rows, given by their places; returns its results and how many result rows belong to each (None: one).
 MemoCall = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
-# Results of looks at some rows that stay in memory; beyond that all rows are computed and stored.
-MOST_BYTES = 64 << 20
+# Results of a few rows at a time that stay in memory; beyond that all rows are computed and stored.
+MAX_BYTES = 64 << 20
 
 
 @attrs.frozen(eq=False)
@@ -51,12 +51,12 @@ class Part:
         return self.numbers.nbytes + self.rows.size
 
     def without(self, known: np.ndarray) -> Part:
-        """The results of those rows that are not known, by a mask."""
+        """Return the results of the rows that a mask does not mark as known."""
         places = np.flatnonzero(~known)
         return self if places.size == known.size else Part(self.numbers[places], self.counts[places], taken(self.rows, self.counts, places))
 
     def moved(self, by: int) -> Part:
-        """The same results for rows that are so many further on."""
+        """Return the same results for rows whose numbers are larger by some amount."""
         return Part(self.numbers + by, self.counts, self.rows)
 
 
@@ -64,14 +64,14 @@ class Part:
 class CallMemo:
     """Results of one application of a function, by the number of the row that it was called with.
 
-    The node of the application keeps it while only some rows have been looked at. It is filled by the one who holds the node's action.
+    The node of the application keeps it while only some of its rows have been computed. Whoever holds the node's action fills it.
 
     Parameters
     ----------
     keeps
-        New results are remembered: not where all results are kept in another place.
+        Whether new results are remembered: not where all results are stored elsewhere.
     parts
-        What is known, the largest part first, so that a few more results cost no copy of all. One value: who reads it sees nothing half done.
+        The known results, the largest part first, so that a few more cost no copy of all. One tuple, so that readers see no half-done change.
     callers
         Threads that are inside the function now.
     """
@@ -87,17 +87,17 @@ class CallMemo:
 
     @property
     def is_full(self) -> bool:
-        """True when these are more results than memory should hold."""
-        return self.size > MOST_BYTES
+        """Whether these are more results than memory should hold."""
+        return self.size > MAX_BYTES
 
     @property
     def known(self) -> int:
-        """How many rows have results."""
+        """Number of rows that have results."""
         return sum(part.numbers.size for part in self.parts)
 
     @property
     def is_called(self) -> bool:
-        """True inside the function: what it asks for cannot wait for its own result."""
+        """Whether this thread is inside the function: what it asks for cannot wait for its own result."""
         return threading.get_ident() in self.callers
 
     @contextlib.contextmanager
@@ -111,15 +111,15 @@ class CallMemo:
             self.callers.remove(own)
 
     def knows_none(self, numbers: np.ndarray) -> bool:
-        """True when none of some rows, which all differ, has results."""
+        """Return whether none of some rows, which all differ, has results."""
         return bool((np.diff(numbers) > 0).all()) and not bool((located(self.parts, numbers)[0] >= 0).any())
 
     def sent(self) -> CallMemo:
-        """The memo for those whose results are kept otherwise: a Spark task, or a materialisation."""
+        """Return the memo for a Spark task or a materialization, which store their results otherwise."""
         return CallMemo(False, self.parts, self.callers)
 
     def completed(self, numbers: np.ndarray, call: MemoCall) -> Chunk:
-        """Result rows for rows given by number, in that order; the function is called for those that are not known.
+        """Return the result rows for rows given by number, in that order; the function is called for those that are not known.
 
         Examples
         --------
@@ -143,17 +143,17 @@ class CallMemo:
         return gathered(parts, numbers)
 
     def record(self, added: Part) -> tuple[Part, ...]:
-        """Remember results, but for rows that have some already; all that is known then.
+        """Remember results, except for rows that have some already, and return all that is known then.
 
         Raises
         ------
         MemoFullError
-            If it is too much now.
+            If the results are too large for memory.
         """
-        # The function itself may have looked at these rows through another column.
+        # The function itself may have read these rows through another column.
         added = added.without(located(self.parts, added.numbers)[0] >= 0)
         parts = [*self.parts, added]
-        # Like with like: each result is copied a few times only, however small the steps are.
+        # Parts of similar size are merged: each result is copied a few times only, however small the steps are.
         while len(parts) > 1 and 2 * parts[-1].size >= parts[-2].size:
             parts[-2:] = [merged(parts[-2], parts[-1])]
         self.parts = tuple(parts)
@@ -162,14 +162,14 @@ class CallMemo:
         return self.parts
 
     def everything(self) -> Part | None:
-        """All results, in the order of their rows; None if there are none."""
+        """Return all results, in the order of their rows; None if there are none."""
         if len(self.parts) > 1:
             self.parts = (reduce(lambda last, part: merged(part, last), reversed(self.parts)),)
         return self.parts[0] if self.parts else None
 
 
 def located(parts: Sequence[Part], numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """In which part, and where in it, the results of rows are; -1 for rows that have none."""
+    """Return in which part, and where in it, the results of rows are; -1 for rows that have none."""
     owners, places = np.full(numbers.size, -1, dtype=np.int64), np.full(numbers.size, -1, dtype=np.int64)
     for owner, part in enumerate(parts):
         if part.numbers.size:
@@ -180,7 +180,7 @@ def located(parts: Sequence[Part], numbers: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def gathered(parts: Sequence[Part], numbers: np.ndarray) -> Chunk:
-    """The results of rows, all of which have some, in the order given."""
+    """Return the results of rows, all of which have some, in the order given."""
     owners, places = located(parts, numbers)
     used = np.unique(owners)
     if used.size < 2:
@@ -194,7 +194,7 @@ def gathered(parts: Sequence[Part], numbers: np.ndarray) -> Chunk:
 
 
 def merged(first: Part, second: Part) -> Part:
-    """Both parts as one."""
+    """Merge two parts."""
     numbers, counts = np.concatenate([first.numbers, second.numbers]), np.concatenate([first.counts, second.counts])
     rows = joined(first.rows, second.rows)
     if first.numbers.size and second.numbers.size and second.numbers[0] < first.numbers[-1]:
@@ -204,7 +204,7 @@ def merged(first: Part, second: Part) -> Part:
 
 
 def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
-    """The runs of rows at some places, where runs of ``counts`` rows follow each other.
+    """Return the runs of rows at some places, where runs of ``counts`` rows follow each other.
 
     Examples
     --------
@@ -224,13 +224,13 @@ def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
 FIRST_STEP = 16
 LARGEST_STEP = 16_384
 STEP_GROWTH = 4
-# The part of what a batch may take that one step may, by the look of the last one.
+# One step may take this fraction of a batch, going by the results of the step before.
 PARTS_OF_BATCH = 8
-# Within a step longer texts are counted, and one of so many other results is looked at.
+# Within a step longer texts are measured, and one of this many other results.
 LONG_TEXT = 1_024
-ROWS_PER_LOOK = 32
+ROWS_PER_CHECK = 32
 
-# Results of rows given by their places: of some of these places at a time.
+# Calls a function for rows given by their places, some of them at a time.
 Made = Callable[[np.ndarray], Iterator[tuple[np.ndarray, Chunk]]]
 
 
@@ -260,7 +260,7 @@ class Steps:
 
     @classmethod
     def of(cls, most_bytes: int) -> Steps:
-        """Steps of which a few make a batch of so many bytes."""
+        """Return steps of which a few make a batch of some number of bytes."""
         return cls(FIRST_STEP, max(1.0, most_bytes / PARTS_OF_BATCH))
 
     def saw(self, rows: int, found: pa.Array | Chunk) -> None:
@@ -272,12 +272,12 @@ class Steps:
 
 @attrs.define(eq=False)
 class MadeResults:
-    """What one application of a function gave for the rows of the batch that is being computed, and for rows that come next.
+    """Results of one application of a function for the rows of the current batch, and for rows that come next.
 
     Parameters
     ----------
     most_bytes
-        What the results for a batch should take at most, about.
+        About how many bytes the results of a batch may take.
     alone
         No other function is called for the same batches.
     may_cut
@@ -299,7 +299,7 @@ class MadeResults:
         self.may_cut, self.in_turn, self._used = may_cut, in_turn, None
 
     def completed(self, numbers: np.ndarray | None, rows: int, call: Made, memo: CallMemo | None = None) -> Chunk:
-        """Results for rows, in their order.
+        """Return the results of rows, in their order.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class MadeResults:
         return found if not before and np.array_equal(places, missing) else gathered((*before, part), known)
 
     def _made(self, missing: np.ndarray, call: Made, room: float) -> tuple[np.ndarray, Chunk]:
-        """Places and results of the rows that the function was called for, until they fill the room there is."""
+        """Call the function until the results fill the room; return the places of these rows, and the results."""
         places, found, size = list[np.ndarray](), list[Chunk](), 0
         for at, made in call(missing):
             places.append(at)
@@ -365,7 +365,7 @@ class MadeResults:
         return np.concatenate(places), found[0] if len(found) == 1 else stacked(found)
 
     def release(self) -> None:
-        """The batch is complete: what was made for its rows is let go."""
+        """Forget the results of the batch, which is complete."""
         if self._used is not None and sum(part.numbers.size for part in self._parts) > self._used.size:
             rest = [part.without(np.isin(part.numbers, self._used)) for part in self._parts]
             self._parts = tuple(part if self._is_numbered else part.moved(-self._used.size) for part in rest if part.numbers.size)
@@ -375,12 +375,12 @@ class MadeResults:
 
 
 def keeping(memo: CallMemo | None) -> CallMemo | None:
-    """The memo if it remembers what is made."""
+    """Return the memo if it remembers new results."""
     return memo if memo is not None and memo.keeps else None
 
 
 def weight(value: Any) -> int:
-    """Bytes of a result, at least: of its texts and its numbers; those of one that no column can hold are not counted.
+    """Return a lower bound for the bytes of a result: those of its texts and numbers; 0 for one that no column can hold.
 
     Examples
     --------
@@ -405,13 +405,13 @@ def _weight(value: Any) -> int:
 
 
 def size_of(parts: Sequence[Part], rows: int) -> float:
-    """About how many bytes some of the rows of parts take."""
+    """Return about how many bytes a number of the rows of some parts take."""
     known = sum(part.numbers.size for part in parts)
     return rows * sum(part.rows.size for part in parts) / known if known else 0.0
 
 
 def part_of(numbers: np.ndarray, rows: Chunk) -> Part:
-    """Results of rows given by number, one each, in any order."""
+    """Make a part of results of rows given by number, one each, in any order."""
     if bool((np.diff(numbers) < 0).any()):
         order = np.argsort(numbers)
         numbers, rows = numbers[order], rows.rows_at(order)
@@ -424,7 +424,7 @@ _NO_NUMBERS = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 @attrs.frozen
 class Guess:
-    """The types of a function's results were found by its results for the first rows.
+    """Says that the types of a function's results were inferred from its results for the first rows.
 
     Parameters
     ----------
@@ -482,7 +482,7 @@ def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess
 
 
 def _unchanged(results: Sequence[Any], column_type: ColumnType) -> pa.Array | None:
-    """The column, if Arrow sees at once that all results are numbers of its class; truth values are ints."""
+    """Return the column if Arrow finds that all results are numbers of its class; truth values are ints."""
     try:
         # Asked for ints, Arrow would cut floats.
         found = arrow_floats(results) if column_type == FLOAT else pa.array(results)
@@ -500,7 +500,7 @@ def _require_unchanged(result: Any, column_type: ColumnType, may_round: bool) ->
 
 
 def _changes(result: Any, column_type: ColumnType) -> bool:
-    """True for a number that a column of numbers would hold as another one; a float stands for its decimal."""
+    """Return whether a column of numbers would hold a number as another one; a float stands for its decimal."""
     number = plain_number(result)
     if column_type == INT:
         return int_equal_to(number) is None
@@ -508,7 +508,7 @@ def _changes(result: Any, column_type: ColumnType) -> bool:
 
 
 def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: str, floats: str, ints: str) -> str:
-    """What to do about a result that its column cannot hold.
+    """Return what to do about a result that its column cannot hold.
 
     Parameters
     ----------
@@ -535,5 +535,5 @@ def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: s
 
 
 def _is_wide_int(value: Any) -> bool:
-    """True for an int that needs more than 64 bits."""
+    """Return whether a value is an int that needs more than 64 bits."""
     return isinstance(value, (int, np.integer)) and not SMALLEST_INT <= int(value) <= LARGEST_INT

@@ -23,7 +23,7 @@ _SITE_DIRECTORIES = ("site-packages", "dist-packages")
 
 
 def users_module(name: Any) -> types.ModuleType | None:
-    """The loaded module of a name, if it belongs to the user's program; None if it is installed, built in, or not loaded.
+    """Return the loaded module of a name if it belongs to the user's program; None if it is installed, built in, or not loaded.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def users_module(name: Any) -> types.ModuleType | None:
 
 
 def is_users_module(module: types.ModuleType) -> bool:
-    """Say whether a module belongs to the user's program.
+    """Return whether a module belongs to the user's program.
 
     It does unless it is part of Python, compiled, or lies where packages are installed. An editable installation lies among the user's own files.
     A module without a file, which a program has made itself, is the user's.
@@ -62,7 +62,7 @@ def is_users_module(module: types.ModuleType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_users_file(path: str) -> bool:
-    """Say whether a file belongs to the user's program."""
+    """Return whether a file belongs to the user's program."""
     if path.endswith(tuple(EXTENSION_SUFFIXES)):
         return False
     found = [os.path.abspath(path), os.path.realpath(path)]
@@ -73,7 +73,7 @@ def is_users_file(path: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _installed_directories() -> tuple[str, ...]:
-    """Where Python keeps its own modules and those that package managers install."""
+    """Return the directories of Python's own modules and of those that package managers install."""
     schemes = sysconfig.get_paths(), sysconfig.get_paths(vars={"base": sys.base_prefix, "platbase": sys.base_exec_prefix})
     directories = {paths[key] for paths in schemes for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     directories |= {*site.getsitepackages(), site.getusersitepackages(), os.path.dirname(os.__file__)}
@@ -81,7 +81,7 @@ def _installed_directories() -> tuple[str, ...]:
 
 
 def _is_beside_metadata(path: str) -> bool:
-    """Say whether a file lies in a directory that an installer has filled, as ``pip install --target`` does."""
+    """Return whether a file lies in a directory that an installer has filled, as ``pip install --target`` does."""
     parent = os.path.dirname(path)
     while os.path.exists(os.path.join(parent, "__init__.py")) and os.path.dirname(parent) != parent:
         parent = os.path.dirname(parent)
@@ -97,22 +97,22 @@ def _has_metadata(directory: str) -> bool:
 
 
 def module_of_globals(names: dict[str, Any]) -> types.ModuleType | None:
-    """The user's module whose variables a dict is; None if it is of no module, or of one that is installed."""
+    """Return the user's module whose variables a dict is; None if it is of no module, or of one that is installed."""
     module = users_module(names.get("__name__"))
     return module if module is not None and vars(module) is names else None
 
 
-# Of these each machine or process has its own.
+# Modules whose variables belong to the machine or the process.
 OF_THE_MACHINE = frozenset({"sys", "os", "posix", "posixpath", "ntpath", "nt", "time", "platform", "sysconfig", "site", "threading", "socket"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "expandvars"})
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
-MOST_ITEMS = 1_000
+MAX_ITEMS = 1_000
 
 
 def may_be_changed(value: Any, module: str) -> bool:
-    """Say whether the value of a variable of an installed module may be another one than importing the module gives."""
+    """Return whether the value of a variable of an installed module may be another one than importing the module gives."""
     kind, root = type(value), module.partition(".")[0]
-    if kind in PLAIN or (kind in _SMALL and len(value) <= MOST_ITEMS and all(type(item) in PLAIN for item in _items(value))):
+    if kind in PLAIN or (kind in _SMALL and len(value) <= MAX_ITEMS and all(type(item) in PLAIN for item in _items(value))):
         return True
     if kind in (types.FunctionType, CACHED) or is_class(value):
         home = getattr(value, "__module__", None)
@@ -135,7 +135,7 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 class ReachedModules:
-    """Modules of the user's program, as functions are met one by one.
+    """Modules of the user's program that functions reach, collected function by function.
 
     A function reads a variable of its own module by its name. Of a module that its code names (``rules.RATE``) it may read what the same code
     names; of one that is a value, which is passed on or kept in an object, what any code names.
@@ -154,7 +154,7 @@ class ReachedModules:
         self._reads_any = False
 
     def add(self, module: types.ModuleType) -> str:
-        """Take note of a module, and of those that it is in; its name."""
+        """Take note of a module and of its packages, and return its name."""
         name: str = vars(module)["__name__"]
         self.modules[name] = module
         parent = users_module(name.rpartition(".")[0])
@@ -163,7 +163,7 @@ class ReachedModules:
         return name
 
     def add_value(self, module: types.ModuleType) -> None:
-        """Take note of a module that is a value: nobody knows what reads it."""
+        """Take note of a module that is used as a value: any code may read it."""
         self._values.add(self.add(module))
 
     def add_function(self, function: types.FunctionType) -> None:
@@ -199,7 +199,7 @@ class ReachedModules:
         return is_users_module(module) and not named <= self._named.get(str(name), set())
 
     def _named_in(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
-        """Modules that names of a function mean, that it imports, or that its texts name."""
+        """Return the modules that names of a function mean, that it imports, or that its texts name."""
         found, package = names_in(function.__code__), str(function.__globals__.get("__package__") or "")
         candidates = [*found.texts]
         for name in found.imported:
@@ -217,7 +217,7 @@ class ReachedModules:
         yield from (value for value in meanings(function) if isinstance(value, types.ModuleType) and is_users_module(value))
 
     def _passed_on(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
-        """Modules that a function names as values, and not to read their variables."""
+        """Return the modules that a function uses as values, rather than to read their variables."""
         for name in names_in(function.__code__).passed_on:
             value = function.__globals__.get(name)
             if isinstance(value, types.ModuleType) and is_users_module(value):
@@ -231,7 +231,7 @@ class ReachedModules:
             self.surely_read.update(places)
 
     def variables(self) -> Iterator[tuple[str, str]]:
-        """The variables that are reached, as far as it is known now; in an order that depends on nothing but the program."""
+        """Return the variables that are known to be reached, in an order that depends on nothing but the program."""
         yield from self.read
         for module, content in self.modules.items():
             names = set(self._named.get(module, ()))
@@ -247,7 +247,7 @@ class ReachedModules:
 
 
 def _may_be_users(name: str) -> bool:
-    """Say whether a module that is not loaded yet may be the user's."""
+    """Return whether a module that is not loaded yet may be the user's."""
     root = name.partition(".")[0]
     if root in sys.modules or root in sys.stdlib_module_names:
         return users_module(root) is not None
@@ -258,7 +258,7 @@ def _may_be_users(name: str) -> bool:
     return spec is not None and spec.origin is not None and is_users_file(spec.origin)
 
 
-# What does not change, or consists of what is looked at by itself.
+# Immutable, or made of parts that are visited themselves.
 _FIXED = (
     types.BuiltinFunctionType,
     types.MethodDescriptorType,
@@ -277,7 +277,7 @@ _FIXED = (
 
 
 def reaches_state(given: Any, family: Family | None) -> bool:
-    """Say whether a function reaches objects that can be changed, or variables of the user's modules or classes.
+    """Return whether a function reaches objects that can be changed, or variables of the user's modules or classes.
 
     Examples
     --------
@@ -291,13 +291,13 @@ def reaches_state(given: Any, family: Family | None) -> bool:
 
 
 def objects_of(family: Family) -> list[Any]:
-    """Objects that can be changed, which names of the functions of a family mean."""
+    """Return the mutable objects that names of the functions of a family mean."""
     values = [value for _, _, value in family.names] + [value for _, value in family.cells.values()]
     return [value for value in values if _may_change(value)]
 
 
 def reaches_modules(family: Family) -> bool:
-    """Say whether a function reaches variables of the user's modules, or of classes."""
+    """Return whether a function reaches variables of the user's modules, or of classes."""
     for function in family.members:
         if function.__kwdefaults__ or function.__dict__:
             return True
@@ -308,7 +308,7 @@ def reaches_modules(family: Family) -> bool:
 
 
 def _has_state(module: types.ModuleType, code: types.CodeType) -> bool:
-    """Say whether some code may read variables of a module that the program changes."""
+    """Return whether some code may read variables of a module that the program may have changed."""
     if is_users_module(module):
         return True
     found = names_in(code)

@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SFrame, config
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.name_binding import MOST_LOOKED_AT
+from sframe_spark.udf.name_binding import MAX_VISITED
 
 ROWS = 3_000
 
@@ -210,9 +210,9 @@ def test_much_data_is_not_looked_through() -> None:
             looked.append(name)
 
     given, names = of_main("def given(x): return len(data)")
-    names["data"] = [[Row(a=number)] * 5 for number in range(MOST_LOOKED_AT)]
+    names["data"] = [[Row(a=number)] * 5 for number in range(MAX_VISITED)]
     family = FunctionAsNow(given)._family
-    assert family is not None and len(family._met) <= MOST_LOOKED_AT and not looked
+    assert family is not None and len(family._met) <= MAX_VISITED and not looked
 
 
 def test_a_count_in_an_enclosing_function() -> None:

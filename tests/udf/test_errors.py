@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.udf.errors import LONGEST_TEXT, error_of_text, error_text, shown, user_error
+from sframe_spark.udf.errors import MAX_TEXT, error_of_text, error_text, shown, user_error
 
 
 def fails(*_: Any, **__: Any) -> Any:
@@ -132,7 +132,7 @@ def test_every_class_of_errors(name: str, door: str) -> None:
         DOORS[door](raising(name))
     error = caught.value
     assert "input: " in str(error) and "failed with" in error.message
-    assert len(error.message) < 2 * LONGEST_TEXT and len(error.traceback_text) < 2 * LONGEST_TEXT
+    assert len(error.message) < 2 * MAX_TEXT and len(error.traceback_text) < 2 * MAX_TEXT
     assert not isinstance(error, (StopIteration, StopAsyncIteration))
     assert repr(error)
     for copy in (error_of_text(error_text(error)), pickle.loads(pickle.dumps(error))):

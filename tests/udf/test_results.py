@@ -73,7 +73,7 @@ def test_rows_in_any_order_with_any_number_of_results(steps: tuple[int, ...]) ->
 
 
 def test_results_too_large_for_memory_are_materialised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(results, "MAX_BYTES", 1 << 20)
     calls = LongTexts()
     b = SArray(range(ROWS)).apply(calls, dtype=str)
     assert [int(text.strip(".!")) for text in b + "!"] == list(range(ROWS))
@@ -84,7 +84,7 @@ def test_results_too_large_for_memory_are_materialised(monkeypatch: pytest.Monke
 
 
 def test_first_rows_too_large_for_memory_are_materialised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MOST_BYTES", 1 << 18)
+    monkeypatch.setattr(results, "MAX_BYTES", 1 << 18)
     calls = LongTexts()
     b = SArray(range(ROWS)).apply(calls)
     assert len(b[200]) == 10_000 and not b._node.calls

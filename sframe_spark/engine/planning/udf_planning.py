@@ -18,7 +18,7 @@ STEPS_OF_SMALL_ROW = 100
 
 
 def calls_for_hashes(root: PlannerNode) -> bool:
-    """True for a plan over rows near by that calls a user's function which asks for hashes: those of texts are this process's own."""
+    """Return whether a plan over local rows calls a user's function which asks for hashes: those of texts differ between processes."""
     nodes = list(postorder([root]))
     functions = [function for node in nodes for function in functions_of(node)]
     if not any(function.hashes for function in functions) or any(function.memo is not None and function.memo.keeps for function in functions):
@@ -27,28 +27,28 @@ def calls_for_hashes(root: PlannerNode) -> bool:
 
 
 def calls_pure_functions(root: PlannerNode) -> bool:
-    """True for a plan that calls users' functions row by row, of which all only compute, and are through with its rows soon."""
+    """Return whether a plan calls users' functions row by row that are all pure, and done with all rows before another process would have started."""
     nodes = list(postorder([root]))
     calling = [node for node in nodes if functions_of(node)]
     if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
         return False
     weight = weight_of(root)
     functions = [function for node in calling for function in functions_of(node)]
-    # What is remembered is written down by one thread at a time.
+    # Only one thread at a time may write to a memo.
     if weight is None or weight.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
         return False
     steps = [function.steps_of_call() for function in functions]
     if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
         return False
-    # Who looks for plug-ins in a program of many steps takes longest.
+    # The search for plug-ins in a program of many steps takes longest, so it comes last.
     return all(map(moves_only, nodes)) and (not is_done_elsewhere() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
 
 
 def called_again(root: PlannerNode) -> set[int]:
-    """``id`` of the nodes that call a user's function, and whose rows would be computed more than once.
+    """Return the ``id`` of each node that calls a user's function and whose rows would be computed more than once.
 
     A sort samples its input before it distributes it, a running value reads ranges of rows twice, a rolling one reads their edges twice, and nodes
-    that are not aligned with each other read an input each on its own. A function that is called again takes time, and may answer differently.
+    that are not aligned read a shared input separately. A function that is called again takes time, and may answer differently.
     """
     nodes = list(postorder([root]))
     if not any(calls_python(node) for node in nodes):
@@ -65,9 +65,9 @@ def called_again(root: PlannerNode) -> set[int]:
 
 
 def needs_one_batch(root: PlannerNode) -> bool:
-    """True when a plan that is run in one pass reads results of a user's function beside those of other batches: all rows are then one batch.
+    """Return whether a plan of one pass reads results of a user's function together with those of other batches, so that it needs one batch.
 
-    Not where what the function gave is remembered: it is not called for a row again then.
+    Not where results are remembered, as the function is not called again for their rows.
     """
     above: set[int] = set()
     for node in postorder([root]):
@@ -81,17 +81,17 @@ def needs_one_batch(root: PlannerNode) -> bool:
 
 
 def remembers(node: PlannerNode) -> bool:
-    """True when all that a node's functions give is remembered while the plan runs."""
+    """Return whether all results of a node's functions are remembered while the plan runs."""
     return all(function.memo is not None and function.memo.keeps and function.numbered for function in functions_of(node))
 
 
 def _once_itself(reader: PlannerNode, again: set[int]) -> bool:
-    """True when what a reader computes is computed once, or kept."""
+    """Return whether what a reader computes is computed once, or kept."""
     return id(reader) not in again or calls_python(reader) or reader.operator.gathers
 
 
 def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: bool) -> bool:
-    """True when a reader asks for each row of a node once; ``alone``: no other node reads it; ``one_pass``: all rows are in one range."""
+    """Return whether a reader asks for each row of a node once; ``alone``: no other node reads it; ``one_pass``: all rows are in one range."""
     operator = reader.operator
     if operator.row_wise:
         return True
@@ -102,5 +102,5 @@ def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: b
     if operator.gathers or operator.streams:
         return True
     needs = [operator.requires(slot) for slot in range(len(reader.inputs))]
-    # What is looked up is executed first; the rows beside it are read in one pass.
+    # The side that is searched is executed first; the other is read in one pass.
     return Need.LOOKUP in needs or (one_pass and operator.has_kernel)

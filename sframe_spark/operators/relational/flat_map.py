@@ -25,7 +25,7 @@ from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
-from sframe_spark.udf.results import ROWS_PER_LOOK, CallMemo, Guess, Part, advice_on, stored_results, weight
+from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import UNCHANGING, taken_each
@@ -94,9 +94,9 @@ class FlatMap(Operator):
         most_bytes, size = self._most_bytes(), 0
         for number, found in enumerate(self._called(chunk, schema)):
             waiting.extend(found)
-            if not number % ROWS_PER_LOOK and found:
+            if not number % ROWS_PER_CHECK and found:
                 # Those in between are taken to be as long.
-                size += ROWS_PER_LOOK * len(found) * weight(found[-1])
+                size += ROWS_PER_CHECK * len(found) * weight(found[-1])
             while len(waiting) > (most := most_rows()) or (size > most_bytes and waiting):
                 yield self._encoded(waiting[:most])
                 waiting, size = waiting[most:], 0
@@ -141,8 +141,8 @@ class FlatMap(Operator):
         rows, counts, size, most_bytes = list[Any](), list[int](), 0, self._most_bytes() if memo.keeps else math.inf
         for found in self._called(chosen, schema[:-1]):
             rows.extend(found)
-            if not len(counts) % ROWS_PER_LOOK and found:
-                size += ROWS_PER_LOOK * len(found) * weight(found[-1])
+            if not len(counts) % ROWS_PER_CHECK and found:
+                size += ROWS_PER_CHECK * len(found) * weight(found[-1])
             counts.append(len(found))
             if size > most_bytes and len(counts) < places.size:
                 numbers = np.asarray(chunk.columns[-1])[places[: len(counts)]]

@@ -22,7 +22,7 @@ from sframe_spark.udf.bound_function import entered, hashes, now, original, pack
 from sframe_spark.udf.errors import error_like, shown, user_error
 from sframe_spark.udf.pickling import PackedFunction, load_program
 from sframe_spark.udf.pure_functions import steps_of_call
-from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_LOOK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, stored_results, weight
+from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_CHECK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
@@ -174,8 +174,8 @@ class PythonFunction:
             for value in values:
                 result = None if skip_missing and value is None else function(value)
                 append(result if type(result) in UNCHANGING else take(result))
-                if not len(results) % ROWS_PER_LOOK:
-                    size += ROWS_PER_LOOK * weight(result)
+                if not len(results) % ROWS_PER_CHECK:
+                    size += ROWS_PER_CHECK * weight(result)
                     if size > most_bytes:
                         break
         elif self.result.kind == STR_KIND:

@@ -84,7 +84,7 @@ def test_columns_that_must_be_made_first_are_whatever_else_holds(spark: Any, doo
         DOORS[door](frame)
         assert list(frame) == expected
     # No room to remember results.
-    monkeypatch.setattr(results, "MOST_BYTES", 1)
+    monkeypatch.setattr(results, "MAX_BYTES", 1)
     with config.using(small_rows=small_rows):
         frame = columns_of_functions()
         held = [frame["x0"], frame["x1"]]
