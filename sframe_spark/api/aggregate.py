@@ -16,7 +16,7 @@ from sframe_spark.visible import brief, called
 
 @attrs.frozen
 class AggregateRequest:
-    """A wanted aggregate.
+    """A requested aggregate of columns that are given by name.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class AggregateRequest:
 
 
 def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()) -> AggregateRequest:
-    """A request over columns given by name.
+    """Return a request over columns given by name.
 
     Raises
     ------
@@ -384,7 +384,7 @@ answer_wrong_calls(globals(), __name__)
 
 
 def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
-    """Output names and requests of all operations given to ``groupby``.
+    """Return the output names and requests of all operations given to ``groupby``.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
 
 
 def chosen_names(operations: Sequence[Any]) -> set[str]:
-    """Output names that the caller chose; an empty name stands for the default.
+    """Return the output names that the caller chose; an empty name stands for the default.
 
     Examples
     --------
@@ -436,7 +436,7 @@ def chosen_names(operations: Sequence[Any]) -> set[str]:
 
 
 def one_request(item: Any) -> AggregateRequest:
-    """A request, or ``COUNT`` without parentheses."""
+    """Return the request itself, or that of ``COUNT`` written without parentheses."""
     if isinstance(item, AggregateRequest):
         return item
     if item is COUNT:
@@ -447,7 +447,7 @@ def one_request(item: Any) -> AggregateRequest:
 
 
 def output_names(keys: Sequence[str], requests: Sequence[tuple[str, AggregateRequest]], named: set[str]) -> list[str]:
-    """Names of the key and output columns; default names that repeat get a number.
+    """Return the names of the key and output columns; a default name that repeats gets a number.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Builders: columns and frames of values that come one after the other."""
+"""Builders: columns and frames to which values are appended one at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sframe_spark.visible import brief
 
 
 class _Builder(NeverPickled):
-    """What both builders share: segments, the last rows of each, and that nothing comes after the end."""
+    """What both builders share: segments, the last rows of each, and the error after ``close()``."""
 
     def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:
         for name, value in (("num_segments", num_segments), ("history_size", history_size)):

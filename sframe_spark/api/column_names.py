@@ -1,4 +1,4 @@
-"""Names of columns: which are refused, and which are made up."""
+"""Names of columns: fast lookup, validation, and automatic names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_SEARCHES = 8
 
 
 class FrameNames(list[str]):
-    """Names of the columns of a frame, which never change in place; each is found by a dict, not by going through all.
+    """Immutable names of the columns of a frame, with a dict from name to position.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class FrameNames(list[str]):
         return made
 
     def and_one(self, name: str) -> FrameNames:
-        """These names and one more, which is none of them."""
+        """Return these names and a new one, which must differ from them."""
         places = self._found_places()
         if len(places) != len(self):
             # Others have gone on from here.
@@ -52,14 +52,14 @@ class FrameNames(list[str]):
         return FrameNames.known([*self, name], places)
 
     def with_others(self, others: Mapping[int, str]) -> FrameNames:
-        """These names with others at some places; all of them differ."""
+        """Return these names with others at some positions; all of them must differ."""
         names = [*self]
         for place, name in others.items():
             names[place] = name
         return FrameNames.known(names)
 
     def place(self, name: object) -> int | None:
-        """The place of a name; None where it is none of these."""
+        """Return the position of a name, or None if there is no such column."""
         if not isinstance(name, str):
             return None
         if self._places is None and self._searches < MOST_SEARCHES:
@@ -69,7 +69,7 @@ class FrameNames(list[str]):
         return found if found is not None and found < len(self) and self[found] == name else None
 
     def index(self, name: Any, *bounds: Any) -> int:
-        """The place of a name.
+        """Return the position of a name.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class FrameNames(list[str]):
 
 
 def first_places(names: Sequence[str], start: int = 0) -> dict[str, int]:
-    """The first place of each name, where that of the first one has a number.
+    """Return the first position of each name, where the first name has position ``start``.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def first_places(names: Sequence[str], start: int = 0) -> dict[str, int]:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Names with a number added to those that repeat an earlier one.
+    """Return the names, with a number added to each that repeats an earlier one.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def automatic_name(names: Collection[str], columns: int | None = None) -> str:
-    """The name of a further column for which none is given, beside so many; without their number all have names of their own.
+    """Return the name of a new column for which none is given, after ``columns`` others.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def automatic_name(names: Collection[str], columns: int | None = None) -> str:
 
 
 def with_automatic_names(names: Iterable[str]) -> list[str]:
-    """Column names with one given to each that has none.
+    """Return the column names, with an automatic one for each that is empty.
 
     Examples
     --------

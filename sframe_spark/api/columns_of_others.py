@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 def is_column(value: Any) -> bool:
-    """True for what holds one value for each of many rows; a number of numpy's is a single value.
+    """Return whether this holds one value for each of many rows; a numpy scalar is a single value.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def is_column(value: Any) -> bool:
 
 
 def is_mask(value: Any) -> bool:
-    """True for a column of true and false, of any library.
+    """Return whether this is a column of truth values, of any library.
 
     Examples
     --------

@@ -31,23 +31,23 @@ OPEN_ORDER = "The rows are those of a Spark DataFrame: their order is fixed when
 
 
 def rows_known(node: PlannerNode, looked_at: int, asked_for: int, fixed: bool = True) -> int | None:
-    """Number of rows, if it is known or a look at the first ones has found fewer than it asked for."""
+    """Return the number of rows if it is known, or if a preview found fewer rows than it requested."""
     rows = infer_planner_node_length(node)
     return looked_at if rows is None and fixed and looked_at < asked_for else rows
 
 
 def count_text(rows: int | None) -> str:
-    """Number of rows, or a question mark when only computing would tell."""
+    """Return the number of rows as text, or a question mark if they would have to be computed."""
     return "?" if rows is None else str(rows)
 
 
 def column_text(node: PlannerNode) -> str:
-    """The first values of a column as a list."""
+    """Return the first values of a column, written as a list."""
     return _values_text(*first_values(node, SHOWN_VALUES + 1))
 
 
 def column_description(node: PlannerNode, kind: type) -> str:
-    """A column as the interactive prompt shows it: class and number of the values, first values."""
+    """Return a column as the interactive prompt shows it: class and number of the values, first values."""
     values, fixed = first_values(node, SHOWN_VALUES + 1)
     rows = count_text(rows_known(node, len(values), SHOWN_VALUES + 1, fixed))
     return f"dtype: {kind.__name__}\nRows: {rows}\n{_values_text(values, fixed)}"
@@ -61,14 +61,14 @@ def _values_text(values: Sequence[Any], fixed: bool) -> str:
 
 
 def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
-    """One value in a table cell; lists show texts without quotes."""
+    """Return the text of a value in a table cell; strings in lists have no quotes."""
     text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
     text = visible(text)
     return text if columns_taken(text) <= width else first_places(text, width - 4) + LEFT_OUT
 
 
 def list_text(value: Any) -> str:
-    """A list or array as in table cells.
+    """Return the text of a list or array in a table cell.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def list_text(value: Any) -> str:
 
 
 def columns_taken(text: str) -> int:
-    """Places that a text takes in a terminal, where East Asian characters take two, and marks above others none.
+    """Return the width of a text in a terminal, where East Asian characters take two columns and combining marks none.
 
     Examples
     --------
@@ -90,14 +90,14 @@ def columns_taken(text: str) -> int:
 
 
 def places_of(character: str) -> int:
-    """Places that a character takes."""
+    """Return the width of a character in a terminal."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def first_places(text: str, width: int) -> str:
-    """As many of the first characters as take no more places.
+    """Return the longest beginning of a text that fits a width.
 
     Examples
     --------
@@ -109,14 +109,14 @@ def first_places(text: str, width: int) -> str:
 
 
 def centred(text: str, width: int) -> str:
-    """A text amid so many places; an odd one is where ``str.center`` has it."""
+    """Return a text centred in a width; an odd space goes where ``str.center`` puts it."""
     room = max(width - columns_taken(text), 0)
     left = room // 2 + (room & width & 1)
     return " " * left + text + " " * (room - left)
 
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: int = CELL_WIDTH) -> str:
-    """An ASCII table of rows."""
+    """Return an ASCII table of rows."""
     cells = [[cell_text(value, cell_width) for value in row] for row in rows]
     shown = [cell_text(name, cell_width) for name in names]
     widths = [max(columns_taken(text) for text in (shown[i], *(row[i] for row in cells))) for i in range(len(names))]
@@ -126,7 +126,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: 
 
 
 def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int, cell_width: int = CELL_WIDTH) -> list[list[int]]:
-    """Groups of columns that stand one below the other: a column whose values fit beside the table so far, whatever its name, goes there.
+    """Return groups of columns that fit the width, to be printed one below the other; the width of values decides, not that of names.
 
     Without rows values count as wide as they may be.
     """
@@ -189,14 +189,14 @@ def frame_tables(
 
 
 def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int, cell_width: int, most_columns: int) -> str:
-    """The first rows as ``print_rows`` shows them; they are counted, but for those of a Spark DataFrame whose order is not fixed."""
+    """Return the first rows as ``print_rows`` prints them, with their number unless they are a Spark DataFrame whose order is not fixed."""
     tables = frame_tables(node, names, shown, width, cell_width, most_columns)
     rows = row_count(node) if tables.fixed else tables.rows
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
 def footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
-    """What the table does not show."""
+    """Return the lines below a table: how many rows there are, and what was left out."""
     size = f"[{count_text(tables.rows)} rows x {columns} columns]"
     if tables.rows is None:
         return (
@@ -212,7 +212,7 @@ def footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
 
 
 def frame_text(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS, has_footer: bool = True) -> str:
-    """A frame as ``print`` shows it."""
+    """Return a frame as ``print`` shows it."""
     tables = frame_tables(node, names, shown)
     return _with_footer(tables, len(names), shown) if has_footer else tables.text
 
@@ -223,7 +223,7 @@ def _with_footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
 
 
 def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
-    """A frame as the interactive prompt shows it: columns with types, number of rows, first rows."""
+    """Return a frame as the interactive prompt shows it: columns with types, number of rows, first rows."""
     columns = [f"\t{visible(name)}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
     tables = frame_tables(node, names) if names and infer_planner_node_length(node) != 0 else None
     rows = tables.rows if tables is not None else infer_planner_node_length(node)
@@ -290,7 +290,7 @@ def column_html(node: PlannerNode) -> str:
 
 
 def _rows_told(node: PlannerNode, looked_at: int, fixed: bool) -> str:
-    """How many rows there are, where that is known or all were looked at."""
+    """Return how many rows there are, if it is known or a preview has seen all."""
     rows = rows_known(node, looked_at, SHOWN_ROWS + 1, fixed)
     return "" if rows is None else f"{rows:,} row{'s' * (rows != 1)}"
 
@@ -388,5 +388,5 @@ def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
 
 
 def _isolated(text: str) -> str:
-    """A text as HTML, that does not turn round what stands beside it where it is written from right to left."""
+    """Return a text as HTML, isolated so that right-to-left text does not reorder its surroundings."""
     return html.escape(text) if text.isascii() else f"<bdi>{html.escape(text)}</bdi>"

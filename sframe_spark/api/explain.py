@@ -1,4 +1,4 @@
-"""``explain``: what was asked for, what will run, and why; ``last_run``: what ran."""
+"""``explain()``: the plan before and after each stage, and what will run; ``last_run()``: what ran."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WITHOUT_PLAN = "few rows in memory: computed without this plan, one kernel after
 def explain_node(
     node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool, verify: bool = False, analyze: bool = False
 ) -> Explanation:
-    """Plan of a node; see :meth:`sframe_spark.SFrame.explain`.
+    """Return the plan of a node; see :meth:`sframe_spark.SFrame.explain`.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def explain_node(
 
 
 def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:
-    """What the optimizer did up to a stage, its plan, and names of columns."""
+    """Return what the optimizer did up to a stage, its plan, and the names of columns."""
     # The plan that would run.
     find_claimed_orders(node)
     record = Trace()
@@ -78,7 +78,7 @@ def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tup
 
 
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
-    """The sections that materialising a node runs; with what became of them where the node is to be materialised now."""
+    """Return the sections that materializing a node runs, with their outcomes if the node is to be materialized now."""
     found = foresee(node)
     names = names if found.beside is None else found.beside.names(names)
     known = ColumnNames() if found.plan is None else ColumnNames.of_plan(found.plan, names, found.trace, found.graph)
@@ -93,7 +93,7 @@ def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> lis
 
 
 def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[Outcome]) -> list[ExplainedSection]:
-    """Sections with what became of each; what none of them announced stands with the last."""
+    """Return the sections with the outcome of each; what no section announced goes to the last."""
     numbers = {section.number for section in sections}
 
     def belongs(outcome: Outcome, section: ExplainedSection) -> bool:
@@ -104,11 +104,11 @@ def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[Outco
 
 
 def outcomes_of(node: PlannerNode) -> list[Outcome]:
-    """What ran when somebody last looked at the rows of a node."""
+    """Return what the last action on a node ran."""
     journal: Journal | None = node.ran
     return [] if journal is None else list(journal.outcomes)
 
 
 def last_run(node: PlannerNode) -> Explanation:
-    """What ran when somebody last looked at the rows of a node; see :meth:`sframe_spark.SFrame.last_run`."""
+    """Return what the last action on a node ran; see :meth:`sframe_spark.SFrame.last_run`."""
     return Explanation.of(visible("\n".join(run_lines(outcomes_of(node))), lines=True), ())

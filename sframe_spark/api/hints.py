@@ -380,7 +380,7 @@ R = TypeVar("R")
 
 
 def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function answer arguments that it does not have, such as those of pandas, with how it is called.
+    """Let wrong arguments of a function, such as those of pandas, raise an error that shows how it is called.
 
     Raises
     ------
@@ -401,7 +401,7 @@ def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def answered(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function answer calls that it cannot take with its arguments: :func:`as_in` of all for which no example says more.
+    """Let wrong arguments of a function raise an error that lists its parameters: :func:`as_in` without an example.
 
     Raises
     ------
@@ -422,14 +422,14 @@ def answered(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def answer_wrong_calls(members: dict[str, Any], module: str) -> None:
-    """Let all public functions of a module do so."""
+    """Apply :func:`answered` to all public functions of a module."""
     for name, member in list(members.items()):
         if inspect.isfunction(member) and member.__module__ == module and not name.startswith("_") and not hasattr(member, ANSWERS):
             members[name] = answered(member)
 
 
 def with_answers(owner: type[R]) -> type[R]:
-    """A class whose public methods, those of the classes of its file and package below it too, do so."""
+    """Apply :func:`answered` to the public methods of a class, and of its base classes in the same package."""
     package = owner.__module__.rpartition(".")[0]
     for room in owner.__mro__:
         if room.__module__.rpartition(".")[0] == package:
@@ -443,7 +443,7 @@ def with_answers(owner: type[R]) -> type[R]:
 
 
 def _answering(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
-    """A function that answers calls which it cannot take, and whose errors show no secrets of its arguments."""
+    """Return a function that explains wrong arguments, and whose errors contain no secrets of its arguments."""
 
     @functools.wraps(function)
     def called(*args: P.args, **options: P.kwargs) -> R:
@@ -465,7 +465,7 @@ def _answering(function: Callable[P, R], remedy: Callable[[inspect.Signature], s
 
 
 def _shown_call(function: Callable[..., Any], signature: inspect.Signature) -> str:
-    """A call as users write it: of many arguments those that are needed and the first others, with what they are when not given."""
+    """Return a call as users write it: required arguments, and the first optional ones with their defaults."""
     parameters = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
     receiver = MODULES.get(function.__module__, "")
     if "." in (qualified := function.__qualname__):
@@ -486,12 +486,12 @@ def _shown_call(function: Callable[..., Any], signature: inspect.Signature) -> s
 
 
 def _called_as(function: Callable[..., Any]) -> str:
-    """The name by which users call a function: that of the class for ``__init__``."""
+    """Return the name by which users call a function: that of the class for ``__init__``."""
     return function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
 
 
 def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> str | None:
-    """What of a call's arguments a signature does not have, or needs; None where they fit."""
+    """Return which arguments of a call a signature does not take or lacks; None if they fit."""
     try:
         signature.bind(*args, **options)
     except TypeError as error:
@@ -502,7 +502,7 @@ def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mappin
 
 
 def _shown_default(parameter: inspect.Parameter) -> str:
-    """What an argument is when it is not given; of objects that have no short text only that it may be left out."""
+    """Return the default of a parameter as text; ``=...`` for objects without a short one."""
     if parameter.default is parameter.empty:
         return ""
     is_plain = parameter.default is None or isinstance(parameter.default, (bool, int, float, str))
@@ -510,12 +510,12 @@ def _shown_default(parameter: inspect.Parameter) -> str:
 
 
 def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
-    """The error about a name that the package does not have."""
+    """Return the error about a name that the package does not have."""
     return NoAttributeError(f"sframe_spark has no {name!r}" + _told(name, MODULE, members))
 
 
 def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
-    """The error about an aggregate that there is not.
+    """Return the error about an unknown aggregate.
 
     Examples
     --------
@@ -526,13 +526,13 @@ def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
 
 
 def no_util_member(name: str) -> NoAttributeError:
-    """The error about a name that ``sframe_spark.util`` does not have."""
+    """Return the error about a name that ``sframe_spark.util`` does not have."""
     hint = UTIL.get(name)
     return NoAttributeError(f"sframe_spark.util has no {name!r}" + (f": {hint}" if hint else ""))
 
 
 class AbsentModules(MetaPathFinder):
-    """Tells what to use instead of what is imported and is not here; asked when no module was found.
+    """Import hook, asked last, whose error says what to use instead of a name that the package does not have.
 
     Python imports what ``from package import name`` does not find as a module, so this is where the name is known.
 
@@ -558,13 +558,13 @@ class AbsentModules(MetaPathFinder):
 
 
 def tell_of_absent_modules() -> None:
-    """Let imports of what is not here say what to use instead."""
+    """Install the import hook that says what to use instead of absent names."""
     if not any(isinstance(finder, AbsentModules) for finder in sys.meta_path):
         sys.meta_path.append(AbsentModules())
 
 
 def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = ()) -> NoAttributeError:
-    """The error about a member that frames do not have: columns are no members.
+    """Return the error about a member that frames do not have: columns are no members.
 
     Examples
     --------
@@ -579,7 +579,7 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
 
 
 def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
-    """The error about a member that columns do not have.
+    """Return the error about a member that columns do not have.
 
     Examples
     --------
@@ -590,13 +590,13 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
 
 
 def raise_error_of_member(owner: Any, name: str) -> None:
-    """Raise the error of a property, of a user's class or ours, that looks to Python as if there was no such member; nothing where there is none."""
+    """Raise the AttributeError of a property itself, which Python would hide behind ``__getattr__``; do nothing if there is no such property."""
     if any(name in vars(kind) for kind in type(owner).__mro__):
         object.__getattribute__(owner, name)
 
 
 class HintedClass(ABCMeta):
-    """Class of SFrame and SArray: tells what to use instead of constructors and functions that other libraries' classes have.
+    """Metaclass of SFrame and SArray, whose errors say what to use instead of class members of other libraries.
 
     A class of a user's may be abstract as well (:class:`abc.ABC`), so this class of classes is that of these.
 
@@ -619,7 +619,7 @@ class HintedClass(ABCMeta):
 
 
 def with_members_of_its_own(owner: type[R]) -> type[R]:
-    """A class, whose members that stand in other classes of its package go by its name, the only one that users know.
+    """Let the members that a class inherits from mixins of its package go by its own name, the only one that users know.
 
     What Python itself prints of a method names the member so, and so do answers to calls that it cannot take.
 
@@ -646,7 +646,7 @@ def with_members_of_its_own(owner: type[R]) -> type[R]:
 
 
 def _told(name: str, hints: Mapping[str, str], members: Iterable[str]) -> str:
-    """What to use instead: what is known of the name, else the nearest one that there is."""
+    """Return what to use instead: the hint about the name, else the most similar member."""
     if name in hints:
         return f": {hints[name]}"
     near = near_names(name, [member for member in members if not member.startswith("_")])

@@ -41,12 +41,12 @@ MOST_ROWS = 2**62
 
 
 def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
-    """The error about a mask of another length than what it selects from."""
+    """Return the error about a mask whose length is not that of the rows."""
     return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
 
 
 def unchanged_rows(column: str) -> SchemaError:
-    """The error about values that are assigned to rows, or rows that are deleted: columns are made anew.
+    """Return the error about assigning or deleting rows: columns are immutable.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def unchanged_rows(column: str) -> SchemaError:
 def function_as_now(
     fn: Any, what: str, rows: int | None, tried: int = 0, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
 ) -> FunctionAsNow:
-    """The function that a user gave, with its names bound to what they name now.
+    """Return a user's function with its names bound to their present values.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def function_as_now(
 
 
 def whole(value: Any, what: str) -> int:
-    """A whole number of rows; floats are cut, as in the reference, and what is beyond the rows of any frame to the most.
+    """Return a whole number of rows; floats are truncated, as in the reference, and huge numbers limited to ``MOST_ROWS``.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def whole(value: Any, what: str) -> int:
 
 
 def flag(value: Any, what: str) -> bool:
-    """A choice that is given as a truth value, or as a number that is cut to a whole one, as in the reference.
+    """Return whether a flag is set, given as a truth value or as a number, which is truncated as in the reference.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def flag(value: Any, what: str) -> bool:
 
 
 def row_number(index: Any, rows: int, what: str) -> int:
-    """A row number from 0, from a user's index that may be negative.
+    """Return the row number, from 0, of an index that may be negative.
 
     Raises
     ------
@@ -134,17 +134,17 @@ def row_number(index: Any, rows: int, what: str) -> int:
 
 
 def is_collection(values: Any) -> bool:
-    """True for values to be taken one by one; a Column of Spark's only looks like that."""
+    """Return whether values can be iterated over; a Spark Column only seems to be iterable."""
     return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)) and not is_of_spark(values)
 
 
 def is_row_index(key: Any) -> bool:
-    """True for whole numbers of any kind."""
+    """Return whether a key is an integer of any library."""
     return isinstance(key, numbers.Integral)
 
 
 def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNode:
-    """Rows of a slice; negative bounds count from the end, the step is positive.
+    """Return the rows of a slice; negative bounds count from the end, the step is positive.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
 
 
 def head_count(n: Any) -> int:
-    """A number of rows to take.
+    """Return a checked number of rows to take.
 
     Raises
     ------
@@ -186,95 +186,95 @@ def head_count(n: Any) -> int:
 Row = tuple[Any, ...]
 
 MAX_RANGE_ROWS = 4096
-"""Of a piece that is read for one row."""
+"""Rows in the largest range that is read for one row."""
 MAX_RANGE_BYTES = 1 << 20
-"""Of a piece in Arrow's form, unless it is of one row; a larger one is kept alone."""
+"""Bytes of a range as Arrow data beyond which ranges do not grow, and one is cached alone."""
 MAX_RANGES = 8
 
 _MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND)
 
 
 class RecentRows:
-    """The rows of a node near those that were read last, in pieces of a number of rows that grows as long as neighbours are asked for.
+    """Cached ranges of rows around those read last; the ranges grow as long as neighbouring rows are requested.
 
-    What has to be computed is read ahead no further than as many rows as were asked for, one after the other: a user's function may be slow.
+    Rows that must be computed are read ahead no further than the number of rows requested so far, as a user's function may be slow.
 
     Parameters
     ----------
     node
-        Whose rows.
+        The node whose rows are read.
     names
-        Of its columns, for errors.
+        Names of its columns, for errors.
     """
 
     def __init__(self, node: PlannerNode, names: list[str] | None = None) -> None:
         self.node = node
         self._names = names
         self._last, self._may_grow = -MAX_RANGE_ROWS, True
-        # How many rows a piece has, and pieces by their place: one object, as several threads may read.
+        # Rows in a range, and ranges by their number: one object, replaced at once, as several threads may read.
         self._kept: tuple[int, dict[int, list[Row]]] = 1, {}
-        # To ask for each row whether a file elsewhere still is the one that it was read from would be a request for each.
+        # Checking remote files for changes would take a request for each row.
         self._is_watched = not all(is_elsewhere(manifest.directory) for manifest in watched_manifests(node))
         self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
 
     def known(self, index: int) -> Row | None:
-        """A row that was read before; None for others, and for numbers from the end.
+        """Return a row that was read before; None for others, and for negative numbers.
 
         Raises
         ------
         StorageError
             If others have changed the files that it was read from.
         """
-        size, pieces = self._kept
-        piece = pieces.get(index // size)
-        if piece is None or index % size >= len(piece):
+        size, ranges = self._kept
+        rows = ranges.get(index // size)
+        if rows is None or index % size >= len(rows):
             return None
         if self._is_watched:
             require_unchanged_files(self.node)
-        return self._given(piece[index % size])
+        return self._given(rows[index % size])
 
     def row(self, index: int) -> Row:
-        """A row of which it is certain that it is there."""
+        """Return a row, which must exist."""
         found = self.known(index)
         return self._given(self._read(index)) if found is None else found
 
     def _given(self, row: Row) -> Row:
-        # What the user does to a list is no matter of ours.
+        # Users may change the lists that they get.
         return copy.deepcopy(row) if self._is_mutable else row
 
     def _read(self, index: int) -> Row:
-        size, pieces = self._kept
-        if self._may_grow and size < MAX_RANGE_ROWS and self._is_near(index, size, pieces):
-            size, pieces = size * 2, {}
+        size, ranges = self._kept
+        if self._may_grow and size < MAX_RANGE_ROWS and self._is_near(index, size, ranges):
+            size, ranges = size * 2, {}
         self._last = index
         with contextlib.suppress(Exception):
-            return self._read_piece(index // size, size, pieces)[index % size]
-        # What failed may be about another row; what fails now is told without it.
-        return self._read_piece(index, 1, {})[0]
+            return self._read_range(index // size, size, ranges)[index % size]
+        # Another row of the range may have failed: read this one alone.
+        return self._read_range(index, 1, {})[0]
 
-    def _is_near(self, index: int, size: int, pieces: dict[int, list[Row]]) -> bool:
-        """Say whether more rows are read at a time from now on: this one is beside those before, or all are few."""
-        if index // size - 1 in pieces:
+    def _is_near(self, index: int, size: int, ranges: dict[int, list[Row]]) -> bool:
+        """Return whether ranges should grow: this row is next to those read before, or there are few rows in all."""
+        if index // size - 1 in ranges:
             return True
-        if not pieces or calls_users(self.node):
+        if not ranges or calls_users(self.node):
             return False
         rows = infer_planner_node_length(self.node)
         return (rows is not None and rows <= MAX_RANGES * MAX_RANGE_ROWS) or abs(index - self._last) < MAX_RANGE_ROWS
 
-    def _read_piece(self, place: int, size: int, pieces: dict[int, list[Row]]) -> list[Row]:
-        """Read a piece, to be kept with others of its size."""
+    def _read_range(self, place: int, size: int, ranges: dict[int, list[Row]]) -> list[Row]:
+        """Read a range of rows and cache it with others of its size."""
         chunk = rows_of(self.node, place * size, (place + 1) * size, as_objects=True)
         columns = python_columns(chunk, self.node.schema, place * size, self._names)
         bytes_read = sum(column.nbytes for column in chunk.columns)
         self._may_grow = 2 * bytes_read <= MAX_RANGE_BYTES
-        others = [] if bytes_read > MAX_RANGE_BYTES else list(pieces.items())[1 - MAX_RANGES :]
+        others = [] if bytes_read > MAX_RANGE_BYTES else list(ranges.items())[1 - MAX_RANGES :]
         rows = list(zip(*columns, strict=True))
         self._kept = size, {**dict(others), place: rows}
         return rows
 
 
-class ReadOneByOne:
-    """Access to single rows."""
+class RowAccess:
+    """Mixin: access to single rows by number."""
 
     _node: PlannerNode
     _recent: RecentRows | None = None
@@ -285,6 +285,6 @@ class ReadOneByOne:
         return self._recent
 
     def _known_row(self, key: Any) -> Row | None:
-        """A row that was read before, by a number from 0; None if that is not what is asked for."""
+        """Return a cached row by its number from 0; None for other keys and rows."""
         recent = self._recent
         return recent.known(key) if recent is not None and type(key) is int and recent.node is self._node else None

@@ -24,9 +24,9 @@ WHAT_TO_DO = "give both an offset, with column.apply(lambda moment: moment.repla
 
 
 def require_one_clock(left: PlannerNode, right: PlannerNode, what: str, refusal: type[SFrameError] = SchemaError) -> None:
-    """Refuse columns of keys of which those of one have an offset, all of them, and those of the other none.
+    """Refuse key columns of date-times of which one has offsets throughout and the other none.
 
-    Where the types leave it open, the values are gone through: a column of date-times with an offset may have some without.
+    Where the types leave it open, the values are read: a column of date-times with offsets may contain some without.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def require_one_clock(left: PlannerNode, right: PlannerNode, what: str, refusal:
 
 
 def require_clock_of_values(column: PlannerNode, values: Iterable[Any], what: str) -> None:
-    """Refuse values to look for that all have an offset where the column has none, or the other way round.
+    """Refuse values to look for that all have an offset although the column has none, or the reverse.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def require_clock_of_values(column: PlannerNode, values: Iterable[Any], what: st
 
 
 def all_have_offsets(column: PlannerNode) -> bool:
-    """Go through the values of a column of date-times with an offset, until one has none; False where there are no values."""
+    """Return whether all date-times of a column have an offset; False if there are none. Reads values until one has none."""
     found = False
     for chunk in iterate(column):
         values = chunk.columns[0]
@@ -67,7 +67,7 @@ def all_have_offsets(column: PlannerNode) -> bool:
 
 
 def has_offset(value: Any) -> bool | None:
-    """Whether a date-time has an offset from UTC; None for what is no date-time.
+    """Return whether a date-time has an offset from UTC; None for other values.
 
     Examples
     --------
@@ -88,13 +88,13 @@ MOST_VALUES_IN_A_PLAN = 1_000
 
 
 def are_many(values: PlannerNode) -> bool:
-    """True for values that no plan should hold; also where nobody knows how many there are before they are made."""
+    """Return whether values are too many to stand in a plan, or unknown in number."""
     most = values.facts.length.at_most
     return most is None or most > MOST_VALUES_IN_A_PLAN
 
 
 def rows_among(rows: PlannerNode, position: int, values: PlannerNode, exclude: bool) -> PlannerNode:
-    """Rows, in their order, whose value in a column is, or is not, one of another column of the same kind.
+    """Return the rows, in order, whose value in a column is, or is not, among those of another column of the same type.
 
     Parameters
     ----------
@@ -124,10 +124,10 @@ def rows_among(rows: PlannerNode, position: int, values: PlannerNode, exclude: b
 
 
 def are_among(column: PlannerNode, values: PlannerNode) -> PlannerNode:
-    """1 in rows of a column whose value is one of another column of the same type, else 0; missing is a value, and nothing is computed now."""
+    """Return a column of 1 where a value is among those of another column of the same type, else 0; missing is a value. Lazy."""
     return apply_function("is_not_missing", project(with_counts(column, 0, values), [1]))
 
 
 def with_counts(rows: PlannerNode, position: int, values: PlannerNode) -> PlannerNode:
-    """Rows, in their order, beside which stands how often the value in a column is one of some values; missing where it is none."""
+    """Return the rows with a new last column: how often their value occurs among others; missing if it does not."""
     return join(rows, group_by(values, [0], [Aggregation("count", ())]), [position], [0], "left")

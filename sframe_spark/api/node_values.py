@@ -44,7 +44,7 @@ from sframe_spark.values.sources import simplify
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:
-    """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type; warnings say what the column is called."""
+    """Return a one-column source of Python, numpy, pandas or Arrow values, of the inferred or requested type."""
     parts, column_type = column_from_values(values, dtype, ignore_cast_failure, name)
     return memory_source_of_parts([parts], [column_type])
 
@@ -52,7 +52,7 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
 def column_from_values(
     values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None
 ) -> tuple[list[pa.Array], ColumnType]:
-    """The values of such a source, in one array or several, and their type."""
+    """Return the values of such a source, in one array or several, and their type."""
     asks_for_floats = dtype is not None and column_type_for(dtype).kind == FLOAT_KIND
     with rounding_told(name, not asks_for_floats):
         return _column_from_values(values, dtype, ignore_cast_failure, name)
@@ -74,7 +74,7 @@ def _column_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
-    """One node over several columns: one source when all are in memory, each in one array."""
+    """Return one node over several columns: one source if all are in memory, each in one array."""
     held = [node.operator.held for node in nodes if isinstance(node.operator, MemorySource)]
     chunks = [rows for rows in held if isinstance(rows, Chunk)]
     if len(chunks) == len(nodes):
@@ -83,7 +83,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
 
 
 def row_count(node: PlannerNode) -> int:
-    """Number of rows: inferred where possible, of joins with many rows counted without them, otherwise the node is materialised."""
+    """Return the number of rows: inferred if possible, counted without making the rows for large joins, otherwise the node is materialized."""
     rows = infer_planner_node_length(node)
     if rows is not None:
         require_unchanged_files(node)
@@ -97,7 +97,7 @@ def row_count(node: PlannerNode) -> int:
 
 
 def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objects: bool = False) -> Chunk:
-    """Rows by number, in the driver's memory; only what they need is computed.
+    """Return a range of rows, in memory; only what they need is computed.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
 
 
 def pieces_of(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
-    """All rows in order, for who keeps all of them in the driver's memory, but not each column in one array.
+    """Yield all rows in order as chunks, for callers that keep all in memory but need no contiguous columns.
 
     Raises
     ------
@@ -127,12 +127,12 @@ def pieces_of(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
 
 
 def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:
-    """Python values of a one-column node."""
+    """Return the Python values of a one-column node."""
     return python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, None)[0]
 
 
 def python_columns(chunk: Chunk, schema: Schema, first_row: int, names: Sequence[str] | None) -> list[list[Any]]:
-    """Python values of each column of some rows, the first of which has that number.
+    """Return the Python values of each column of some rows, of which the first has number ``first_row``.
 
     Raises
     ------
@@ -149,12 +149,12 @@ def python_columns(chunk: Chunk, schema: Schema, first_row: int, names: Sequence
 
 
 def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
-    """Rows as tuples of Python values; errors name columns by ``names``."""
+    """Return rows as tuples of Python values; errors name columns by ``names``."""
     return list(zip(*python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, names), strict=True))
 
 
 def first_tuples(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
-    """At most ``count`` rows to look at, and whether they are the first ones for good.
+    """Return a preview of at most ``count`` rows, and whether their order is fixed.
 
     Those of a Spark DataFrame whose order is not fixed are not: a look must not copy it. Errors name columns by ``names``.
     """
@@ -165,13 +165,13 @@ def first_tuples(node: PlannerNode, count: int, names: Sequence[str] | None = No
 
 
 def first_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
-    """At most ``count`` values of a one-column node to look at, and whether they are the first ones for good."""
+    """Return a preview of at most ``count`` values of a one-column node, and whether their order is fixed."""
     rows, fixed = first_tuples(node, count)
     return [value for (value,) in rows], fixed
 
 
 def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
-    """A table of Python objects: numpy would take lists in its cells for further dimensions.
+    """Return a two-dimensional array of Python objects, whose lists numpy does not take for further dimensions.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 
 
 def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
-    """Rows as a table, of the type that all their values have; objects where numpy would shorten a text.
+    """Return rows as a two-dimensional array of the common type of their values; of objects if numpy would shorten a text.
 
     Examples
     --------
@@ -198,19 +198,19 @@ def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 
 
 def _loses_its_end(value: Any) -> bool:
-    """True for a text whose end numpy takes for what fills its cell up, and for a list with one in it."""
+    """Return whether numpy would strip the end of a text as padding; of a list, whether it contains such a text."""
     if isinstance(value, list):
         return any(map(_loses_its_end, value))
     return isinstance(value, str) and value.endswith("\0")
 
 
 def numbers_table(node: PlannerNode) -> np.ndarray:
-    """All rows of columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
+    """Return all rows of columns of numbers as a two-dimensional array: ints if all are and none is missing, otherwise floats with NaN."""
     return table_of_numbers(rows_of(node).columns)
 
 
 def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
-    """Columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
+    """Return columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
     if not columns or not len(columns[0]):
         return np.empty((0, len(columns)))
     whole = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
@@ -222,7 +222,7 @@ def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
 
 
 def present_numbers(node: PlannerNode) -> np.ndarray | None:
-    """All numbers of a one-column node as they are; None where one is missing, and where there are none."""
+    """Return all numbers of a one-column node; None if one is missing, or if there are none."""
     require_room(node)
     materialize(node)
     require_room(node)
@@ -233,7 +233,7 @@ def present_numbers(node: PlannerNode) -> np.ndarray | None:
 
 
 def numbers_for_numpy(node: PlannerNode) -> np.ndarray | None:
-    """As :func:`present_numbers`, but truth values of what a comparison gave: numpy chooses rows by these, and takes ints for numbers of rows."""
+    """Return what :func:`present_numbers` does, but truth values for the result of a comparison, by which numpy selects rows."""
     numbers = present_numbers(node)
     if not node.schema[0].is_logical:
         return numbers
@@ -244,7 +244,7 @@ def numbers_for_numpy(node: PlannerNode) -> np.ndarray | None:
 
 
 def numpy_column(node: PlannerNode) -> np.ndarray:
-    """All values of a one-column node as a numpy array: numbers as they are, others as objects.
+    """Return all values of a one-column node as a numpy array: numbers as they are, others as objects.
 
     Texts are of numpy's own type, unless one is missing, or ends with a NUL, which that drops. Lists and arrays of one length make a table.
 
@@ -273,7 +273,7 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
 
 
 def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-    """Rows as tuples, batch by batch, with bounded memory; errors name columns by ``names``."""
+    """Yield rows as tuples, batch by batch, in bounded memory; errors name columns by ``names``."""
     first_row = 0
     for chunk in iterate(node):
         yield from zip(*python_columns(chunk, node.schema, first_row, names), strict=True)
@@ -281,19 +281,19 @@ def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Ite
 
 
 def reduce_values(node: PlannerNode, aggregations: Sequence[Aggregation]) -> tuple[Any, ...]:
-    """Python values of aggregates over all rows."""
+    """Return the Python values of aggregates over all rows."""
     reduced = reduce_columns(node, aggregations)
     return row_tuples(reduced)[0]
 
 
 def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
-    """True when two nodes have the same number of rows; they are counted only if that cannot be proved."""
+    """Return whether two nodes have the same number of rows; they are counted only if that cannot be proved."""
     proved = prove_equal_length(a, b)
     return row_count(a) == row_count(b) if proved is None else proved
 
 
 def require_pairs(first: PlannerNode, second: PlannerNode, what: str, others: str) -> None:
-    """Let two nodes pass whose rows can be paired.
+    """Refuse two nodes whose rows cannot be paired.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def require_pairs(first: PlannerNode, second: PlannerNode, what: str, others: st
 
 
 def literal_of(value: Any) -> Literal:
-    """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
+    """Return a constant operand of its inferred type; sequences of numpy, pandas and others become lists and arrays."""
     value = one_value(value)
     with rounding_told(), broken_texts_told([value]):
         found = Literal(plain(value), infer_type([value]))
@@ -315,19 +315,19 @@ def literal_of(value: Any) -> Literal:
 
 
 def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:
-    """The same values in another physical encoding of their kind."""
+    """Return the same values in another physical encoding of their type."""
     return node if node.schema[0] == target else apply_function("recode", node, parameters=(target,))
 
 
 def recoded_column(node: PlannerNode, position: int, target: ColumnType) -> PlannerNode:
-    """The node with one column in another physical encoding."""
+    """Return the node with one column in another physical encoding."""
     if node.schema[position] == target:
         return node
     return replace_column(node, position, recoded(column_of(node, position), target))
 
 
 def single_value(node: PlannerNode, index: int) -> Any:
-    """The value of one row of a one-column node."""
+    """Return the value of one row of a one-column node."""
     return column_values(node, index, index + 1)[0]
 
 
@@ -336,7 +336,7 @@ ROWS_PER_RUN = 8192
 
 
 class AppendedRows:
-    """Rows that come one after the other: they go to disk once they take too much memory.
+    """Rows that are appended one at a time, and written to disk once they take too much memory.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ class AppendedRows:
         self._written: list[PlannerNode] = []
 
     def add(self, row: Sequence[Any]) -> None:
-        """One more row, of values that fit the types."""
+        """Append a row, whose values fit the types."""
         self._rows.append(row)
         if len(self._rows) >= ROWS_PER_RUN:
             self._make_run()
@@ -369,7 +369,7 @@ class AppendedRows:
             self._runs, self._bytes = [], 0
 
     def parts(self) -> list[PlannerNode]:
-        """Sources of all rows, in order."""
+        """Return sources of all rows, in order."""
         if self._rows:
             self._make_run()
         kept = [Chunk(tuple(run), len(run[0])) for run in self._runs]
@@ -377,7 +377,7 @@ class AppendedRows:
 
 
 def node_from_runs(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
-    """Runs of rows as a source: in memory where they fit its budget, otherwise in temporary files, with one run at a time in memory."""
+    """Return batches of rows as a source: in memory if they fit its budget, otherwise in temporary files, written batch by batch."""
     coming = iter(runs)
     kept: list[Sequence[pa.Array]] = []
     size = 0
@@ -390,14 +390,14 @@ def node_from_runs(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnTyp
 
 
 def _in_memory(runs: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:
-    """Runs as a source, each column in one array where that holds all."""
+    """Return batches as a source, each column in one array if that can hold all."""
     columns: list[Sequence[pa.Array]] = list(zip(*(run.columns for run in runs), strict=True))
     columns = columns or [[pa.array([], kind.physical)] for kind in types]
     return memory_source_of_parts(columns, types)
 
 
 def appended(segments: Sequence[AppendedRows]) -> PlannerNode:
-    """All rows of some segments of the same types: those of the first one first."""
+    """Return all rows of some segments of the same types, in order."""
     parts = [part for segment in segments for part in segment.parts()]
     if parts:
         return append(*parts) if len(parts) > 1 else parts[0]

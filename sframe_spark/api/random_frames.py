@@ -1,4 +1,4 @@
-"""Frames of random values that a seed decides, and cross products."""
+"""Frames of seeded random values, and cross products."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARE_OF_NAN = 0.01
 
 @attrs.frozen
 class Draws:
-    """Random words of some rows.
+    """Random words for a range of rows.
 
     Parameters
     ----------
@@ -45,28 +45,28 @@ class Draws:
 
     @property
     def rows(self) -> int:
-        """How many rows."""
+        """Return the number of rows."""
         return self.stop - self.start
 
     def words(self, width: int, stream: int = 0) -> np.ndarray:
-        """So many words for each row, a row of the table each; another table for each stream."""
+        """Return a table with ``width`` words per row; each stream has a table of its own."""
         counters = -(-width // WORDS)
         found = words_at(self.seed, self.column, stream, self.start * counters, self.rows * counters)
         return found.reshape(self.rows, counters * WORDS)[:, :width]
 
     def shares(self, width: int, stream: int = 0) -> np.ndarray:
-        """As many floats from 0 to 1, the last one excluded."""
+        """Return a table with ``width`` floats in [0, 1) per row."""
         return as_shares(self.words(width, stream))
 
 
 def words_at(seed: int, column: int, stream: int, start: int, counters: int) -> np.ndarray:
-    """The words of some counters, four each, no two of which have the same four."""
+    """Return the words of some counters, four each; no two counters have the same four."""
     key = np.array([seed % (1 << 64), column << 8 | stream], dtype=np.uint64)
     return np.random.Philox(key=key, counter=start).random_raw(counters * WORDS)
 
 
 def as_shares(words: np.ndarray) -> np.ndarray:
-    """Words as floats from 0 to 1, the last one excluded."""
+    """Return words as floats in [0, 1)."""
     return (words >> np.uint64(11)) * 2.0**-53
 
 
@@ -106,7 +106,7 @@ def _hash_categories(draws: Draws, words: int, count: int) -> pa.Array:
 
 
 def _hexadecimal(words: np.ndarray) -> pa.Array:
-    """Each row of a table of words as a text of 16 digits for each word."""
+    """Return each row of a table of words as a text with 16 hexadecimal digits per word."""
     digits = np.ascontiguousarray(words, dtype=">u8").tobytes().hex().encode()
     offsets = np.arange(len(words) + 1, dtype=np.int32) * (16 * words.shape[1])
     return pa.StringArray.from_buffers(len(words), pa.py_buffer(offsets), pa.py_buffer(digits))
@@ -152,7 +152,7 @@ def _dicts(draws: Draws, most: int, count: int) -> pa.Array:
 
 @attrs.frozen
 class RandomColumn:
-    """What the letter of a column stands for.
+    """The generator of a column, named by a letter.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from sframe_spark.visible import brief
 
 
 def chosen_seed(seed: Any) -> int:
-    """A seed as an int; where none is given one of Python's ``random``, so that ``random.seed()`` makes a program repeatable.
+    """Return a seed as an int; if none is given, one drawn by Python's ``random``, so that ``random.seed()`` makes a program repeatable.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def chosen_seed(seed: Any) -> int:
 
 
 def require_seed(seed: Any) -> int:
-    """A seed as an int.
+    """Return a checked seed as an int.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def require_seed(seed: Any) -> int:
 
 
 def require_fraction(fraction: Any) -> float:
-    """A share of rows.
+    """Return a checked share of rows.
 
     Raises
     ------
@@ -77,12 +77,12 @@ def require_fraction(fraction: Any) -> float:
 
 
 def random_ints(node: PlannerNode, seed: int) -> PlannerNode:
-    """A random int of 64 bits beside each row, another one in every row."""
+    """Return the rows with a new column of distinct random 64-bit ints."""
     return apply_function("hash", row_number(node), parameters=(seed,))
 
 
 def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
-    """Each row with that probability, in order, and the rows that are left."""
+    """Return each row with a probability, in order, and the remaining rows."""
     if fraction in (0.0, 1.0):
         every, none = slice_rows(node, 0, None), slice_rows(node, 0, 0)
         return (every, none) if fraction else (none, every)
@@ -92,7 +92,7 @@ def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, P
 
 
 def drawn_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
-    """That share of the rows, cut down to a whole number, in order, and the rows that are left."""
+    """Return an exact share of the rows, rounded down, in order, and the remaining rows."""
     count, width = exact_count(row_count(node), fraction), node.facts.width
     shuffled = sort_rows(zip_columns(node, row_number(node), random_ints(node, seed)), [(width + 1, True)])
     parts = slice_rows(shuffled, 0, count), slice_rows(shuffled, count, None)
@@ -101,7 +101,7 @@ def drawn_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[Planne
 
 
 def exact_count(rows: int, fraction: float) -> int:
-    """How many rows this share is. As in the reference it is multiplied in floats of 32 bits.
+    """Return the number of rows in a share, multiplied in 32-bit floats as in the reference.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def exact_count(rows: int, fraction: float) -> int:
 
 
 def split(node: PlannerNode, fraction: Any, seed: int, exact: bool) -> tuple[PlannerNode, PlannerNode]:
-    """Some rows, and the others, both in order.
+    """Return random rows, and the remaining ones, both in order.
 
     Raises
     ------
@@ -124,6 +124,6 @@ def split(node: PlannerNode, fraction: Any, seed: int, exact: bool) -> tuple[Pla
 
 
 def shuffled(node: PlannerNode, seed: int) -> PlannerNode:
-    """All rows in a random order."""
+    """Return all rows in a random order."""
     width = node.facts.width
     return project(sort_rows(zip_columns(node, random_ints(node, seed)), [(width, True)]), list(range(width)))

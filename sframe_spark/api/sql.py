@@ -77,7 +77,7 @@ def sql(query: str, /, **frames: Any) -> SFrame:
 
 
 def _made(name: str, given: Any) -> SFrame:
-    """A frame of what was given under a name.
+    """Return the frame made of what was given under a name.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _made(name: str, given: Any) -> SFrame:
 
 
 def require_query(query: Any) -> None:
-    """Let texts pass that are a query.
+    """Refuse a text that is no query.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def require_query(query: Any) -> None:
 
 
 def _first_word(query: str) -> tuple[str, str]:
-    """The word that a statement begins with, in small letters, and the statement from there."""
+    """Return the first word of a statement, in lower case, and the statement from there."""
     start = _BEFORE.match(query)
     rest = query[start.end() :] if start else query
     word = re.match(r"\w*", rest)
@@ -121,7 +121,7 @@ def _first_word(query: str) -> tuple[str, str]:
 
 
 def require_no_change(query: str, session: SparkSession) -> None:
-    """Let queries pass that begin like statements that change tables, and are none. Nothing runs.
+    """Refuse statements that change tables. Nothing runs.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def require_no_change(query: str, session: SparkSession) -> None:
 
 
 def require_distinct_names(frames: Mapping[str, Any]) -> None:
-    """Let names pass that Spark tells apart.
+    """Refuse names that Spark takes for the same.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def require_distinct_names(frames: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def errors_of_query(frames: Mapping[str, Any]) -> Iterator[None]:
-    """Tell what Spark says of a query in one line.
+    """Translate Spark's errors about a query into one line.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def errors_of_query(frames: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _reason(told: str) -> str:
-    """The first line, which tells where, too; the plan or the query itself stands below."""
+    """Return the first line of a message, without the plan or the query below it."""
     first, _, rest = told.strip().partition("\n")
     place = re.search(r"\(line \d+, pos \d+\)", rest) if "(line " not in first else None
     text = in_one_line(first).rstrip(";. ")

@@ -33,7 +33,7 @@ from sframe_spark.values.text import display_text
 
 
 def require_prefix(prefix: Any) -> None:
-    """Refuse what is no beginning of a name.
+    """Refuse a prefix that is no text.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def require_prefix(prefix: Any) -> None:
 
 
 def prefixed(prefix: str | None, key: Any) -> str:
-    """The name of the column of a part: its text, as a cast gives it.
+    """Return the name of the column of an item: its key as text, after the prefix.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def prefixed(prefix: str | None, key: Any) -> str:
 
 
 def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
-    """The parts that a user asks for.
+    """Return the keys that a user requests, each once.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
 
 
 def names_beside(taken: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Names of new columns beside those of others: with a number behind each of them where one is taken.
+    """Return names for new columns; if one is taken, all of them get a number.
 
     Examples
     --------
@@ -108,7 +108,7 @@ _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 
 
 def merged_type(kinds: Collection[str]) -> ColumnType:
-    """The type of a column that holds values of some kinds: text where nothing else does.
+    """Return the type of a column that holds values of some types: text if no other does.
 
     Examples
     --------
@@ -126,21 +126,21 @@ def merged_type(kinds: Collection[str]) -> ColumnType:
 
 
 def types_of_keys(node: PlannerNode, wanted: Sequence[Any] | None = None) -> dict[Any, ColumnType]:
-    """All keys of a column of dicts, or those of the wanted ones that there are, in order, with the type of their values, from all rows."""
+    """Return all keys of a column of dicts, or those requested that occur, in order, with the types of their values; reads all rows."""
     parameters = () if wanted is None else (tuple(wanted),)
     kinds: dict[Any, str] = reduce_values(node, [Aggregation("item_kinds", (0,), parameters)])[0]
     return {key: merged_type(kinds[key].split()) for key in sorted(kinds, key=_place_of_key)}
 
 
 def _place_of_key(key: Any) -> tuple[str, Any]:
-    """Numbers by their size, texts by their characters, other keys by what they look like."""
+    """Sort key: numbers by value, strings by characters, other keys by their text."""
     if isinstance(key, (int, float)):
         return "", key
     return (type(key).__name__, key) if isinstance(key, (str, datetime.datetime)) else (type(key).__name__, repr(key))
 
 
 def types_of_places(node: PlannerNode) -> list[ColumnType]:
-    """The types of the items at each place of a column of lists, from the first rows, of which the longest tells how many there are."""
+    """Return the types of the items at each index of a column of lists; the longest of the first rows decides how many there are."""
     cells = [cell for cell in first_values(node, SAMPLE)[0] if cell is not None]
     width = max(map(len, cells), default=0)
     if not width:
@@ -151,7 +151,7 @@ def types_of_places(node: PlannerNode) -> list[ColumnType]:
 
 
 def asked_types(column_types: Any) -> list[ColumnType]:
-    """The types that a user asks for.
+    """Return the types that a user requests.
 
     Raises
     ------

@@ -38,7 +38,7 @@ _TRUTH_VALUES = frozenset({bool, np.bool_})
 def infer_result_type(
     fn: FunctionAsNow, first: Callable[[], tuple[Sequence[Any], bool]], dtype: Any, skip_missing: bool
 ) -> tuple[ColumnType, list[Any], Guess | None]:
-    """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows; the results for these; and what they tell.
+    """Return the column type of a function's results, given or inferred from the first rows; the results for these; and the guess they support.
 
     Lists and dicts are always encoded, because later rows may hold other element types than the first. Only the results tell whether date-times
     have an offset from UTC. ``first`` gives rows and says whether they are the first ones for good: only then the results are of any use.
@@ -69,7 +69,7 @@ def infer_result_type(
 
 
 def _tell_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
-    """Warn where a column does not hold the first results with all their digits, and of decimals where there may be more rows.
+    """Warn if a column cannot hold all digits of the first results, or of decimals if there may be more rows.
 
     Ints that pass 64 bits are floats as in the reference, which results of arithmetic are expected to be.
     """
@@ -82,7 +82,7 @@ def _tell_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
 
 
 def _family(result: Any) -> str | None:
-    """That of a result's class; None for one of no column, which is told where it is stored."""
+    """Return the family of a result's class; None if no column can hold it, which raises where it is stored."""
     try:
         return family_of(type(result))
     except SchemaError:
@@ -90,7 +90,7 @@ def _family(result: Any) -> str | None:
 
 
 def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:
-    """The type of what a function gave for some rows, which are not those of their places where it was not called for each; warns of rounded numbers.
+    """Return the type of a function's results for some rows; warns of rounded numbers.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:
 
 
 def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:
-    """The node, which knows what its function gave for the first rows when its type was looked for: they are not given to it again."""
+    """Return the node, which remembers the results of its function for the first rows: the function is not called for these again."""
     try:
         column = encode(results, node.schema[0])
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
@@ -132,14 +132,14 @@ def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode
 
 
 def general(column_type: ColumnType) -> ColumnType:
-    """The encoding of a kind that holds any value of it."""
+    """Return the encoding of a type that holds any value of it."""
     return {"list": ENCODED_LIST, "dict": ENCODED_DICT}.get(column_type.kind, column_type)
 
 
 def compute_captured(function: FunctionAsNow) -> None:
-    """Compute the frames and columns that a function reaches now, but those of few rows: these it computes where it is called.
+    """Materialize the frames and columns that a function uses, except small ones, which are computed where it is called.
 
-    As in the reference that is so when the function is given. Rows in memory go with the function, others stay in files that it reads.
+    As in the reference, this happens when the function is passed. Rows in memory go with the function, others stay in files that it reads.
 
     Examples
     --------

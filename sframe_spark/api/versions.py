@@ -1,4 +1,4 @@
-"""What is saved, looked after: versions of frames elsewhere, which there are and which go, and short files that become few."""
+"""Maintenance of saved frames: history and removal of versions, and compaction of short files."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def optimize(path: str | os.PathLike[str]) -> int:
 
 
 def versioned(path: str | os.PathLike[str]) -> str:
-    """The place of a frame that has versions.
+    """Return the location of a frame, which must have versions.
 
     Raises
     ------

@@ -17,8 +17,8 @@ ROWS = 3 * MAX_RANGE_ROWS + 5
 
 
 @pytest.fixture
-def pieces(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The pieces that are read."""
+def ranges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The ranges that are read."""
     found: list[tuple[int, int]] = []
     rows_of = indexing.rows_of
 
@@ -39,22 +39,22 @@ COLUMNS: dict[str, Callable[[], SArray]] = {
 
 @pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
 @pytest.mark.parametrize("order", ["forwards", "backwards", "at random"])
-def test_each_row_is_read_as_it_is_with_few_plans(make: Callable[[], SArray], order: str, pieces: list[tuple[int, int]]) -> None:
+def test_each_row_is_read_as_it_is_with_few_plans(make: Callable[[], SArray], order: str, ranges: list[tuple[int, int]]) -> None:
     column = make()
     numbers = list(range(ROWS))
     if order == "at random":
         numbers = random.Random(5).sample(numbers, 2000)
     for number in reversed(numbers) if order == "backwards" else numbers:
         assert column[number] == number
-    assert column[-1] == ROWS - 1 and len(pieces) < 40
+    assert column[-1] == ROWS - 1 and len(ranges) < 40
 
 
-def test_a_row_alone_is_read_alone(pieces: list[tuple[int, int]]) -> None:
+def test_a_row_alone_is_read_alone(ranges: list[tuple[int, int]]) -> None:
     assert SArray.from_sequence(10**9)[5 * 10**8] == 5 * 10**8
     column = SArray.from_sequence(10**9)
     for number in range(0, 10**9, 10**8):
         assert column[number] == number
-    assert all(stop - start == 1 for start, stop in pieces)
+    assert all(stop - start == 1 for start, stop in ranges)
 
 
 def test_a_function_is_called_for_few_rows_that_nobody_asked_for() -> None:
@@ -104,7 +104,7 @@ def test_memory_is_bounded_by_bytes() -> None:
     column = SArray([text] * 40)
     for number in range(40):
         assert column[number] == text
-        kept = [row for piece in column._recent_rows()._kept[1].values() for row in piece]
+        kept = [row for rows in column._recent_rows()._kept[1].values() for row in rows]
         assert len(kept) <= 4 * MAX_RANGES
 
 

@@ -212,7 +212,7 @@ class Arithmetic:
 
     @staticmethod
     def _type_of_choice(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
-        """Class that single values take: that of the SArray beside them, the one asked for, or that of the value beside a None."""
+        """Return the class of single values: that of the other SArray, the requested one, or that of the other value if one is None."""
         for value in (istrue, isfalse):
             if isinstance(value, ClassRegistry.array):
                 return value.dtype
@@ -233,7 +233,7 @@ class Arithmetic:
 
 
 def beyond_ints(value: Any, column_type: ColumnType) -> Any:
-    """What an int column is compared with: an int that needs more than 64 bits is above (or below) all of its values, as infinity is.
+    """Return an operand to compare an int column with: an int of more than 64 bits becomes infinity, as it is beyond all values.
 
     As a float it would be rounded to a number that some int equals.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class PartOf:
-    """Whether a text is part of another.
+    """Function of a text: whether it is part of another.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class PartOf:
     whole: str
 
     def __call__(self, value: Any) -> int:
-        """1 for a part, else 0."""
+        """Return 1 for a part, else 0."""
         return int(value is not None and value in self.whole)
 
 
 class Cleaning:
-    """Members about missing values and value ranges."""
+    """Missing values, clipping, casts and membership."""
 
     _node: PlannerNode
 
@@ -199,7 +199,7 @@ class Cleaning:
         return self._function("is_in", tuple(map(one_value, other)))
 
     def _is_one_of(self, keys: SArray) -> SArray:
-        """1 in rows whose value is one of the keys, else 0; a NaN is a key."""
+        """Return 1 in rows whose value is one of the keys, else 0; a NaN is a key."""
         values = tuple(keys)
         require_clock_of_values(self._node, values, "filter_by")
         return self._function("is_in", values, True)

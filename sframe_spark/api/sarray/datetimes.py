@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
-    """A column of times: ``start`` and every so often after it, up to and including ``stop`` if it is hit.
+    """Return a column of evenly spaced times, from ``start`` up to ``stop``, which is included if it is hit.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
 
 
 def tick_count(first: Any, last: Any, every: Any) -> int:
-    """Number of ticks from the first to at most the last, as they are computed."""
+    """Return the number of ticks from the first to at most the last."""
     count = math.floor((last - first) / every) if isinstance(first + last + every, float) else (last - first) // every
     while first + count * every > last:
         count -= 1
@@ -69,7 +69,7 @@ def tick_count(first: Any, last: Any, every: Any) -> int:
 
 
 def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
-    """A bound of a clock as a number, and the type of its times.
+    """Return a bound of a clock as a number, and the type of its times.
 
     Raises
     ------

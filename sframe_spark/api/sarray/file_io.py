@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ColumnFiles:
-    """Values from and to files."""
+    """Reading and writing files."""
 
     _node: PlannerNode
 

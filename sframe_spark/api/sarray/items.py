@@ -1,4 +1,4 @@
-"""Members of SArray about what is inside of its values: items of lists, arrays and dicts, characters of texts."""
+"""Members of SArray about items of lists, arrays and dicts, and characters of texts."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ class Items:
 
 
 def _keys(keys: Any) -> tuple[Any, ...]:
-    """The keys of a collection, or the one given, as they are in dicts."""
+    """Return the keys of a collection, or the single one given, as they are in dicts."""
     several = isinstance(keys, Iterable) and not isinstance(keys, (str, bytes))
     found = tuple(plain(key) for key in keys) if several else (plain(keys),)
     for key in found:
@@ -303,7 +303,7 @@ def _place(name: str, value: Any) -> int:
 
 
 def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:
-    """Keys and the types of their columns; in the order of the keys, where no types are asked for."""
+    """Return keys and the types of their columns; in the order of the keys if no types are requested."""
     keys = None if limit is None else distinct_keys(limit)
     if column_types is not None:
         types = asked_types(column_types)
@@ -340,7 +340,7 @@ def _paired(keys: list[Any], types: list[ColumnType]) -> list[tuple[Any, ColumnT
 
 
 def _unpacked(node: PlannerNode, keys: list[Any], types: list[ColumnType], absent: Any) -> PlannerNode:
-    """The items with some keys side by side; all are looked for in one pass."""
+    """Return the items of some keys as columns, all found in one pass."""
     source = node.schema[0]
     are_texts = item_type(source) is None
     steps = [Step("slots", (Register(0),), (tuple(keys),))]

@@ -30,7 +30,7 @@ BITS = 64
 
 
 def content_identifier(node: PlannerNode) -> int:
-    """A number of 64 bits for the rows of a column: the same for the same rows in the same files, or of the same values in memory, in any process.
+    """Return a 64-bit number that identifies the rows of a column: equal for the same rows of the same files, or equal values in memory.
 
     The rows are computed first, unless they are there.
 
@@ -48,7 +48,7 @@ def content_identifier(node: PlannerNode) -> int:
 
 
 def _told(node: PlannerNode, position: int) -> Iterator[bytes]:
-    """What tells the rows of a materialised column: names of files, which are drawn at random or watched, or the values."""
+    """Return what identifies the rows of a materialized column: names of files, which are random or change-checked, or the values."""
     source = node.operator
     yield str(node.schema[position]).encode()
     if isinstance(source, SegmentSource):
@@ -67,7 +67,7 @@ def _told(node: PlannerNode, position: int) -> Iterator[bytes]:
 
 
 def _parameters_of(source: Operator) -> str | None:
-    """What makes up a source, None where that cannot be written."""
+    """Return the parameters of a source; None if they cannot be written."""
     try:
         return graph_to_json(source.make_planner_node())
     except UnsupportedOperationError:
@@ -75,7 +75,7 @@ def _parameters_of(source: Operator) -> str | None:
 
 
 class ColumnMaterialization:
-    """Values now or later, and the plan for them."""
+    """When values are computed, the plan for them, and exports of all values."""
 
     _node: PlannerNode
 

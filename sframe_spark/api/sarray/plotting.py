@@ -1,4 +1,4 @@
-"""Pictures of SArray: charts, and pages of its rows."""
+"""Charts of SArray, and pages of its rows."""
 
 from __future__ import annotations
 

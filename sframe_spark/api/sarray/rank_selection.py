@@ -1,4 +1,4 @@
-"""Numbers of a column by their rank, without sorting it: a few passes over its rows, each of which leaves fewer of them."""
+"""Numbers of a column by rank without sorting: a few passes over the rows, each of which narrows the candidates."""
 
 from __future__ import annotations
 
@@ -72,21 +72,21 @@ class Ranks:
         return [self._number(found, place) for found, place in zip(ranges, places, strict=True)]
 
     def _all(self) -> KeyRange:
-        """All numbers but NaN, if there are others. The least and the largest one are often known."""
+        """Return the range of all numbers but NaN, unless all are. Minimum and maximum are often known."""
         if self._whole is None:
             low, high = reduce_values(self.node, [Aggregation("column_min", (0,)), Aggregation("column_max", (0,))])
             self._whole = KeyRange((key_of(low, self.node.schema[0]), key_of(high, self.node.schema[0])))
         return self._whole
 
     def _part(self, found: KeyRange, place: int) -> KeyRange:
-        """The part of a range that holds a place; behind all others is NaN."""
+        """Return the part of a range that contains a rank; NaN is behind all others."""
         # Counts begin at each range's own.
         inside = (part for part in self._parts[found.keys] if part.count is not None and place - found.before < part.before + part.count)
         part = next(inside, KeyRange((key_of(math.nan, FLOAT),) * 2, count=0))
         return attrs.evolve(part, before=found.before + part.before)
 
     def _count(self, wanted: Iterable[Keys]) -> None:
-        """Count the keys of ranges by their parts."""
+        """Count the keys in each part of some ranges."""
         unknown = [keys for keys in dict.fromkeys(wanted) if keys not in self._parts]
         if not unknown:
             return
@@ -99,7 +99,7 @@ class Ranks:
             ]
 
     def _tell(self, wanted: Iterable[Keys]) -> None:
-        """Ask for the keys of ranges of few."""
+        """Read the keys of small ranges."""
         unknown = [keys for keys in dict.fromkeys(wanted) if keys[0] < keys[1] and keys not in self._told]
         if unknown:
             found = reduce_values(self.node, [Aggregation("keys_between", (0,), keys) for keys in unknown])

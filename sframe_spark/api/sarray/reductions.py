@@ -163,7 +163,7 @@ class Reductions:
         return self._reduce(aggregate, count)
 
     def _reduce_function(self, function: str, aggregate: str) -> Any:
-        """Aggregate of a scalar function of every row; missing results count as nothing."""
+        """Aggregate a scalar function of every row; missing results are left out."""
         values = apply_function(function, self._node)
         return reduce_values(values, [Aggregation(aggregate, (0,))])[0]
 
@@ -230,7 +230,7 @@ class Reductions:
         return int(self._reduce("count_missing"))
 
     def __contains__(self, item: Any) -> bool:
-        """True when some row has that value."""
+        """Return whether some row has that value."""
         literal, own = literal_of(item), self._node.schema[0]
         if literal.value is None:
             return self.countna() > 0

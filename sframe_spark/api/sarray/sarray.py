@@ -17,7 +17,7 @@ from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.hints import HintedClass, as_in, no_array_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import (
     MOST_ROWS,
-    ReadOneByOne,
+    RowAccess,
     function_as_now,
     head_count,
     is_row_index,
@@ -81,7 +81,7 @@ class SArray(
     ColumnPlotting,
     ColumnFiles,
     ColumnMaterialization,
-    ReadOneByOne,
+    RowAccess,
     Pickled,
     metaclass=HintedClass,
 ):

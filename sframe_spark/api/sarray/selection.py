@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Selection(Cleaning):
-    """Rows chosen, ordered and counted by their values."""
+    """Rows chosen, ordered and counted by their values, or drawn at random."""
 
     if TYPE_CHECKING:
 
@@ -168,7 +168,7 @@ class Selection(Cleaning):
         return make_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
 
     def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
-        """The distinct values with aggregates of their rows."""
+        """Return the distinct values with aggregates of their rows."""
         self._require_no_dicts()
         return group_by(self._node, [0], aggregations)
 

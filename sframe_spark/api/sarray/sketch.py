@@ -309,14 +309,14 @@ class Sketch(NeverPickled):
         return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)
 
     def _quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Several quantiles, found together."""
+        """Return several quantiles, found in the same passes."""
         if self._found["counted"] is None:
             self._ranks.numbers_at([self._place_of(share) for share in shares])
         return [self.quantile(share) for share in shares]
 
     @cached_property
     def _ranks(self) -> Ranks:
-        """What was counted, which is kept: quantiles are asked for one by one."""
+        """Return the counts, cached as quantiles are requested one at a time."""
         return Ranks(self._node)
 
     def frequency_count(self, element: Any) -> int:
@@ -352,7 +352,7 @@ class Sketch(NeverPickled):
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
 
     def frequent_items(self) -> dict[Any, int]:
-        """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.
+        """Return the values in at least one of 10,000 rows and how often each occurs, the most frequent first.
 
         Examples
         --------
@@ -493,12 +493,12 @@ NESTED = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 
 
 def sketch_of(node: PlannerNode) -> Sketch:
-    """The sketch of a column."""
+    """Return the sketch of a column."""
     return make_array(node).summary()
 
 
 def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
-    """The value of a key, or at a place, of each row: as a number where all are, else as text."""
+    """Return the value of a key, or at an index, of each row: as a number if all are, else as text."""
     column_type = node.schema[0]
     if column_type.kind == DICT_KIND:
         kind = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
@@ -511,14 +511,14 @@ def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
 
 
 def _items(node: PlannerNode, wanted: ColumnType) -> PlannerNode:
-    """All items of lists or arrays as one column."""
+    """Return all items of lists or arrays as one column."""
     natural = item_type(node.schema[0])
     items = explode(node, 0, (natural or wanted,), keeps_empty=False)
     return items if natural in (None, wanted) else apply_function("cast", items, parameters=(wanted, False))
 
 
 def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
-    """The keys that a user asks for.
+    """Return the keys that a user requests.
 
     Raises
     ------
@@ -542,7 +542,7 @@ QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
 def sketch_text(sketch: Sketch) -> str:
-    """Tables of the numbers, the frequent values and the quantiles, then those of the items.
+    """Return tables of the statistics, the frequent values and the quantiles, then those of the items.
 
     Examples
     --------
@@ -597,7 +597,7 @@ _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
 
 
 def counted_node(source: PlannerNode) -> PlannerNode:
-    """The values that are counted: texts of those that hold others, and of date-times with an offset."""
+    """Return the values to count: nested values and date-times with an offset as texts."""
     column_type = source.schema[0]
     if column_type.kind in NESTED:
         return apply_function("cast", source, parameters=(STR, False))
@@ -607,7 +607,7 @@ def counted_node(source: PlannerNode) -> PlannerNode:
 
 
 def as_counted(element: Any, column_type: ColumnType) -> Any:
-    """A value as those of a column are counted; None where it becomes none of them."""
+    """Return a value in the form in which those of a column are counted; None if it has no such form."""
     if column_type.is_zoned:
         moment = _constructed(element, DATETIME_KIND)
         return None if moment is None else make_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0]
@@ -622,12 +622,12 @@ def as_counted(element: Any, column_type: ColumnType) -> Any:
 
 
 def counted_values(found: dict[str, Any]) -> list[tuple[Any, int]]:
-    """How often each value occurs, where the first pass could count them all."""
+    """Return how often each value occurs, if the first pass could count all."""
     return list(found["counted"].items())
 
 
 def frequent_values(node: PlannerNode, found: dict[str, Any]) -> list[tuple[Any, int]]:
-    """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.
+    """Return the values in at least one of 10,000 rows and how often each occurs, the most frequent first.
 
     Parameters
     ----------
@@ -649,7 +649,7 @@ def _all_frequent(node: PlannerNode, least: float) -> list[tuple[Any, int]]:
 
 
 def _constructed(element: Any, kind: str) -> Any:
-    """A value as one of a kind, as in construction; None where it is none."""
+    """Return a value converted as in construction; None if it cannot be."""
     try:
         return construct_value(element, kind)
     except SFrameError:

@@ -1,4 +1,4 @@
-"""Values of SArray that depend on the rows before or around each row: running, rolling, of earlier and later rows."""
+"""Members of SArray that depend on rows before or around each row: running, rolling and shifted values."""
 
 from __future__ import annotations
 
@@ -375,7 +375,7 @@ SUBTRACTABLE = ("int", "float", "datetime", "array")
 
 
 def fill_literal(fill: Any, column_type: ColumnType) -> Literal:
-    """A fill in an encoding that holds it and the column's values.
+    """Return a fill value in an encoding that holds it and the column's values.
 
     Raises
     ------

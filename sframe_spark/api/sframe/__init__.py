@@ -1,4 +1,4 @@
-"""SFrame: its members by idea, and the class made of them."""
+"""SFrame: mixins by theme, and the class made of them."""
 
 from sframe_spark.api.sframe.sframe import SFrame, load_sframe
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class RowFunctions(Columns):
-    """Rows through a Python function."""
+    """Python functions of rows."""
 
     @as_in("sf.apply(lambda row: row['a'] + row['b']), of rows; of values sf['a'].apply(function)")
     def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
@@ -126,7 +126,7 @@ class RowFunctions(Columns):
         return make_frame(node, names)
 
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]], Guess]:
-        """Types of the columns, the rows that the function gives for the first rows, none where these may be others later, and what they tell."""
+        """Return the column types, the results for the first rows (none if these may change later), and the guess they support."""
         first: list[list[Any]] = []
         given, fixed = self._first_dicts(SAMPLE_ROWS)
         with showing_work(f"looking at the first results of {describe_function(fn)}"):
@@ -151,7 +151,7 @@ class RowFunctions(Columns):
 
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
-    """The type of a column of values that a function gave; lists of numbers are lists, as in the reference, though columns of them are of arrays."""
+    """Return the column type of a function's results; lists of numbers stay lists, as in the reference, where a column of them would hold arrays."""
     found = type_of_results(values, "flat_map() column_types")
     are_lists = found.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
     return ENCODED_LIST if are_lists else general(found)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Members about the columns of a frame. Positions are the engine's; names live here."""
+    """Columns of a frame. The engine knows columns by position; names live here."""
 
     _node: PlannerNode
     _names: FrameNames
@@ -95,7 +95,7 @@ class Columns:
         return place
 
     def _column(self, name: str) -> PlannerNode:
-        """The node of a column, which messages call by its name."""
+        """Return the node of a column, which messages call by its name."""
         node = column_of(self._node, self._position(name))
         node.call_columns((name,))
         return node
@@ -106,7 +106,7 @@ class Columns:
         return self  # type: ignore[return-value]
 
     def _empty(self) -> SFrame:
-        """A frame without columns and rows."""
+        """Return a frame without columns and rows."""
         return make_frame(memory_source([], [], 0), [])
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -324,7 +324,7 @@ class Columns:
         return self._with(node, taken) if inplace else make_frame(node, taken)
 
     def _beside(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
-        """The columns with others beside them, all at once, and the names of all."""
+        """Return the columns with new ones after them, added at once, and the names of all."""
         frame, parts = make_frame(self._node, self._names), []
         names, taken = frame._names, dict[str, None]()
         for given, column in pairs:
@@ -520,7 +520,7 @@ _A_COLUMN = "sf['a']"
 
 
 def free_name(given: Any, names: Collection[str]) -> str:
-    """The name of a further column: the given one, or a numbered one where that is empty.
+    """Return the name of a new column: the given one, or an automatic one if that is empty.
 
     Raises
     ------
@@ -538,7 +538,7 @@ def free_name(given: Any, names: Collection[str]) -> str:
 
 
 def without(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
-    """Items but those at some places, which ascend.
+    """Return the items without those at some ascending positions.
 
     Examples
     --------

@@ -47,7 +47,7 @@ _FORMATS = ("auto", "array", "dataframe", "empty", *_CLASSES)
 
 
 def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
-    """Node and column names of whatever a frame can be made of; only saved frames can be verified."""
+    """Return the node and column names of whatever a frame can be made of; only saved frames can be verified."""
     if verify and not isinstance(data, (str, os.PathLike)):
         raise nothing_to_verify(data)
     _require_format(data, format)
@@ -78,7 +78,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
 
 
 def _require_format(data: Any, format: Any) -> None:
-    """Refuse a format that there is not, and data of another one.
+    """Refuse an unknown format, and data of another format.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _require_format(data: Any, format: Any) -> None:
 
 
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
-    """A saved frame, or a CSV or Parquet file."""
+    """Return a saved frame, or a CSV or Parquet file."""
     named = _ENDINGS.get(_ending(path), "") if format == "auto" else format
     is_parquet = format == "auto" and path.endswith(".parquet")
     if verify and (named in _DELIMITERS or is_parquet):
@@ -110,12 +110,12 @@ def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
 
 
 def _ending(path: str) -> str:
-    """The ending of a name, whether or not another one says that the file is compressed."""
+    """Return the ending of a file name, before one that says that the file is compressed."""
     return os.path.splitext(without_packing(path))[1]
 
 
 def text_frame(path: Any, verify: bool) -> Frame | None:
-    """The frame of a CSV file of this machine, for who loads a frame by a name that says so; None of all else.
+    """Return the frame of a local CSV file, if the name says so; None otherwise.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def text_frame(path: Any, verify: bool) -> Frame | None:
 
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
-    """Columns by name; a text is a column of its characters, as in the reference."""
+    """Return the frame of columns by name; a text is a column of its characters, as in the reference."""
     parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
     names = names_in_order(columns)
     for name in names:
@@ -149,7 +149,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
 
 
 def names_in_order(columns: Mapping[str, Any]) -> list[str]:
-    """Column names of a dict as the reference orders them: by name, columns of values before SArrays."""
+    """Return the column names of a dict as the reference orders them: by name, columns of values before SArrays."""
     for name in columns:
         if not isinstance(name, str):
             raise SchemaError(f"a column name is a str, got {brief(name)}")
@@ -157,7 +157,7 @@ def names_in_order(columns: Mapping[str, Any]) -> list[str]:
 
 
 def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
-    """Columns in the order given, under names that differ."""
+    """Return the frame of columns in the given order, with distinct names."""
     by_name = dict(zip(names, columns, strict=True))
     node, found = frame_from_columns(by_name)
     places = FrameNames(found)
@@ -165,7 +165,7 @@ def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
 
 
 def frame_from_iterable(data: Iterable[Any]) -> Frame:
-    """SArrays side by side, or values as one column ``X1``."""
+    """Return the frame of SArrays as columns, or of values as one column ``X1``."""
     given = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
     items: Any = data if given else [item if isinstance(item, SArray) else taken(item) for item in data]
     if isinstance(items, list) and not items:
@@ -179,7 +179,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 
 def frame_from_parquet(path: Any) -> Frame:
-    """Parquet files as read-only segments, in file-name order; those elsewhere are read where they are, but from the web."""
+    """Return Parquet files as read-only segments, in file-name order; remote files are read in place, except those of web servers."""
     from sframe_spark.engine.datasets.new_datasets import write_runs
     from sframe_spark.locations import is_elsewhere
     from sframe_spark.operators.sources.source import segment_source
@@ -199,7 +199,7 @@ def frame_from_parquet(path: Any) -> Frame:
 
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
-    """All rows of files of others, of which each manifest has some, in row order."""
+    """Return all rows of external files, given by manifests in row order."""
     from sframe_spark.operators.relational.append import append
     from sframe_spark.operators.sources.source import segment_source
 
@@ -207,7 +207,7 @@ def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
 
 
 def frame_from_orc(path: Any) -> Frame:
-    """The rows of ORC files, in file-name order, in our own form."""
+    """Return the rows of ORC files, in file-name order, converted to our own format."""
     from sframe_spark.engine.datasets.orc_rows import orc_rows
     from sframe_spark.storage.files.places import resolve
     from sframe_spark.storage.foreign.orc_source import orc_table
@@ -220,7 +220,7 @@ def frame_from_orc(path: Any) -> Frame:
 
 
 def other_frame(given: Any, member: str, refusal: type[SFrameError] = SchemaError) -> SFrame:
-    """The frame that a member was given, made of it if it is none yet.
+    """Return the frame that a member was given, converted if it is a table of another library.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def other_frame(given: Any, member: str, refusal: type[SFrameError] = SchemaErro
 
 
 def is_table(given: Any) -> bool:
-    """True for a table of any library, a dict of columns, and the place of something saved.
+    """Return whether this is a table of any library, a dict of columns, or the path of something saved.
 
     Examples
     --------

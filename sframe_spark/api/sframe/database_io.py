@@ -1,4 +1,4 @@
-"""Members of SFrame about rows from and to databases."""
+"""Members of SFrame that read and write databases and catalog tables."""
 
 from __future__ import annotations
 
@@ -300,6 +300,6 @@ class FrameDatabases(Columns):
 
 
 def _with_ties(frame: Any, order: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
-    """An order, and behind it all other columns that have one: the same rows are in the same order, however they are read."""
+    """Return an order extended by all other sortable columns, so that the same rows always come in the same order."""
     others = [place for place, kind in enumerate(frame._node.schema) if kind.kind in SORTABLE and all(place != known for known, _ in order)]
     return [*order, *((place, True) for place in others)]

@@ -62,7 +62,7 @@ def _require_names_for_orc(names: Sequence[str]) -> None:
 
 
 def require_unquoted_texts(only_raw: Any) -> None:
-    """Refuse to tell texts in quotes from those without.
+    """Refuse to distinguish quoted from unquoted texts.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def require_unquoted_texts(only_raw: Any) -> None:
 
 
 class FrameFiles(Columns):
-    """Rows from and to files."""
+    """Reading and writing files."""
 
     def save(self, filename: str, format: str | None = None) -> None:
         """Save as a directory that ``load_sframe`` opens again, as CSV or as JSON, whole or not at all.

@@ -1,4 +1,4 @@
-"""Members of SFrame that take or give all its rows as something else: an Arrow table, a pandas or Spark DataFrame, a numpy array."""
+"""Members of SFrame that convert from and to other libraries: Arrow tables, pandas and Spark DataFrames, numpy arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NESTED = ("list", "dict", "array")
 
 
 class Interchange(Columns):
-    """All rows in a form of another library."""
+    """Conversions from and to other libraries."""
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table, of types that other libraries know; ``SFrame(table)`` has the same columns again.

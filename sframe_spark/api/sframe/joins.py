@@ -45,7 +45,7 @@ HOW_ELSEWHERE = {
 
 
 class Joins(Relational):
-    """Rows of two frames by equal keys."""
+    """Joins by equal keys, and in the order of a key."""
 
     @as_in("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
     def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
@@ -296,14 +296,14 @@ class Joins(Relational):
         return make_frame(columns_beside(self._node, found) if aggregations else self._node, names)
 
     def _group_position(self, name: str) -> int:
-        """Position of a group column."""
+        """Return the position of a group column."""
         position = self._position(name)
         column_type = self._node.schema[position]
         check_groups(f"by {name!r}", column_type, column_type)
         return position
 
     def _key_pair(self, other: Relational, on: Any) -> tuple[tuple[int, int], ColumnType, ColumnType]:
-        """Positions and types of the key columns of both frames."""
+        """Return the positions and types of the key columns of both frames."""
         pairs = name_pairs(on, "on")
         if len(pairs) != 1:
             raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
@@ -315,7 +315,7 @@ class Joins(Relational):
 
 
 def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]]) -> tuple[PlannerNode, PlannerNode]:
-    """Both frames; a frame without rows has the types of the other's keys, as its own mean nothing: those of an empty list are floats."""
+    """Return both frames; one without rows takes the key types of the other, as its own mean nothing: an empty list has floats."""
     places = [(left._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
     left_types, right_types = list(left._node.schema), list(right._node.schema)
     others = [(a, b) for a, b in places if left_types[a].kind != right_types[b].kind]
@@ -331,12 +331,12 @@ def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]
 
 
 def _no_rows(types: Sequence[ColumnType]) -> PlannerNode:
-    """Columns without rows."""
+    """Return columns without rows."""
     return memory_source([pa.nulls(0, kind.physical) for kind in types], list(types), 0)
 
 
 def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
-    """Column names of a join; right names that are taken are renamed."""
+    """Return the column names of a join; right names that are taken are renamed."""
     renamed = {} if alter_name is None else alter_name
     if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
         raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
@@ -351,7 +351,7 @@ def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> 
 
 
 def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
-    """Pairs of left and right column names from a name, a list of names or a dict.
+    """Return pairs of left and right column names from a name, a list of names or a dict.
 
     Raises
     ------
@@ -372,7 +372,7 @@ def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
 
 
 def column_names(names: Any, what: str) -> list[str]:
-    """Column names from a name, a list of names or None.
+    """Return column names from a name, a list of names or None.
 
     Raises
     ------
@@ -403,7 +403,7 @@ def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:
 
 
 def distance_limit(value: Any, left: ColumnType, right: ColumnType, what: str) -> int | float | None:
-    """A greatest distance between keys in their unit; None stays None.
+    """Return the maximal distance between keys in their unit; None stays None.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Members of SFrame about when and how its rows are computed."""
+"""Members of SFrame that compute its rows, and explain how."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sframe_spark.planner.infer import infer_planner_node_length
 
 
 class FrameMaterialization(Columns):
-    """Rows now or later, and the plan for them."""
+    """When rows are computed, and the plan for them."""
 
     def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:
         """Compute all rows now and keep them; everything built on this frame uses the result.

@@ -121,7 +121,7 @@ class MissingValues(Columns):
         return kept, make_frame(filter_by_mask(self._node, mask._node), self._names)
 
     def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
-        """1 in rows to drop; None when no column is looked at."""
+        """Return 1 in rows to drop; None if no column is checked."""
         if isinstance(columns, list) and not columns:
             return None
         chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
@@ -141,14 +141,14 @@ class MissingValues(Columns):
 
 
 def missing_of(column: SArray, recursive: bool) -> SArray:
-    """1 in rows that are missing (or, if ``recursive``, hold something missing inside), else 0."""
+    """Return 1 in rows that are missing (or, if ``recursive``, contain something missing), else 0."""
     if recursive and column.dtype in (list, dict, array.array):
         return SArray(_node=apply_lambda(column._node, holds_missing, INT))
     return SArray(_node=apply_function("is_missing", column._node))
 
 
 def holds_missing(value: Any) -> int:
-    """1 if a value, or anything inside it, is missing."""
+    """Return 1 if a value, or anything inside it, is missing."""
     if isinstance(value, dict):
         return int(any(holds_missing(item) for item in value.values()))
     if isinstance(value, (list, tuple, array.array)):

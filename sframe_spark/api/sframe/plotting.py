@@ -1,4 +1,4 @@
-"""Pictures of SFrame: a summary of its columns, and pages of its rows."""
+"""Charts of SFrame: a summary of its columns, and pages of its rows."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class FramePlotting(RowOrder):
         return facts_of(self._node)
 
     def _badges(self) -> dict[str, list[str]]:
-        """What is known of the order of the rows, at the columns that lead it."""
+        """Return what is known of the row order, for each column that leads an ordering."""
         known = self.ordering()
         badges: dict[str, list[str]] = {name: ["constant"] for name in known.constants}
         for items in known.orderings:

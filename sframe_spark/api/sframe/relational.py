@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Relational(Columns):
-    """Members that look at many rows."""
+    """Sorting, grouping, appending, filtering and sampling."""
 
     @as_in("sf.sort('a') or sf.sort(['a', 'b'], ascending=False)")
     def sort(self, key_column_names: Any, ascending: bool = True) -> SFrame:
@@ -242,14 +242,14 @@ class Relational(Columns):
         return make_frame(grouped, names)
 
     def _default_name(self, name: str, request: AggregateRequest) -> str:
-        """The name of an aggregate that was given none; sums and means of vectors have names of their own."""
+        """Return the default name of an aggregate; sums and means of vectors have their own."""
         is_vector = (
             request.name in ("sum", "mean") and bool(request.columns) and self._node.schema[self._names.index(request.columns[0])].kind == "array"
         )
         return f"Vector {name}" if is_vector else name
 
     def _require_groups(self, name: str) -> None:
-        """Refuse a column whose values make no groups."""
+        """Refuse a column that cannot be grouped by."""
         if self._node.schema[self._names.index(name)].kind == DICT_KIND:
             raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by or looked up: turn them into text or lists first")
 
@@ -304,7 +304,7 @@ class Relational(Columns):
         return self.append(other)
 
     def _with_same_columns(self, other: Relational) -> tuple[PlannerNode, PlannerNode]:
-        """This frame's node and the other's with the columns in the same places and of the same types."""
+        """Return this frame's node and the other's, with the same columns in order and type."""
         if len(self._names) != len(other._names) or set(self._names) != set(other._names):
             different = sorted(set(self._names) ^ set(other._names))
             raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")

@@ -45,7 +45,7 @@ SAMPLE = 100
 
 
 class Reshaping(Relational):
-    """Rows of the items of lists, arrays and dicts, and the other way round."""
+    """Packing and unpacking columns, stacking and unstacking rows."""
 
     def stack(
         self,
@@ -134,7 +134,7 @@ class Reshaping(Relational):
         return make_frame(self._node, self._names).groupby(others, {label: aggregate.CONCAT(*chosen)})
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
-        """Types of the items of the first values, which tell of values that describe themselves; floats where there is none."""
+        """Return the types of the items, inferred from the first values where the column is of mixed types; floats if there are none."""
         cells = [cell for cell in first_values(column_of(self._node, position), SAMPLE)[0] if cell is not None]
         if width == 2:
             samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
@@ -332,7 +332,7 @@ class Reshaping(Relational):
         return name
 
     def _only_packed(self) -> str:
-        """The one column of lists, arrays or dicts."""
+        """Return the only column of lists, arrays or dicts."""
         found = [name for name, kind in zip(self._names, self._node.schema, strict=True) if kind.kind in _PACKED]
         if len(found) != 1:
             told = f"{len(found)} columns hold lists, arrays or dicts" if found else "no column holds lists, arrays or dicts"
@@ -340,7 +340,7 @@ class Reshaping(Relational):
         return found[0]
 
     def _in_place_of(self, name: str, parts: SFrame) -> SFrame:
-        """The other columns, then those of its parts."""
+        """Return the other columns, then those of its items."""
         others = [other for other in self._names if other != name]
         names = with_automatic_names([*others, *names_beside(others, parts.column_names())])
         if not others:
@@ -350,7 +350,7 @@ class Reshaping(Relational):
 
 
 def unstacked_names(column_names: Any) -> list[str]:
-    """The one or two columns to unstack.
+    """Return the one or two columns to unstack.
 
     Raises
     ------
@@ -365,7 +365,7 @@ def unstacked_names(column_names: Any) -> list[str]:
 
 
 def new_names(others: list[str], chosen: Any, width: int) -> list[str]:
-    """Names of all columns, of which the last ones are new."""
+    """Return the names of all columns, the new ones last."""
     if chosen is None or (isinstance(chosen, str) and not chosen):
         names = list(others)
         for _ in range(width):
@@ -383,7 +383,7 @@ def new_names(others: list[str], chosen: Any, width: int) -> list[str]:
 
 
 def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
-    """The types asked for; None where none is."""
+    """Return the requested types; None for each not requested."""
     if chosen is None:
         return None
     given = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
@@ -395,7 +395,7 @@ def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
 
 
 def as_wanted(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], wanted: list[ColumnType] | None) -> PlannerNode:
-    """The items converted to the types asked for."""
+    """Return the items converted to the requested types."""
     if wanted is None or list(natural) == wanted:
         return node
     for found, other in zip(natural, wanted, strict=True):
@@ -415,7 +415,7 @@ def _packed_kind(dtype: Any) -> str:
 
 
 def _keys_of(names: Sequence[str], prefix: str | None) -> tuple[str, ...]:
-    """Names without what they begin with, and without the dot behind that where all have it.
+    """Return names without their prefix, and without the dot after it if all have one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is known of the order of an SFrame's rows, and why; promises about it."""
+"""Members of SFrame about the known order of its rows, and why it is known; promises about it."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ class KnownOrder:
 
 
 def order_text(items: Order) -> str:
-    """Columns and directions in words."""
+    """Return columns and directions in words."""
     return ", ".join(name if direction == "asc" else f"{name} (descending)" for name, direction in items)
 
 
 class RowOrder(Relational):
-    """Members about the order of rows."""
+    """Known orders of rows."""
 
     def is_sorted(self, key_column_names: Any, ascending: bool = True) -> OrderAnswer:
         """Whether the rows are known to be in an order, without computing any of them.
@@ -208,7 +208,7 @@ class RowOrder(Relational):
             return make_frame(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 
     def _with_claimed_orders(self, by: list[tuple[int, bool]]) -> PlannerNode:
-        """The plan, which knows of an order that files of others seem to be in once their rows were compared."""
+        """Return the plan, after verifying orders that external files seem to be in."""
         require_unchanged_files(self._node)
         find_claimed_orders(self._node, [position for position, _ in by[:1]])
         with GRAPH_LOCK:
@@ -232,5 +232,5 @@ class RowOrder(Relational):
 
 
 def same(first: object, second: object) -> bool:
-    """Whether two values tie in an order."""
+    """Return whether two values tie in an order."""
     return first == second or (first != first and second != second)

@@ -1,4 +1,4 @@
-"""Members of SFrame that follow the rows from the first on: running aggregates, smoothing, moved clocks."""
+"""Members of SFrame over the rows so far: running aggregates, smoothing, time shifts."""
 
 from __future__ import annotations
 

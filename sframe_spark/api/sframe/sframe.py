@@ -15,7 +15,7 @@ from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
-from sframe_spark.api.indexing import MOST_ROWS, ReadOneByOne, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import MOST_ROWS, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.node_values import equal_length, iterate_tuples, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
@@ -95,7 +95,7 @@ class SFrame(
     FrameDatabases,
     FrameMaterialization,
     Columns,
-    ReadOneByOne,
+    RowAccess,
     Pickled,
     metaclass=HintedClass,
 ):

@@ -49,7 +49,7 @@ SAMPLE_ROWS = 100
 
 
 class TimeGroups(Relational):
-    """Members that put neighbouring rows together."""
+    """Groups of rows by interval, cycle or run."""
 
     def groupby_cycles(self, on: str, by: Any = None, operations: Any = None) -> SFrame:
         """One row per distinct time (and key): the time, the key, then aggregates of its rows.
@@ -196,7 +196,7 @@ class TimeGroups(Relational):
         return make_frame(node, [*self._names, *names])
 
     def _cycle_sample(self, function: CycleFunction, time: int, keys: Sequence[int]) -> CycleSample:
-        """What a function gives for the first complete cycles."""
+        """Return a function's results for the first complete cycles."""
         ordered = sort_rows(zip_columns(self._node, row_number(self._node)), [(time, True)])
         chunk, runs = first_runs(ordered, time)
         rows = list(zip(*python_columns(chunk, ordered.schema, 0, None), strict=True))
@@ -226,7 +226,7 @@ class TimeGroups(Relational):
         return [self._position(name) for name in names]
 
     def _grouped_columns(self, keys: Sequence[int], operations: Any) -> tuple[list[Aggregation], list[str]]:
-        """Aggregations, and the names of the keys and the aggregates."""
+        """Return aggregations, and the names of the keys and the aggregates."""
         requests = expand_requests([] if operations is None else [operations])
         aggregations = [self._aggregation(request) for _, request in requests]
         chosen = chosen_names([operations])
@@ -402,7 +402,7 @@ class TimeGroups(Relational):
 
 @attrs.frozen
 class CycleSample:
-    """What a function gave for some cycles: the types of its columns, the numbers of the rows, and their values by column."""
+    """A function's results for some cycles: the types of its columns, the row numbers, and their values by column."""
 
     types: list[ColumnType]
     numbers: list[int]
@@ -417,7 +417,7 @@ class CycleSample:
 
 
 def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
-    """The first rows, all rows of some times, and the number of each one's time; times are one where they are when all rows are computed."""
+    """Return the first rows, complete for some times, and the number of the time of each; times are equal as they are in the whole frame."""
     count = SAMPLE_ROWS
     while True:
         chunk = rows_of(ordered, 0, count, as_objects=True)
@@ -457,7 +457,7 @@ def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
 
 
 def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType]:
-    """Times of a clock, checked, and their type.
+    """Return the checked times of a clock, and their type.
 
     Raises
     ------
@@ -486,7 +486,7 @@ def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType
 
 
 def clock_column(clock: Any, on: str) -> PlannerNode:
-    """The column of times of what a user gives as a clock.
+    """Return the column of times of a clock that a user gives.
 
     Raises
     ------
