@@ -19,8 +19,8 @@ from sframe_spark.cli.doctor import run_doctor
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.session import stop
 from sframe_spark.session.class_archives.command import run_prepare
-from sframe_spark.storage.legacy.archive import ENCODING_ERRORS, STRICT
 from sframe_spark.testing.usual_queries import run_usual_queries
+from sframe_spark.turicreate.archive import ENCODING_ERRORS, STRICT
 from sframe_spark.visible import visible
 
 

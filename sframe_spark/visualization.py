@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.hints import answer_wrong_calls
-from sframe_spark.api.pictures import choosing
-from sframe_spark.api.pictures.choosing import LABEL_DEFAULT
-from sframe_spark.api.pictures.plot import Plot
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, NoPictureError
+from sframe_spark.plotting import choosing
+from sframe_spark.plotting.choosing import LABEL_DEFAULT
+from sframe_spark.plotting.plot import Plot
 from sframe_spark.types import STR_KIND
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from typing import Any
 import sframe_spark.errors
 from sframe_spark.errors import NarrowTypeError, SFrameError
 from sframe_spark.operators.laws import LAWS, STAGES
-from sframe_spark.operators.sources.archive_source import ArchiveSource
 from sframe_spark.operators.sources.segment_parts import parts_of
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.operator import Operator
@@ -29,6 +28,7 @@ from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.testing.examples import EXAMPLES
+from sframe_spark.turicreate.source import ArchiveSource
 
 DIRECTORY = Path(__file__).parent / "data" / "recorded"
 CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}

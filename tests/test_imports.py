@@ -22,7 +22,7 @@ ROOT = Path(sframe_spark.__file__).parent
 
 # Lower layers first; a module may import modules of its own and of lower layers.
 LAYERS = (
-    ("redaction", "visible"),
+    ("redaction", "visible", "optional_parts"),
     ("errors",),
     ("locations",),
     ("config", "option_values", "storage_options", "types"),
@@ -37,6 +37,9 @@ LAYERS = (
     ("engine",),
     ("explain",),
     ("api",),
+    # Optional parts: what is below names them in `optional_parts` only, and imports them when something of theirs is asked for.
+    ("turicreate",),
+    ("plotting",),
     ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "members", "__init__", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -52,7 +55,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rows",),
         ("claims",),
         ("datasets",),
-        ("remote", "foreign", "exports", "legacy"),
+        ("remote", "foreign", "exports"),
     ),
     "operators": (
         ("kernels",),
@@ -71,7 +74,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         (NO_ROOM,),
     ),
     "engine": (("spark",), ("segments",), ("datasets",), ("planning",), ("runs",)),
-    "api": (("interchange", "files"), ("pictures",), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "versions")),
+    "api": (("interchange", "files"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "versions")),
 }
 # As many modules as one looks through.
 SCREENFUL = 25

@@ -20,10 +20,10 @@ from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import sizes_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE
-from sframe_spark.storage.legacy.archive import STRICT, Archive, is_archive, open_archive
-from sframe_spark.storage.legacy.convert import convert_archive, is_beside
-from sframe_spark.storage.legacy.verify import require_same_rows
 from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.turicreate.archive import STRICT, Archive, is_archive, open_archive
+from sframe_spark.turicreate.convert import convert_archive, is_beside
+from sframe_spark.turicreate.verify import require_same_rows
 from sframe_spark.visible import in_words
 
 ALL_CONVERTED, NOT_ALL = 0, 1
@@ -37,7 +37,7 @@ class ConvertOptions:
     Parameters
     ----------
     references, encoding_errors
-        As of :func:`~sframe_spark.storage.legacy.archive.open_archive`.
+        As of :func:`~sframe_spark.turicreate.archive.open_archive`.
     verify
         Whether what was written is read again and compared with the archive, value by value.
     skip_existing

@@ -7,13 +7,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 import attrs
 
 from sframe_spark.engine.planning.column_origins import origins_of
-from sframe_spark.operators.sources.archive_source import ArchiveSource
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.turicreate.source import ArchiveSource
 
 Names = tuple[str | None, ...]
 

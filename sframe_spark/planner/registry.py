@@ -16,7 +16,7 @@ OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
 # which operators a plan may have does not depend on what was imported before.
 BUILTIN_MODULES: Mapping[str, str] = {
     "append": "sframe_spark.operators.relational.append",
-    "archive_source": "sframe_spark.operators.sources.archive_source",
+    "archive_source": "sframe_spark.turicreate.source",
     "arrange": "sframe_spark.operators.rowwise.arrange",
     "asof_join": "sframe_spark.operators.lookups.asof_join",
     "assign_intervals": "sframe_spark.operators.grouped.intervals",

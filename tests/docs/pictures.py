@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from sframe_spark import SFrame, plot
-from tests.api.pictures.gallery import cell_page
 from tests.chromium import Browser, browser
+from tests.plotting.gallery import cell_page
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 MOST_BYTES = 150_000

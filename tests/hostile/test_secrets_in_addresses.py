@@ -22,10 +22,10 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, config, load_sframe, util
-from sframe_spark.api.pictures.plot import Plot
 from sframe_spark.engine.runs.materialize import compute
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.serialize import graph_to_json
+from sframe_spark.plotting.plot import Plot
 from sframe_spark.storage.files import file_systems
 from sframe_spark.storage.files.temporary import scratch_store
 

@@ -13,7 +13,7 @@ from sframe_spark.errors import SchemaError
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.storage.files.remote import Download
 from sframe_spark.storage.files.saved_places import ARCHIVE_FILE
-from sframe_spark.storage.legacy.archive import STRICT, Archive, archive_kind, is_archive, open_archive
+from sframe_spark.turicreate.archive import STRICT, Archive, archive_kind, is_archive, open_archive
 
 
 @attrs.frozen

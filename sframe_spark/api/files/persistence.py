@@ -19,7 +19,6 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, NotSavedError, StorageError
 from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
 from sframe_spark.operators.rowwise.arrange import columns_of
-from sframe_spark.operators.sources.archive_source import ArchiveSource, archive_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.content import damage_in
@@ -29,13 +28,14 @@ from sframe_spark.storage.datasets.save import PendingSave, check_replaceable, s
 from sframe_spark.storage.files.packing import require_clear_name, without_packing
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.files.urls import WEB
-from sframe_spark.storage.legacy.archive import STRICT
-from sframe_spark.storage.legacy.narrowing import with_narrow_types
-from sframe_spark.storage.legacy.verify import require_readable_rows
 from sframe_spark.storage.manifests.elsewhere import Elsewhere
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME, Manifest
 from sframe_spark.storage.remote.save import saving_version
 from sframe_spark.storage.remote.versions import load_remote
+from sframe_spark.turicreate.archive import STRICT
+from sframe_spark.turicreate.narrowing import with_narrow_types
+from sframe_spark.turicreate.source import ArchiveSource, archive_source
+from sframe_spark.turicreate.verify import require_readable_rows
 
 COLUMN_NAME = "X1"
 _CSV, _JSON, _LINES = ".csv", ".json", ".txt"

@@ -17,7 +17,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.objects import is_file
 from sframe_spark.storage.files.places import resolve
 from sframe_spark.storage.files.urls import WEB
-from sframe_spark.storage.legacy.archive import INDEX_FILES, STRICT
+from sframe_spark.turicreate.archive import INDEX_FILES, STRICT
 from sframe_spark.visible import visible
 
 PATTERN = "*?["

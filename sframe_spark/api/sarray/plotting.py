@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.pictures.choosing import LABEL_DEFAULT, column_plot
-from sframe_spark.api.pictures.explorer import explore
+from sframe_spark.plotting.choosing import LABEL_DEFAULT, column_plot
+from sframe_spark.plotting.explorer import explore
 
 if TYPE_CHECKING:
-    from sframe_spark.api.pictures.plot import Plot
     from sframe_spark.planner.node import PlannerNode
+    from sframe_spark.plotting.plot import Plot
 
 
 class ColumnPlotting:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.node_values import row_count
-from sframe_spark.api.pictures.explorer import explore
-from sframe_spark.api.pictures.summary import facts_of
-from sframe_spark.api.pictures.summary_page import FrameSummary
 from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.plotting.explorer import explore
+from sframe_spark.plotting.summary import facts_of
+from sframe_spark.plotting.summary_page import FrameSummary
 
 if TYPE_CHECKING:
-    from sframe_spark.api.pictures.plot import Plot
-    from sframe_spark.api.pictures.summary import ColumnFacts
+    from sframe_spark.plotting.plot import Plot
+    from sframe_spark.plotting.summary import ColumnFacts
 
 
 class FramePlotting(RowOrder):

@@ -1,0 +1,275 @@
+"""Charts as Vega-Lite specifications: plain dicts, whose fields have names of ours and never of the user's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.plotting.axes import Scale, count_axis, count_labels, label_axis, on_axis
+
+# Version 6 draws the same.
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+WIDTH, HEIGHT, STEP = 640, 400, 26
+# On white and on black paper each has a contrast of at least 3.9.
+COLOUR, MISSING_COLOUR = "#4c78a8", "#808080"
+# From nearly the colour of the page, light or dark, to a full one.
+RAMP = ("rgba(76, 120, 168, 0.2)", "rgba(76, 120, 168, 1)")
+# Numbers stand on these.
+RAMP_BEHIND_TEXT = ("rgba(76, 120, 168, 0.1)", "rgba(76, 120, 168, 0.75)")
+# Text and lines take the colour of the page, so that charts fit light and dark ones.
+INK = "currentColor"
+_CONFIG: dict[str, Any] = {
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "domainColor": INK,
+        "tickColor": INK,
+        "gridColor": INK,
+        "gridOpacity": 0.12,
+        "domainOpacity": 0.5,
+        "tickOpacity": 0.5,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "titleLimit": 360,
+        "labelLimit": 240,
+        "maxExtent": 400,
+    },
+    "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "gradientLength": 160},
+    "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "fontWeight": 600, "limit": 620, "offset": 12, "subtitlePadding": 4},
+    "view": {"stroke": None},
+    # Vega-Lite would write what marks say of themselves, and what tooltips tell, as expressions made of titles: those of users stay out of them.
+    "mark": {"aria": False},
+    "text": {"color": INK},
+    "tick": {"color": INK},
+    "font": "system-ui, sans-serif",
+}
+TOO_FAR = "the numbers are too far apart for an axis"
+ChartRows = Sequence[dict[str, Any]]
+# Bins of whole numbers that hold one each stand on it, others between their edges.
+_ON_THE_NUMBER = 0.5
+# Lines would be seen through cells.
+_NO_ROOM: dict[str, Any] = {"scale": {"nice": False}, "axis": {"grid": False}}
+# A bin alone would fill the chart.
+_FEW_BINS = 5
+
+
+def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> dict[str, Any]:
+    """A specification of a table and what is drawn of it; the note stands below the title."""
+    heading = {"text": title or "", **({"subtitle": note} if note else {})}
+    titled = {"title": heading} if title or note else {}
+    return {
+        "$schema": SCHEMA,
+        "description": ". ".join(text for text in (title, note) if text) or "chart",
+        "background": None,
+        **titled,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "data": {"values": list(table)},
+        **parts,
+        "config": _CONFIG,
+    }
+
+
+def nothing(title: str | None, note: str, why: str, table: ChartRows = ()) -> dict[str, Any]:
+    """A chart without anything to draw, that says why; the table is only told."""
+    mark = {"type": "text", "text": why, "fontSize": 14, "opacity": 0.75}
+    return chart(table, title, note, layer=[{"data": {"values": [{}]}, "mark": mark}], height=120)
+
+
+def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, count_title: str) -> dict[str, Any]:
+    """Bars over bins; a bin that holds a few rows beside many is still seen."""
+    shift = _shift(table, scale, "left", "right")
+    rows = [{**row, **{edge: on_axis(row[edge], scale.is_time) for edge in ("left", "right")}} for row in table]
+    scale = scale.over(table, "left", "right")
+    if not scale.has_room:
+        return nothing(title, note, TOO_FAR, table)
+    told = [_told("left", "value", scale.kind)] if shift else [_told("left", "from", scale.kind), _told("right", "to", scale.kind)]
+    across = {"x": scale.axis("from", scale={"nice": False}), "x2": {"field": "to"}, "tooltip": [*told, _told("count", "rows")]}
+    most = max(row["count"] for row in table)
+    up = {"y": count_axis("count", count_title, most), "y2": {"datum": 0}}
+    bar = {"mark": {"type": "bar", "color": COLOUR, "x2Offset": -1}, "encoding": {**across, **up}}
+    foot = {
+        "transform": [{"filter": "datum.count > 0"}],
+        "mark": {"type": "rule", "color": COLOUR, "strokeWidth": 2},
+        "encoding": {**across, "y": {"datum": 0}},
+    }
+    room = _room({"x": _ends(table, scale, "left", "right")}, {"x": scale})
+    return chart(rows, title, note, layer=[_with_edges(bar, "", shift), _with_edges(foot, "", shift), *room])
+
+
+def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
+    """A bar for each value, the most frequent first, with its number of rows and their share; all others are in the note."""
+    told = [_text("label", "value"), _told("count", "rows"), _text("percentage", "share")]
+    shown = [row for row in table if not row.get("other")]
+    names = [row["label"] for row in shown]
+    y = {"field": "label", "type": "nominal", "scale": {"domain": names}, "title": labels[0]}
+    y["axis"] = {"ticks": False, "domain": False, "titleLimit": _beside(names)}
+    most = max(row["count"] for row in shown)
+    colour = {"condition": {"test": "datum.missing === true", "value": MISSING_COLOUR}, "value": COLOUR}
+    x = count_axis("count", labels[1], most, up=False)
+    # Room for the longest number behind the longest bar.
+    x["scale"] = {"zero": True, "domainMin": 0, "domainMax": most * 1.2, "nice": False}
+    told_behind = "format(datum.count, ',') + ' \u00b7 ' + datum.percentage"
+    layers = [
+        {"mark": "bar", "encoding": {"x": x, "color": colour}},
+        {
+            "transform": [{"calculate": told_behind, "as": "told"}],
+            "mark": {"type": "text", "align": "left", "dx": 5},
+            "encoding": {"x": x, "text": {"field": "told", "type": "nominal"}},
+        },
+    ]
+    only_shown = [{"filter": "datum.other !== true"}]
+    return chart(table, title, note, transform=only_shown, encoding={"y": y, "tooltip": told}, layer=layers, height=STEP * len(names))
+
+
+def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
+    """A point for each row."""
+    points = [{name: on_axis(row[name], scale.is_time) for name, scale in zip("xy", scales, strict=True)} for row in table]
+    over_all = {name: scale.over(table, name) for name, scale in zip("xy", scales, strict=True)}
+    if not all(scale.has_room for scale in over_all.values()):
+        return nothing(title, note, TOO_FAR, points)
+    axes = {name: scale.axis(name, up=name == "y") for name, scale in over_all.items()}
+    told = [_told(name, name, scale.kind) for name, scale in zip("xy", scales, strict=True)]
+    mark = {"type": "circle", "color": COLOUR, "opacity": 0.6, "size": 30}
+    return chart(points, title, note, mark=mark, encoding={**axes, "tooltip": told})
+
+
+def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
+    """A heat map of bins."""
+    encoding: dict[str, Any] = {"color": _colour(max(row["count"] for row in table)), "tooltip": []}
+    rows, drawn = [dict(row) for row in table], {"mark": "rect", "encoding": encoding}
+    ends: dict[str, tuple[float, float] | None] = {}
+    over_all: dict[str, Scale] = {}
+    for name, scale in zip("xy", scales, strict=True):
+        low, high = f"{name}_left", f"{name}_right"
+        shift = _shift(table, scale, low, high)
+        for row in rows:
+            row.update({edge: on_axis(row[edge], scale.is_time) for edge in (low, high)})
+        over = scale.over(table, low, high)
+        encoding[name], encoding[f"{name}2"] = over.axis(f"{name}_from", up=name == "y", **_NO_ROOM), {"field": f"{name}_to"}
+        edges = [(low, name)] if shift else [(low, f"{name} from"), (high, f"{name} to")]
+        encoding["tooltip"] += [_told(edge, told, scale.kind) for edge, told in edges]
+        drawn = _with_edges(drawn, f"{name}_", shift)
+        ends[name], over_all[name] = _ends(table, over, low, high), over
+    if not all(scale.has_room for scale in over_all.values()):
+        return nothing(title, note, TOO_FAR, rows)
+    encoding["tooltip"].append(_told("count", "rows"))
+    return chart(rows, title, note, layer=[drawn, *_room(ends, over_all)])
+
+
+def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
+    """A heat map of texts, with the number of rows in each cell."""
+    axes = {name: _labels(table, name, label, name == "x") for name, label in zip("xy", labels, strict=True)}
+    told = [_text("x", "x"), _text("y", "y"), _told("count", "rows")]
+    most = max(row["count"] for row in table)
+    colour = {"condition": {"test": "datum.count === 0", "value": "transparent"}, **_colour(most, RAMP_BEHIND_TEXT)}
+    text = {"field": "count", "type": "quantitative", "format": "~s" if most >= 10**5 else ",d"}
+    layers = [
+        {"mark": "rect", "encoding": {"color": colour}},
+        {"transform": [{"filter": "datum.count > 0"}], "mark": {"type": "text", "fontSize": 10}, "encoding": {"text": text}},
+    ]
+    return chart(table, title, note, encoding={**axes, "tooltip": told}, layer=layers, height=STEP * len({row["y"] for row in table}))
+
+
+def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Scale, upright: bool) -> dict[str, Any]:
+    """A box from quartile to quartile with its median, and a line from the least number to the largest, of each text."""
+    names = ("min", "lower quartile", "median", "upper quartile", "max")
+    rows = [{**row, **{name: on_axis(row[name], scale.is_time) for name in names}} for row in table]
+    across, along = ("x", "y") if upright else ("y", "x")
+    scale = scale.over(table, *names)
+    if not scale.has_room:
+        return nothing(title, note, TOO_FAR, rows)
+    told = [_text("x", "value"), *(_told(name, name, scale.kind) for name in names), _told("count", "rows")]
+
+    def span(low: str, high: str) -> dict[str, Any]:
+        return {along: scale.axis(low, up=upright), f"{along}2": {"field": high}, "tooltip": told}
+
+    def tick(name: str, size: int, thickness: float) -> dict[str, Any]:
+        return {"mark": {"type": "tick", "size": size, "thickness": thickness}, "encoding": {along: scale.axis(name, up=upright), "tooltip": told}}
+
+    layers = [
+        {"mark": {"type": "rule", "color": COLOUR, "strokeWidth": 1.5}, "encoding": span("min", "max")},
+        {"mark": {"type": "bar", "size": 18, "color": COLOUR}, "encoding": span("lower quartile", "upper quartile")},
+        tick("min", 8, 1),
+        tick("max", 8, 1),
+        tick("median", 18, 2),
+    ]
+    height = HEIGHT if upright else (STEP + 4) * len(rows)
+    return chart(rows, title, note, encoding={across: _labels(rows, "x", label, upright)}, layer=layers, height=height)
+
+
+def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
+    """A line through the numbers of a time, or through means with a band from the least number to the largest."""
+    rows = [{**row, "x": on_axis(row["x"], True)} for row in table]
+    has_band = bool(rows) and "least" in rows[0]
+    across, up = scales[0].over(table, "x"), scales[1].over(table, *(("least", "largest") if has_band else ("y",)))
+    if not up.has_room:
+        return nothing(title, note, TOO_FAR, rows)
+    told = [_told("x", "from" if has_band else "time", "time")]
+    told += [_told("y", "mean"), _told("least", "least"), _told("largest", "largest"), _told("count", "rows")] if has_band else [_told("y", "value")]
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "line", "color": COLOUR, "point": len(rows) <= 50}, "encoding": {"y": up.axis("y", up=True), "tooltip": told}}
+    ]
+    if has_band:
+        band = {"y": up.axis("least", up=True), "y2": {"field": "largest"}, "tooltip": told}
+        layers.insert(0, {"mark": {"type": "area", "color": COLOUR, "opacity": 0.25}, "encoding": band})
+    return chart(rows, title, note, encoding={"x": across.axis("x", scale={"nice": False})}, layer=layers)
+
+
+def _shift(table: ChartRows, scale: Scale, low: str, high: str) -> float:
+    """How far bins are moved to stand on the numbers that they hold: those of one whole number each."""
+    is_one = scale.kind == "whole" and bool(table) and table[0][high] - table[0][low] == 1
+    return _ON_THE_NUMBER if is_one else 0.0
+
+
+def _with_edges(layer: dict[str, Any], prefix: str, shift: float) -> dict[str, Any]:
+    """A layer with the edges of its bins, moved as far."""
+    edges = [{"calculate": f"datum.{prefix}{of} - {shift:g}", "as": f"{prefix}{name}"} for name, of in (("from", "left"), ("to", "right"))]
+    return {**layer, "transform": [*layer.get("transform", []), *edges]}
+
+
+def _ends(table: ChartRows, scale: Scale, low: str, high: str) -> tuple[float, float] | None:
+    """Where an axis ends that would be filled by a few bins; None where there are more."""
+    assert scale.least is not None and scale.largest is not None
+    step = table[0][high] - table[0][low]
+    missing = _FEW_BINS - (scale.largest - scale.least) / step
+    if missing <= 0:
+        return None
+    shift = _shift(table, scale, low, high)
+    return scale.least - shift - missing * step / 2, scale.largest - shift + missing * step / 2
+
+
+def _room(ends: dict[str, tuple[float, float] | None], scales: dict[str, Scale]) -> list[dict[str, Any]]:
+    """Two points that nobody sees, at the ends of axes that the bins do not reach."""
+    asked = {name: found for name, found in ends.items() if found is not None}
+    if not asked:
+        return []
+    points = [{name: on_axis(found[place], scales[name].is_time) for name, found in asked.items()} for place in (0, 1)]
+    encoding = {name: {"field": name, "type": scales[name].channel_type} for name in asked}
+    return [{"data": {"values": points}, "mark": {"type": "point", "opacity": 0, "tooltip": False}, "encoding": encoding}]
+
+
+def _labels(table: ChartRows, field: str, title: str, upright: bool) -> dict[str, Any]:
+    names = list(dict.fromkeys(row[field] for row in table))
+    axis = {**label_axis(names, upright), "grid": False, **({} if upright else {"titleLimit": _beside(names)})}
+    return {"field": field, "type": "nominal", "title": title, "sort": None, "scale": {"domain": names}, "axis": axis}
+
+
+def _beside(names: Sequence[str]) -> int:
+    """Room for a title beside labels below each other."""
+    return max(STEP * len(names), 60)
+
+
+def _told(field: str, title: str, kind: str = "whole") -> dict[str, Any]:
+    if kind == "time":
+        return {"field": field, "title": title, "type": "temporal", "timeUnit": "utcyearmonthdatehoursminutesseconds"}
+    return {"field": field, "title": title, "type": "quantitative", **({"format": ",d"} if kind == "whole" else {"format": ",.6~g"})}
+
+
+def _text(field: str, title: str) -> dict[str, Any]:
+    return {"field": field, "title": title, "type": "nominal"}
+
+
+def _colour(most: int, ramp: tuple[str, str] = RAMP) -> dict[str, Any]:
+    legend = {"tickCount": 5, **count_labels(most)}
+    return {"field": "count", "type": "quantitative", "title": "rows", "scale": {"range": list(ramp), "domainMin": 0}, "legend": legend}

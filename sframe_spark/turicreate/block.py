@@ -1,0 +1,251 @@
+"""One block of a column: rows of which some may be missing, the others of one type, or each of its own."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.turicreate.cells import Cells, Floats, Integers, MomentCells, Vectors
+from sframe_spark.turicreate.moments import are_alike
+from sframe_spark.turicreate.nested import Tensors, WidenedCells, WrittenCells, floats_of_ints, lists_of_vectors
+from sframe_spark.turicreate.payload import Payload
+from sframe_spark.turicreate.tagged import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR, Decode, TaggedReader
+from sframe_spark.turicreate.texts import RepeatedTexts, texts
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+
+# What the record of a block says of it.
+COMPRESSED, TYPED, MIXED, EXTENDED = 1, 2, 4, 8
+# Kinds of values in a block.
+NONE, ONE_KIND, ONE_KIND_OR_MISSING = 0, 1, 2
+# The columns that the types of archives become. Arrays are lists in lists, images are records of their bytes.
+COLUMN_TYPES: dict[int, ColumnType] = {
+    INTEGER: INT,
+    REAL: FLOAT,
+    TEXT: STR,
+    VECTOR: ARRAY,
+    LIST: ENCODED_LIST,
+    DICTIONARY: ENCODED_DICT,
+    MOMENT: ZONED_DATETIME,
+    IMAGE: ENCODED_DICT,
+    TENSOR: ENCODED_LIST,
+}
+_WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array, ColumnType], pa.Array], float]] = {
+    (INT.kind, FLOAT.kind): (floats_of_ints, 1.0),
+    (ARRAY.kind, ENCODED_LIST.kind): (lists_of_vectors, 3.0),
+}
+# Arrow keeps room for what is missing.
+BYTES_OF_MISSING = 8.0
+_COUNT = struct.Struct("<Q")
+
+
+@attrs.frozen
+class BlockForm:
+    """What the blocks of a column are read as.
+
+    Parameters
+    ----------
+    column_type
+        The column.
+    decode
+        Makes texts of bytes.
+    """
+
+    column_type: ColumnType
+    decode: Decode
+
+
+class Block:
+    """The rows of a block, looked through when it is made, decoded where they are asked for.
+
+    Parameters
+    ----------
+    content
+        What the block holds, not compressed.
+    stored
+        How many bytes it has in its file.
+    rows
+        How many rows it has.
+    flags
+        What its record says.
+    form
+        What it is read as.
+
+    Raises
+    ------
+    BrokenPayload
+        If it is damaged, or holds values that its column cannot.
+    MisfitError
+        If the column is narrower than those of archives are, and one of its values needs more.
+
+    Examples
+    --------
+    >>> block = Block(bytes.fromhex("02 00 0400000000000000 040a 80"), 13, 3, TYPED, BlockForm(INT, bytes.decode))
+    >>> block.values(0, 3).to_pylist(), block.values(1, 2).to_pylist()
+    ([5, 6, None], [6])
+    """
+
+    __slots__ = ("_cells", "_missing", "form", "payload_size", "rows", "size")
+
+    def __init__(self, content: bytes, stored: int, rows: int, flags: int, form: BlockForm) -> None:
+        payload = Payload(content, stored)
+        self.form, self.rows = form, rows
+        self._missing: np.ndarray | None = None
+        self.size = len(content)
+        self._cells: Cells | None = None
+        if flags & MIXED:
+            self._cells = WrittenCells(_mixed(payload, rows, form), form.column_type)
+        else:
+            self._read(payload, flags)
+        if not (isinstance(self._cells, WrittenCells) and self._cells.is_cut):
+            payload.end()
+        self.payload_size = len(content)
+        # What stays of lists and dicts are their texts, which most of their items do not take.
+        kept = self._cells.kept if isinstance(self._cells, WrittenCells) else payload.allowance.taken
+        self.size += kept
+
+    def _read(self, payload: Payload, flags: int) -> None:
+        kinds = payload.byte("how many types a block has")
+        if kinds not in (NONE, ONE_KIND, ONE_KIND_OR_MISSING) or (kinds == NONE and self.rows):
+            raise payload.broken(f"a block of {self.rows} rows says that its values have {kinds} types")
+        if kinds == NONE:
+            return
+        kind, count = payload.byte("the type of a block"), self.rows
+        if kinds == ONE_KIND_OR_MISSING:
+            self._missing = missing_rows(payload, self.rows)
+            count -= int(np.count_nonzero(self._missing))
+            self.size += self._missing.nbytes
+        if kind != MISSING:
+            self._cells = cells_of(payload, kind, count, flags, self.form)
+
+    def values(self, first: int, last: int) -> pa.Array:
+        """Return some rows, counted within the block.
+
+        Raises
+        ------
+        BrokenPayload
+            If the block is damaged there.
+        UnicodeDecodeError, OverflowError
+            If one is nothing that a column holds (see :meth:`first_refused`).
+        """
+        if self._cells is None:
+            return pa.nulls(last - first, self.form.column_type.physical)
+        if self._missing is None:
+            return self._cells.rows(first, last)
+        missing = self._missing[first:last]
+        low, high = self._present(first), self._present(last)
+        if high - low == last - first:
+            return self._cells.rows(low, high)
+        if low == high:
+            return pa.nulls(last - first, self.form.column_type.physical)
+        if isinstance(self._cells, RepeatedTexts):
+            return self._cells.spread(low, high, missing)
+        places = np.cumsum(~missing) - 1
+        return self._cells.rows(low, high).take(pa.array(places, mask=missing))
+
+    def _present(self, row: int) -> int:
+        """How many values come before a row."""
+        return row if self._missing is None else row - int(np.count_nonzero(self._missing[:row]))
+
+    def first_refused(self, first: int, last: int) -> int:
+        """Return the first of some rows that is nothing that a column holds, where one is."""
+        begin = first
+        while last - first > 1:
+            middle = (first + last) // 2
+            try:
+                self.values(begin, middle)
+            except (UnicodeDecodeError, OverflowError):
+                last = middle
+            else:
+                first = middle
+        return first
+
+    def bytes_between(self, first: int, last: int) -> float:
+        """Return about how many bytes some rows take in memory."""
+        if self._cells is None:
+            return BYTES_OF_MISSING * (last - first)
+        low, high = self._present(first), self._present(last)
+        return self._cells.size(low, high) + BYTES_OF_MISSING * (last - first - (high - low))
+
+
+def missing_rows(payload: Payload, rows: int) -> np.ndarray:
+    """Read which rows are missing."""
+    size = -(-rows // 64) * 8
+    start = payload.skip(size, f"the missing ones of {rows} rows")
+    bits = np.unpackbits(payload.array[start : start + size], bitorder="little").view(bool)
+    if bits[rows:].any():
+        raise payload.broken("rows are missing behind the last one")
+    return bits[:rows]
+
+
+def cells_of(payload: Payload, kind: int, count: int, flags: int, form: BlockForm) -> Cells:
+    """Read the values of a type, as its column holds them.
+
+    Raises
+    ------
+    BrokenPayload
+        If they are damaged, or the column cannot hold them.
+    """
+    if kind not in COLUMN_TYPES:
+        raise payload.broken(f"its values have the unknown type {kind}")
+    own, wanted = COLUMN_TYPES[kind].kind, form.column_type.kind
+    if own != wanted and (own, wanted) not in _WIDENED:
+        raise payload.broken(f"it holds values of type {own}, and its column is of type {wanted}")
+    if own == wanted:
+        return _of_kind(payload, kind, count, bool(flags & EXTENDED), form)
+    widen, times = _WIDENED[own, wanted]
+    cells = _of_kind(payload, kind, count, bool(flags & EXTENDED), BlockForm(COLUMN_TYPES[kind], form.decode))
+    return WidenedCells(cells, lambda values: widen(values, form.column_type), times)
+
+
+def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: BlockForm) -> Cells:
+    if kind == INTEGER:
+        return Integers(payload, count)
+    if kind == REAL:
+        return Floats(payload, count, extended)
+    if kind == TEXT:
+        return texts(payload, count, form.decode)
+    if kind == VECTOR:
+        return Vectors(payload, count, extended)
+    if kind == TENSOR:
+        return Tensors(payload, count, form.column_type)
+    if kind == MOMENT and are_alike(payload, count):
+        return MomentCells(payload, count, form.column_type)
+    tagged = TaggedReader(payload, form.decode)
+    return WrittenCells((tagged.content(kind) for _ in range(count)), form.column_type)
+
+
+def _mixed(payload: Payload, rows: int, form: BlockForm) -> Iterator[Any]:
+    """Read values that each say what they are."""
+    payload.byte("how many types a block has")
+    count = _COUNT.unpack_from(payload.content, payload.skip(8, "the number of values"))[0]
+    if count != rows:
+        raise payload.broken(f"it holds {count} values, and its record says {rows}")
+    payload.require(rows, f"{rows} values")
+    tagged = TaggedReader(payload, form.decode)
+    for _ in range(rows):
+        yield tagged.value()
+
+
+def kind_of(content: bytes, flags: int) -> int:
+    """Return the type of the values of a block as its first bytes say it: that of the first value that is not missing, of a mixed one.
+
+    Raises
+    ------
+    BrokenPayload
+        If the block is damaged.
+    """
+    payload = Payload(content)
+    if not flags & MIXED:
+        return payload.byte("the type of a block") if payload.byte("how many types a block has") != NONE else MISSING
+    payload.skip(9, "the number of values")
+    while payload.left:
+        tag = payload.content[payload.place]
+        if tag - 128 != MISSING:
+            return tag & 0x7F
+        payload.skip(1, "a value")
+    return MISSING
