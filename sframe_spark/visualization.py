@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.hints import answer_wrong_calls
+from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, NoPictureError
-from sframe_spark.plotting import choosing
-from sframe_spark.plotting.choosing import LABEL_DEFAULT
-from sframe_spark.plotting.plot import Plot
+from sframe_spark.optional_parts import PLOT, optional_part
 from sframe_spark.types import STR_KIND
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.api.sframe import SFrame
     from sframe_spark.planner.node import PlannerNode
+    from sframe_spark.plotting.plot import Plot
 
 __all__ = [
     "LABEL_DEFAULT",
@@ -75,7 +75,8 @@ def plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
     >>> chart.get_data()["values"]
     [{'x': 1, 'y': 2.0}, {'x': 2, 'y': 4.0}]
     """
-    return choosing.chosen_plot(x, y, xlabel, ylabel, title)
+    made: Plot = optional_part(PLOT).chosen_plot(x, y, xlabel, ylabel, title)
+    return made
 
 
 def show(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> None:
@@ -122,7 +123,7 @@ def histogram(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAU
     >>> visualization.histogram(SArray([1, 3])).get_data()["values"][0]
     {'left': 1.0, 'right': 2.0, 'count': 1}
     """
-    _require(sa, "sa", choosing.is_on_axis, "int, float or datetime")
+    _require(sa, "sa", _is_on_axis, "int, float or datetime")
     return sa.plot(title, xlabel, ylabel)
 
 
@@ -172,7 +173,7 @@ def scatter(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LAB
     >>> visualization.scatter(SArray([1]), SArray([2])).get_data()["values"]
     [{'x': 1, 'y': 2}]
     """
-    return _two(x, y, xlabel, ylabel, title, choosing.scatter_plot, (choosing.is_on_axis,) * 2, ("int, float or datetime",) * 2)
+    return _two(x, y, xlabel, ylabel, title, "scatter_plot", (_is_on_axis,) * 2, ("int, float or datetime",) * 2)
 
 
 def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
@@ -196,7 +197,7 @@ def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LAB
     >>> visualization.heatmap(SArray([1]), SArray([2])).get_data()["values"][0]["count"]
     1
     """
-    return _two(x, y, xlabel, ylabel, title, choosing.heat_map, (choosing.is_on_axis,) * 2, ("int, float or datetime",) * 2)
+    return _two(x, y, xlabel, ylabel, title, "heat_map", (_is_on_axis,) * 2, ("int, float or datetime",) * 2)
 
 
 def categorical_heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
@@ -220,7 +221,7 @@ def categorical_heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabe
     >>> visualization.categorical_heatmap(SArray(["a"]), SArray(["b"])).get_data()["values"]
     [{'x': 'a', 'y': 'b', 'count': 1}]
     """
-    return _two(x, y, xlabel, ylabel, title, choosing.text_map, (_is_text,) * 2, ("str",) * 2)
+    return _two(x, y, xlabel, ylabel, title, "text_map", (_is_text,) * 2, ("str",) * 2)
 
 
 def box_plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
@@ -246,7 +247,7 @@ def box_plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LA
     >>> visualization.box_plot(SArray(["a", "a", "a"]), SArray([1, 2, 3])).get_data()["values"][0]["median"]
     2.0
     """
-    return _two(x, y, xlabel, ylabel, title, choosing.box_plot, (_is_text, choosing.is_on_axis), ("str", "int, float or datetime"))
+    return _two(x, y, xlabel, ylabel, title, "box_plot", (_is_text, _is_on_axis), ("str", "int, float or datetime"))
 
 
 def columnwise_summary(sf: SFrame) -> Plot:
@@ -291,6 +292,11 @@ def set_target(target: str = "auto") -> None:
     config.picture_target = target
 
 
+def _is_on_axis(node: PlannerNode) -> bool:
+    found: bool = optional_part(PLOT).is_on_axis(node)
+    return found
+
+
 def _is_text(node: PlannerNode) -> bool:
     return node.schema[0].kind == STR_KIND
 
@@ -301,13 +307,22 @@ def _require(value: Any, name: str, fits: Callable[[PlannerNode], bool], kinds: 
         raise NoPictureError(f"this chart takes {name} as an SArray of {kinds}, not {found}")
 
 
-def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: choosing.Drawing, fits: tuple[Any, Any], kinds: tuple[str, str]) -> Plot:
+def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: str, fits: tuple[Any, Any], kinds: tuple[str, str]) -> Plot:
     for value, name, fit, kind in zip((x, y), "xy", fits, kinds, strict=True):
         _require(value, name, fit, kind)
-    nodes = choosing.two_columns(x, y)
-    labels = choosing.labels_of_two(xlabel, ylabel, title)
-    choosing.require_rows(*nodes)
-    return Plot(lambda: drawing(*nodes, labels))
+    charts = optional_part(PLOT)
+    nodes = charts.two_columns(x, y)
+    labels = charts.labels_of_two(xlabel, ylabel, title)
+    charts.require_rows(*nodes)
+    made: Plot = charts.Plot(lambda: getattr(charts, drawing)(*nodes, labels))
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """Load what draws charts when its class is asked for."""
+    if name == "Plot":
+        return optional_part(PLOT).Plot
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 answer_wrong_calls(globals(), __name__)

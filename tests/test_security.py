@@ -60,6 +60,7 @@ ALLOWED = {
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
     ("storage/datasets/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("cli/doctor.py", "import_module"): "modules of a fixed list",
+    ("optional_parts.py", "import_module"): "modules of a fixed list",
     ("testing/operator_text.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("values/outgoing/streams.py", "open_stream"): "the one place that reads streams; who asks it for which is below",
     ("planner/registry.py", "import_module"): "modules of a fixed list; a plan's text only chooses among them",

@@ -19,9 +19,9 @@ from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import sizes_below
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE
+from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE, is_archive
 from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.turicreate.archive import STRICT, Archive, is_archive, open_archive
+from sframe_spark.turicreate.archive import STRICT, Archive, open_archive
 from sframe_spark.turicreate.convert import convert_archive, is_beside
 from sframe_spark.turicreate.verify import require_same_rows
 from sframe_spark.visible import in_words

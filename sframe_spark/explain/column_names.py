@@ -10,10 +10,10 @@ from sframe_spark.engine.planning.column_origins import origins_of
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
+from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.turicreate.source import ArchiveSource
 
 Names = tuple[str | None, ...]
 
@@ -145,8 +145,8 @@ class ColumnNames:
             if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.names is not None:
                 for position, name in enumerate(node.operator.manifest.names):
                     found.setdefault((dataset_of(node), position), name)
-            elif isinstance(node.operator, ArchiveSource):
-                for position, name in enumerate(node.operator.archive.names):
+            elif isinstance(node.operator, Source):
+                for position, name in enumerate(node.operator.stored_names):
                     found.setdefault((dataset_of(node), position), name)
             elif isinstance(node.operator, RangeSource) and (node.operator.start, node.operator.step) == (0, 1):
                 found.setdefault((dataset_of(node), 0), "row number")
@@ -180,12 +180,12 @@ def dataset_of(node: PlannerNode) -> Hashable:
     operator = node.operator
     if isinstance(operator, STORED_ROWS):
         return operator.manifest.identity
-    if isinstance(operator, ArchiveSource):
-        return operator.archive.identity
+    if isinstance(operator, Source) and operator.watched is not None:
+        return operator.watched.identity
     return ("memory", id(operator.data)) if isinstance(operator, MemorySource) else ("node", id(node))
 
 
 def positions_of(node: PlannerNode) -> Sequence[int]:
     """Places of a source's columns among the stored ones."""
-    operator = node.operator
-    return operator.positions if isinstance(operator, (ArchiveSource, MemorySource, *STORED_ROWS)) else range(node.facts.width)
+    positions: Sequence[int] = getattr(node.operator, "positions", range(node.facts.width))
+    return positions

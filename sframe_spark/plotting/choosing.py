@@ -10,6 +10,7 @@ import attrs
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.node_values import equal_length, row_count
+from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import charts
@@ -24,8 +25,6 @@ from sframe_spark.visible import brief, visible
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray
 
-# As the reference engine says that nothing was given.
-LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
 EPOCH = datetime.datetime(1970, 1, 1)
 NO_PAIR = "no row has two finite values"
 NO_FREQUENT_VALUE = "no value is frequent: each is in fewer than 0.03% of the rows"

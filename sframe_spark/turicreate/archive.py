@@ -17,13 +17,11 @@ from sframe_spark.locations import normalised
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import wait_for_tick
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE
+from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
 from sframe_spark.turicreate.block import COLUMN_TYPES, BlockForm, kind_of
 from sframe_spark.turicreate.column_names import named
 from sframe_spark.turicreate.indexes import (
-    ARRAY_INDEX,
-    FRAME_INDEX,
     IndexedColumn,
     IndexedFrame,
     IndexReader,
@@ -39,8 +37,6 @@ from sframe_spark.visible import visible
 COLUMN_NAME = b"X1"
 # A column of which all values are missing, or the same, has half as many.
 ROWS_OF_A_BYTE = 64
-# An archive is also known by these of its files.
-INDEX_FILES = (FRAME_INDEX, ARRAY_INDEX)
 STRICT, LATIN = "strict", "latin-1"
 # What is done about texts that are not UTF-8, as Python calls it; or what such a text is read as.
 ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore", LATIN)
@@ -221,13 +217,6 @@ def decoded(content: bytes, errors: str = STRICT) -> str:
         return content.decode(LATIN)
 
 
-def is_archive(location: str) -> bool:
-    """Say whether a path is that of an archive, or of one of its index files; a saved frame of ours is none, whatever else is in its directory."""
-    if location.endswith(INDEX_FILES):
-        return os.path.isfile(location)
-    return os.path.lexists(join(location, ARCHIVE_FILE)) and not os.path.lexists(join(location, MANIFEST_FILE))
-
-
 def archive_kind(location: str) -> str:
     """Say what an archive holds, ``sframe`` or ``sarray``; of a directory only the file that tells it is read.
 
@@ -236,7 +225,7 @@ def archive_kind(location: str) -> str:
     StorageError
         If it holds neither, or is damaged.
     """
-    if location.endswith(INDEX_FILES):
+    if location.endswith(ARCHIVE_INDEXES):
         return SFRAME if location.endswith(FRAME_INDEX) else SARRAY
     with telling("read", location):
         return _first_index(location, IndexReader(Allowed.of(location, ())))[0]
@@ -264,7 +253,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     if encoding_errors not in ENCODING_ERRORS:
         raise InvalidArgumentError(f"encoding_errors is one of {', '.join(map(repr, ENCODING_ERRORS))}, got {encoding_errors!r:.80}")
     places = tuple(normalised(place) for place in references)
-    is_index = location.endswith(INDEX_FILES)
+    is_index = location.endswith(ARCHIVE_INDEXES)
     directory = os.path.dirname(location) if is_index else location
     reader = IndexReader(Allowed.of(directory, places))
     with telling("read", location):

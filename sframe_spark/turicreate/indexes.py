@@ -18,7 +18,6 @@ from sframe_spark.turicreate.segments import opened_anew
 from sframe_spark.turicreate.tagged import MISSING, TENSOR
 from sframe_spark.visible import visible
 
-FRAME_INDEX, ARRAY_INDEX = ".frame_idx", ".sidx"
 VERSION, ARRAY_VERSION = 1, 2
 # Which of its names is that of the frame or the array.
 CONTENT_PREFIX = 2

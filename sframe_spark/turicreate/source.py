@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.sources.readers import Reader
-from sframe_spark.operators.sources.source import MOST_BYTES_OF_PIECE, Source, check_range
+from sframe_spark.operators.sources.source import MOST_BYTES_OF_PIECE, Saved, Source, check_range
 from sframe_spark.planner.chunk import Chunk, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -19,10 +19,12 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size
 from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.turicreate.archive import Archive
+from sframe_spark.turicreate.archive import Archive, open_archive
 from sframe_spark.turicreate.convert import archive_segments
+from sframe_spark.turicreate.narrowing import with_narrow_types
 from sframe_spark.turicreate.reader import ArchiveReader
 from sframe_spark.turicreate.scan import scan_archive
+from sframe_spark.turicreate.verify import require_readable_rows
 
 # Of texts, lists and dicts nothing but the length of the files is known: they are packed to about a third of what they take.
 PACKED_TO_A = 3.0
@@ -93,6 +95,11 @@ class ArchiveSource(Source):
         return self.positions
 
     @property
+    def stored_names(self) -> Sequence[str]:
+        """Those of the index."""
+        return self.archive.names
+
+    @property
     def watched(self) -> Archive:
         """Others may change the files at any time."""
         return self.archive
@@ -101,6 +108,10 @@ class ArchiveSource(Source):
     def shared_file(self) -> str | None:
         """A segment file: tasks open it."""
         return next((file.path for file in self.archive.contents.files), None)
+
+    def saved_by(self, save: Callable[[Source], Saved]) -> Saved:
+        """What all values of a column are is known when they are written."""
+        return with_narrow_types(self.archive, self.positions, lambda archive: save(attrs.evolve(self, archive=archive)))
 
     def write_segments(self, directory: str) -> list[SegmentEntry]:
         """Ranges of rows side by side, block by block."""
@@ -161,6 +172,20 @@ class _BlockReader(Reader):
     def close(self) -> None:
         """Keep no blocks."""
         self._blocks.close()
+
+
+def load_archive(location: str, references: Sequence[str], encoding_errors: str, verify: bool, handle: Any = None) -> tuple[PlannerNode, list[str]]:
+    """Return a node over all rows of the archive at a path, and the names of its columns.
+
+    Raises
+    ------
+    StorageError
+        If it is damaged; with ``verify`` all rows are decoded to find out.
+    """
+    archive = open_archive(location, references, encoding_errors)
+    if verify:
+        require_readable_rows(archive)
+    return archive_source(archive, handle), archive.names
 
 
 def archive_source(archive: Archive, handle: Any = None) -> PlannerNode:

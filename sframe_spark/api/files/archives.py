@@ -1,33 +1,29 @@
-"""Archives of Turi Create that users name: directories and index files of this machine, or elsewhere."""
+"""Archives of Turi Create that users name: directories and index files of this machine, or elsewhere. What reads them is an optional part."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
-
-import attrs
+from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.errors import SchemaError
 from sframe_spark.locations import normalised, scheme_of
+from sframe_spark.optional_parts import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.storage.files.remote import Download
-from sframe_spark.storage.files.saved_places import ARCHIVE_FILE
-from sframe_spark.turicreate.archive import STRICT, Archive, archive_kind, is_archive, open_archive
+from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, is_archive
 
+if TYPE_CHECKING:
+    from sframe_spark.planner.node import PlannerNode
 
-@attrs.frozen
-class LoadedArchive:
-    """An archive, and what keeps the copy of one that is elsewhere."""
-
-    opened: Archive
-    handle: Any = None
+# Texts of an archive that are not UTF-8 are refused.
+STRICT = "strict"
 
 
 def load_archive(
-    path: str | os.PathLike[str], references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
-) -> LoadedArchive | None:
-    """The archive at a path; None where there is something else, or nothing.
+    path: str | os.PathLike[str], references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT, verify: bool = False
+) -> tuple[PlannerNode, list[str]] | None:
+    """Node and column names of the archive at a path; None where there is something else, or nothing.
 
     Raises
     ------
@@ -36,12 +32,19 @@ def load_archive(
     """
     text = path_text(path)
     places = reference_texts(references)
-    if scheme_of(text) is not None:
-        return _fetched(text, encoding_errors)
-    location = normalised(text)
-    if not is_archive(location):
-        return None
-    return LoadedArchive(open_archive(location, places, encoding_errors))
+    if scheme_of(text) is None:
+        location, handle = normalised(text), None
+        if not is_archive(location):
+            return None
+    else:
+        # All its files are fetched, and only these may be read.
+        places, download = [], Download()
+        fetched = download.fetch_directory(text, ARCHIVE_FILE)
+        if fetched is None:
+            return None
+        location, handle = fetched, download.holder
+    found: tuple[PlannerNode, list[str]] = optional_part(ARCHIVE_SOURCE).load_archive(location, places, encoding_errors, verify, handle)
+    return found
 
 
 def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
@@ -54,10 +57,11 @@ def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
     """
     text = path_text(path)
     if scheme_of(text) is not None:
-        found = load_archive(text)
-        return None if found is None else found.opened.contents.kind
+        download = Download()
+        fetched = download.fetch_directory(text, ARCHIVE_FILE)
+        return None if fetched is None else optional_part(ARCHIVE).open_archive(fetched).contents.kind
     location = normalised(text)
-    return archive_kind(location) if is_archive(location) else None
+    return optional_part(ARCHIVE).archive_kind(location) if is_archive(location) else None
 
 
 def reference_texts(references: Any) -> list[str]:
@@ -73,10 +77,3 @@ def reference_texts(references: Any) -> list[str]:
     if isinstance(references, (str, os.PathLike)) or not isinstance(references, Sequence):
         raise SchemaError(f"references is a list of directories, got {references!r:.80}")
     return [path_text(place) for place in references]
-
-
-def _fetched(url: str, encoding_errors: str) -> LoadedArchive | None:
-    """An archive that is elsewhere, of which all files are fetched; None where there is none."""
-    download = Download()
-    directory = download.fetch_directory(url, ARCHIVE_FILE)
-    return None if directory is None else LoadedArchive(open_archive(directory, (), encoding_errors), download.holder)

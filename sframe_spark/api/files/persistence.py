@@ -6,10 +6,8 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-import attrs
-
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.files.archives import load_archive
+from sframe_spark.api.files.archives import STRICT, load_archive
 from sframe_spark.api.files.paths import file_path_text, path_text
 from sframe_spark.api.files.references import elsewhere_of, own_columns, referring_frame, with_elsewhere
 from sframe_spark.engine.options import MaterializeOptions
@@ -19,7 +17,7 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, NotSavedError, StorageError
 from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
 from sframe_spark.operators.rowwise.arrange import columns_of
-from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
+from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.gather import copied_columns, copied_dataset, may_copy_columns, stretches
@@ -32,10 +30,6 @@ from sframe_spark.storage.manifests.elsewhere import Elsewhere
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME, Manifest
 from sframe_spark.storage.remote.save import saving_version
 from sframe_spark.storage.remote.versions import load_remote
-from sframe_spark.turicreate.archive import STRICT
-from sframe_spark.turicreate.narrowing import with_narrow_types
-from sframe_spark.turicreate.source import ArchiveSource, archive_source
-from sframe_spark.turicreate.verify import require_readable_rows
 
 COLUMN_NAME = "X1"
 _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
@@ -71,10 +65,9 @@ def _save(found: Look, target: str, names: Sequence[str], kind: str, elsewhere: 
             return pending.commit(made if elsewhere is None else with_elsewhere(made, elsewhere), names, kind)
 
     source = found.plan.operator
-    if isinstance(source, ArchiveSource):
-        # What all values of a column are is known when it is written.
-        return with_narrow_types(source.archive, source.positions, lambda archive: attempt(attrs.evolve(source, archive=archive).make_planner_node()))
-    return attempt(found.plan)
+    if not isinstance(source, Source):
+        return attempt(found.plan)
+    return source.saved_by(lambda narrowed: attempt(found.plan if narrowed is source else narrowed.make_planner_node()))
 
 
 def _brought(found: Look, plan: PlannerNode, directory: str) -> Manifest:
@@ -218,13 +211,11 @@ def load_frame(
             nothing = error
     elif version is not None:
         raise InvalidArgumentError(f"version={version!r:.30}: frames in directories of this machine have one version, the last that was saved")
-    archive = load_archive(path, references, encoding_errors)
+    archive = load_archive(path, references, encoding_errors, verify)
     if archive is None and nothing is not None:
         raise nothing
     if archive is not None:
-        if verify:
-            require_readable_rows(archive.opened)
-        return archive_source(archive.opened, archive.handle), archive.opened.names
+        return archive
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
     if manifest.elsewhere is not None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.files import persistence
+from sframe_spark.api.files.archives import STRICT
 from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.json_reader import read_json_values
@@ -16,8 +17,8 @@ from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.objects import is_file
 from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.files.saved_places import ARCHIVE_INDEXES
 from sframe_spark.storage.files.urls import WEB
-from sframe_spark.turicreate.archive import INDEX_FILES, STRICT
 from sframe_spark.visible import visible
 
 PATTERN = "*?["
@@ -57,7 +58,7 @@ def is_text(path: str) -> bool:
     """Whether a path names files, compressed or not, and no saved column; of a URI, only if it can be nothing else."""
     if any(sign in path for sign in PATTERN) or (scheme_of(path) or "").lower() in WEB:
         return True
-    return scheme_of(path) is None and not path.endswith(INDEX_FILES) and os.path.isfile(normalised(path))
+    return scheme_of(path) is None and not path.endswith(ARCHIVE_INDEXES) and os.path.isfile(normalised(path))
 
 
 def read_lines(url: Any, dtype: Any = None) -> PlannerNode:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.hints import as_in
-from sframe_spark.plotting.choosing import LABEL_DEFAULT, column_plot
-from sframe_spark.plotting.explorer import explore
+from sframe_spark.optional_parts import PLOT, ROW_BROWSER, optional_part
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
     from sframe_spark.plotting.plot import Plot
+
+# As the reference engine says that nothing was given.
+LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
 
 
 class ColumnPlotting:
@@ -42,7 +44,8 @@ class ColumnPlotting:
         >>> [bar["count"] for bar in SArray([1, 1, 2, None]).plot().get_data()["values"]]
         [2, 1]
         """
-        return column_plot(self._node, title, xlabel, ylabel)
+        made: Plot = optional_part(PLOT).column_plot(self._node, title, xlabel, ylabel)
+        return made
 
     def show(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> None:
         """Show the chart of :meth:`plot`: in a notebook below the cell, elsewhere in a browser.
@@ -83,4 +86,4 @@ class ColumnPlotting:
         >>> SArray([1, 1, 2]).explore()
         >>> visualization.set_target("auto")
         """
-        explore(self._node, ["value"], title or "SArray")
+        optional_part(ROW_BROWSER).explore(self._node, ["value"], title or "SArray")

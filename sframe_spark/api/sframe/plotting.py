@@ -9,13 +9,12 @@ from sframe_spark.api.node_values import row_count
 from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.plotting.explorer import explore
-from sframe_spark.plotting.summary import facts_of
-from sframe_spark.plotting.summary_page import FrameSummary
+from sframe_spark.optional_parts import ROW_BROWSER, SUMMARY, SUMMARY_PAGE, optional_part
 
 if TYPE_CHECKING:
     from sframe_spark.plotting.plot import Plot
     from sframe_spark.plotting.summary import ColumnFacts
+    from sframe_spark.plotting.summary_page import FrameSummary
 
 
 class FramePlotting(RowOrder):
@@ -57,7 +56,8 @@ class FramePlotting(RowOrder):
         """
         if not self._names or not row_count(self._node):
             raise UnsupportedOperationError("there is nothing to show: the SFrame is empty")
-        return FrameSummary(self._names, self._facts, self._badges)
+        made: FrameSummary = optional_part(SUMMARY_PAGE).FrameSummary(self._names, self._facts, self._badges)
+        return made
 
     def show(self) -> None:
         """Show :meth:`summary_page`: in a notebook below the cell, elsewhere in a browser.
@@ -91,11 +91,12 @@ class FramePlotting(RowOrder):
         >>> SFrame({"a": [1, 2, 2]}).explore()
         >>> visualization.set_target("auto")
         """
-        explore(self._node, self._names, title or "SFrame")
+        optional_part(ROW_BROWSER).explore(self._node, self._names, title or "SFrame")
 
     def _facts(self) -> list[ColumnFacts]:
         materialize(self._node)
-        return facts_of(self._node)
+        facts: list[ColumnFacts] = optional_part(SUMMARY).facts_of(self._node)
+        return facts
 
     def _badges(self) -> dict[str, list[str]]:
         """Return what is known of the row order, for each column that leads an ordering."""

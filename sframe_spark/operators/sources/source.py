@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import attrs
 import pyarrow as pa
@@ -31,6 +31,7 @@ from sframe_spark.storage.rows.reader import last_group_start
 
 # What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
 MOST_BYTES_OF_PIECE = 256 << 20
+Saved = TypeVar("Saved")
 
 
 class Watched(Protocol):
@@ -113,9 +114,18 @@ class Source(Operator):
         """Facts about each column, in row order; none where nothing is known of any."""
         return ()
 
+    def saved_by(self, save: Callable[[Source], Saved]) -> Saved:
+        """Let all rows be saved; a source that learns what its types are by decoding them has itself saved with these."""
+        return save(self)
+
     @property
     def shown(self) -> Sequence[int]:
         """Of which columns of what is stored or held its own are; none where that is not told."""
+        return ()
+
+    @property
+    def stored_names(self) -> Sequence[str]:
+        """Names of all columns of what is stored, where a format of others has them."""
         return ()
 
     @property

@@ -18,9 +18,18 @@ from sframe_spark.visible import visible
 FORMAT_NAME = "sframe_spark"
 # What has the names, types and files of a frame: here, elsewhere (a directory of versions), and in a directory of Turi Create.
 MANIFEST_FILE, MANIFESTS, ARCHIVE_FILE = "_manifest.json", "_manifests", "dir_archive.ini"
+# An archive of Turi Create is also known by these of its files: of a frame, and of a column.
+ARCHIVE_INDEXES = FRAME_INDEX, ARRAY_INDEX = ".frame_idx", ".sidx"
 # As they are written: another number of digits would be another file of the same version.
 VERSION_FILE = re.compile(r"([0-9]{8}|[1-9][0-9]{8,17})\.json")
 _START = f'{{"format": "{FORMAT_NAME}"'.encode()
+
+
+def is_archive(location: str) -> bool:
+    """Return whether a path is that of an archive of Turi Create, or of one of its index files; a saved frame is none, whatever else is there."""
+    if location.endswith(ARCHIVE_INDEXES):
+        return os.path.isfile(location)
+    return os.path.lexists(join(location, ARCHIVE_FILE)) and not os.path.lexists(join(location, MANIFEST_FILE))
 
 
 def refuse_saved(directory: str) -> None:

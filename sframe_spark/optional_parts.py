@@ -1,0 +1,29 @@
+"""Parts at the edge of this package, each imported when something of it is asked for: the only place in the core that names them.
+
+`sframe_spark.turicreate` reads archives of Turi Create, `sframe_spark.plotting` draws charts and pages. Operators that a part defines are found by
+name in the table of `sframe_spark.planner.registry`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+ARCHIVE, ARCHIVE_SOURCE = "sframe_spark.turicreate.archive", "sframe_spark.turicreate.source"
+PLOT, ROW_BROWSER, SUMMARY, SUMMARY_PAGE = (
+    "sframe_spark.plotting.choosing",
+    "sframe_spark.plotting.explorer",
+    "sframe_spark.plotting.summary",
+    "sframe_spark.plotting.summary_page",
+)
+
+
+def optional_part(module: str) -> Any:
+    """Return a module of an optional part: one of the constants above.
+
+    Examples
+    --------
+    >>> optional_part(ARCHIVE_SOURCE).ArchiveSource.name
+    'archive_source'
+    """
+    return importlib.import_module(module)
