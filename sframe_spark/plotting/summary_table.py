@@ -86,7 +86,7 @@ def _row(name: str, facts: ColumnFacts, badges: Sequence[str]) -> str:
     if facts.bars and facts.extent is not None:
         pictures = f'<td class="sf-picture">{_histogram(facts)}</td>{"".join(_numbers(facts))}'
     else:
-        pictures = f'<td class="sf-picture" colspan="{1 + len(_NUMBERS)}">{_labels(facts)}</td>'
+        pictures = f'<td class="sf-picture" colspan="{1 + len(_NUMBERS)}">{_label_bars(facts)}</td>'
     return f'<tr data-name="{shown.lower()}">{heading}{cells}{pictures}</tr>'
 
 
@@ -162,7 +162,7 @@ def _bar_text(facts: ColumnFacts, bar: Mapping[str, Any]) -> str:
     return f"{left}: {rows}" if is_one else f"{left} to {right}: {rows}"
 
 
-def _labels(facts: ColumnFacts) -> str:
+def _label_bars(facts: ColumnFacts) -> str:
     if facts.extent is not None:
         return '<span class="sf-faint sf-none">no finite value</span>'
     if not facts.labels:
