@@ -111,7 +111,7 @@ def test_imports_go_down() -> None:
             other = layer_of(module)
             if other not in RANK:
                 continue
-            if other in OPTIONAL_PARTS and module not in imported_at_run_time(path):
+            if other in OPTIONAL_PARTS and module not in imported(path):
                 # For annotations: users' type checkers know what a member gives.
                 continue
             if RANK[other] > RANK[own] or (own, other) in SIDEWAYS_FORBIDDEN:
@@ -178,7 +178,7 @@ def test_no_imports_go_in_a_circle() -> None:
     assert circles((name, other) for name, path in modules().items() for other in imported(path)) == []
 
 
-# The one module that names classes above it, for annotations alone: members of SArray return frames, and those of SFrame columns.
+# The one module that names classes above it, for annotations alone: members of SArray return frames, those of SFrame columns, and both plots.
 NAMES_CLASSES_ABOVE = "sframe_spark.api.class_registry"
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray as SArray  # noqa: PLC0414 (re-exported)
     from sframe_spark.api.sframe import SFrame as SFrame  # noqa: PLC0414 (re-exported)
     from sframe_spark.planner.node import PlannerNode
+    from sframe_spark.plotting.plot import Plot as Plot  # noqa: PLC0414 (re-exported)
+    from sframe_spark.plotting.summary import ColumnFacts as ColumnFacts  # noqa: PLC0414 (re-exported)
+    from sframe_spark.plotting.summary import FrameSummary as FrameSummary
 
 
 class ClassRegistry:

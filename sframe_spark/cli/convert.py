@@ -22,8 +22,7 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE, is_archive
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.turicreate.archive import STRICT, Archive, open_archive
-from sframe_spark.turicreate.convert import convert_archive, is_beside
-from sframe_spark.turicreate.verify import require_same_rows
+from sframe_spark.turicreate.convert import convert_archive, is_beside, require_same_rows
 from sframe_spark.visible import in_words
 
 ALL_CONVERTED, NOT_ALL = 0, 1

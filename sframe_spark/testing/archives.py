@@ -15,9 +15,8 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, TYPED
-from sframe_spark.turicreate.moments import NEWER, NO_ZONE
-from sframe_spark.turicreate.numbers import GROUP, OFFSET, WIDTHS
-from sframe_spark.turicreate.tagged import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, NEWER_TAGS, REAL, TEXT, VECTOR
+from sframe_spark.turicreate.number_decoding import GROUP, NEWER, NO_ZONE, OFFSET, WIDTHS
+from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, NEWER_TAGS, REAL, TEXT, VECTOR
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.temporal import SECOND, to_microseconds
 

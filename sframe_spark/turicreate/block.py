@@ -10,12 +10,28 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.turicreate.cells import Cells, Floats, Integers, MomentCells, Vectors
-from sframe_spark.turicreate.moments import are_alike
-from sframe_spark.turicreate.nested import Tensors, WidenedCells, WrittenCells, floats_of_ints, lists_of_vectors
-from sframe_spark.turicreate.payload import Payload
-from sframe_spark.turicreate.tagged import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR, Decode, TaggedReader
-from sframe_spark.turicreate.texts import RepeatedTexts, texts
+from sframe_spark.turicreate.number_decoding import Cells, Floats, Integers, MomentCells, Payload, Vectors, are_alike
+from sframe_spark.turicreate.object_decoding import (
+    DICTIONARY,
+    IMAGE,
+    INTEGER,
+    LIST,
+    MISSING,
+    MOMENT,
+    REAL,
+    TENSOR,
+    TEXT,
+    VECTOR,
+    Decode,
+    RepeatedTexts,
+    TaggedReader,
+    Tensors,
+    WidenedCells,
+    WrittenCells,
+    floats_of_ints,
+    lists_of_vectors,
+    texts,
+)
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 
 # What the record of a block says of it.

@@ -21,9 +21,13 @@ def layer_of(module: str) -> str:
 
 
 def imported(path: Path) -> set[str]:
-    """Layers that a file imports from."""
-    found = set()
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    """Layers that a file imports from; optional parts, which lie above, are also imported for annotations, and this does not count."""
+    found, tree = set(), ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    for_annotations = {id(node) for block in blocks for node in block.body}
+    for node in statements(tree):
+        if id(node) in for_annotations:
+            continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sframe_spark":
             found.add(layer_of(node.module or ""))
     return found - {""}

@@ -14,7 +14,7 @@ import sframe_spark.operators
 from sframe_spark.operators.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
+from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
 from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.laws import LawCase, read_case_files
 from sframe_spark.types import ColumnType
@@ -74,8 +74,9 @@ def operators_page() -> str:
     rooms: dict[str, list[type[Operator]]] = {}
     for name in registered_names():
         kind = planner_node_name_to_type(name)
-        if kind.__module__.startswith("sframe_spark.operators."):
-            rooms.setdefault(kind.__module__.split(".")[2], []).append(kind)
+        if name in BUILTIN_MODULES:
+            package, room = kind.__module__.split(".")[1:3]
+            rooms.setdefault(room if package == "operators" else package, []).append(kind)
     introduction = (
         "What each operator says about itself, by which the engine and the laws know it. *Needs* is what it asks of the rows of its inputs; the "
         "words are those of `Need` and `Traits` in `planner/`. How one is written: [extending](extending.md#an-operator-with-state)."

@@ -16,7 +16,7 @@ from typing import Any
 
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.plotting.plot import Plot
-from sframe_spark.plotting.row_pages import first_rows
+from sframe_spark.plotting.row_browser import first_rows
 from tests.chromium import Browser, browser
 
 CHOOSE = random.Random(1)

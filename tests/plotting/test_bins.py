@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.operators.aggregates.histograms import bin_numbers
-from sframe_spark.plotting.bins import Bins, round_bins, time_bins
+from sframe_spark.plotting.chart_data import Bins, round_bins, time_bins
 from tests.examples import examples
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

@@ -15,7 +15,7 @@ import pytest
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.config import config
 from sframe_spark.operators.aggregates import summaries
-from sframe_spark.plotting import counted, frequent, groups, summary
+from sframe_spark.plotting import chart_data, summary
 from sframe_spark.testing.functions import check_aggregate
 from sframe_spark.types import STR
 
@@ -60,9 +60,9 @@ def rounded(value: Any) -> Any:
 
 @pytest.mark.parametrize("most_points", [5000, 10])
 def test_segments_make_no_difference(most_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.plotting import choosing
+    from sframe_spark.plotting import plot
 
-    monkeypatch.setattr(choosing, "MOST_POINTS", most_points)
+    monkeypatch.setattr(plot, "MOST_POINTS", most_points)
     expected = everything(1)
     assert everything(2) == expected and everything(7) == expected
 
@@ -87,7 +87,7 @@ def test_the_aggregates_keep_their_contract(spark: Any, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["int", "float", "time"])
 def test_a_histogram_counts_each_number_once(name: str) -> None:
-    bars, extent = counted.histogram_of(column(name)._node)
+    bars, extent = chart_data.histogram_of(column(name)._node)
     numbers = seconds = finite(name, VALUES[name])
     assert [bar["count"] for bar in bars] == [sum(bar["left"] <= value < bar["right"] for value in seconds) for bar in bars]
     assert extent.numbers == len(numbers) and (extent.least, extent.largest) == (min(seconds), max(seconds))
@@ -97,19 +97,19 @@ def test_a_histogram_counts_each_number_once(name: str) -> None:
 
 
 def test_bars_of_texts_add_up() -> None:
-    table, top = frequent.frequencies_of(column("text")._node)
+    table, top = chart_data.frequencies_of(column("text")._node)
     expected = collections.Counter(VALUES["text"])
     labels = {None if row.get("missing") else row["label"]: row["count"] for row in table[:-1]}
-    assert labels == {value: expected[value] for value in labels} and len(labels) == frequent.MOST_LABELS
+    assert labels == {value: expected[value] for value in labels} and len(labels) == chart_data.MOST_LABELS
     assert min(labels.values()) >= max(count for value, count in expected.items() if value not in labels)
     assert table[-1]["label"] == f"Other ({len(expected) - 12} values)" and sum(row["count"] for row in table) == ROWS
     assert (top.different, top.is_exact, top.others) == (len(expected), True, len(expected) - 12)
 
 
 def few_values(monkeypatch: pytest.MonkeyPatch, share: int = 16) -> None:
-    """As if memory held few values of a column, and values in more than one of so many rows were frequent."""
+    """As if memory held few values of a column, and values in more than one of so many rows were counted."""
     monkeypatch.setattr(summaries, "MOST_VALUES", share)
-    for module in (summaries, frequent):
+    for module in (summaries, chart_data):
         monkeypatch.setattr(module, "FREQUENT_SHARE", share)
 
 
@@ -121,9 +121,9 @@ def test_of_many_values_the_frequent_ones_are_counted(segments: int, long_texts:
     if long_texts:
         monkeypatch.setattr(summaries, "MOST_BYTES", 100)
     expected = collections.Counter(VALUES["text"])
-    table, top = frequent.frequencies_of(column("text", segments)._node)
+    table, top = chart_data.frequencies_of(column("text", segments)._node)
     often = {value: count for value, count in expected.items() if count > ROWS // 16 or value is None}
-    wanted = sorted(often.items(), key=lambda pair: (-pair[1], pair[0] is not None, pair[0]))[: frequent.MOST_LABELS]
+    wanted = sorted(often.items(), key=lambda pair: (-pair[1], pair[0] is not None, pair[0]))[: chart_data.MOST_LABELS]
     assert top.values == wanted and len(wanted) > 3 and not top.is_exact
     assert table[-1]["other"] and sum(row["count"] for row in table) == ROWS
 
@@ -163,9 +163,9 @@ def test_a_summary_forgets_no_frequent_value(seed: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", ["float", "int", "time"])
 def test_boxes_are_quartiles_of_finite_numbers(name: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not few:
-        monkeypatch.setattr(groups, "FEW_ROWS", 0)
+        monkeypatch.setattr(chart_data, "FEW_ROWS", 0)
     boxes = {row["x"]: row for row in visualization.box_plot(column("text"), column(name)).get_data()["values"]}
-    assert len(boxes) == frequent.MOST_LABELS
+    assert len(boxes) == chart_data.MOST_LABELS
     for label, row in boxes.items():
         numbers = sorted(finite(name, [value for text, value in zip(VALUES["text"], VALUES[name], strict=True) if (text or "(missing)") == label]))
         quartiles = [numbers[min(int(len(numbers) * share), len(numbers) - 1)] for share in (0, 0.25, 0.5, 0.75, 1)]
@@ -190,9 +190,9 @@ def test_cells_of_texts_and_of_numbers_count_rows() -> None:
 
 
 def test_a_line_of_many_rows_tells_means_and_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.plotting import choosing
+    from sframe_spark.plotting import plot
 
-    monkeypatch.setattr(choosing, "MOST_POINTS", 10)
+    monkeypatch.setattr(plot, "MOST_POINTS", 10)
     chart = visualization.plot(column("time"), column("int"))
     told = chart.get_data()["values"]
     assert [row["x"] for row in told] == sorted(row["x"] for row in told)
@@ -214,7 +214,7 @@ def test_a_summary_tells_what_statistics_tell(few: bool, monkeypatch: pytest.Mon
         assert (told.extent.mean, told.extent.deviation) == (pytest.approx(statistics.fmean(numbers)), pytest.approx(statistics.pstdev(numbers)))
         quartiles = [sorted(numbers)[int(len(numbers) * share)] for share in (0.25, 0.5, 0.75)]
         assert list(told.quartiles) == (quartiles if few or name == "int" else pytest.approx(quartiles, rel=1e-5 if name == "float" else 0, abs=0.01))
-        assert told.bars == counted.histogram_of(column(name)._node)[0]
+        assert told.bars == chart_data.histogram_of(column(name)._node)[0]
     if few:
         assert {name: facts[name].distinct for name in ("int", "text", "time")} == {
             name: len(set(VALUES[name]) - {None}) for name in ("int", "text", "time")
@@ -249,6 +249,6 @@ def test_quartiles_of_many_different_numbers_are_those_of_sorted_ones(name: str)
 
 
 def test_labels_are_short_visible_and_different() -> None:
-    labels = frequent.label_texts([None, "(missing)", "a\x1b[2J", "x" * 100, "x" * 101, "\u202e", "", " "])
+    labels = chart_data.label_texts([None, "(missing)", "a\x1b[2J", "x" * 100, "x" * 101, "\u202e", "", " "])
     assert labels[6:] == ['""', '" "'] and labels[:3] == ["(missing)", "(missing) 2", "a\\x1b[2J"] and len(set(labels)) == 8
     assert max(map(len, labels)) < 70

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.plotting.explorer import RowServer
+from sframe_spark.plotting.row_browser import RowServer
 from tests.chromium import PROGRAM, Browser, browser
 from tests.plotting.gallery import CHARTS, EVIL, FRAMES, NOTEBOOKS, mixed, wide
 

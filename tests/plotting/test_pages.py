@@ -19,10 +19,9 @@ import pytest
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.plotting import explorer
-from sframe_spark.plotting.explorer import RowServer
+from sframe_spark.plotting import row_browser
 from sframe_spark.plotting.plot import Plot
-from sframe_spark.plotting.row_pages import PAGE_ROWS, RowPages, first_rows
+from sframe_spark.plotting.row_browser import PAGE_ROWS, RowPages, RowServer, first_rows
 
 EVIL = "</script><script>document.title='changed'</script><img src=x onerror=\"document.title='changed'\">\x1b[2J\u202e\u2028'`${1}"
 COLUMNS = {"number": list(range(120)), "text": [EVIL] * 120, EVIL: [1.5] * 120, "other": ["a", None] * 60, "nested": [{EVIL: EVIL}] * 120}
@@ -140,14 +139,14 @@ def test_nothing_but_pages_is_given(server: RowServer) -> None:
 
 
 def test_connections_are_few_and_short(server: RowServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explorer, "PATIENCE", 0.3)
+    monkeypatch.setattr(row_browser, "PATIENCE", 0.3)
     address = server.start()
     before = threading.active_count()
-    waiting = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(3 * explorer.MOST_CONNECTIONS)]
+    waiting = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(3 * row_browser.MOST_CONNECTIONS)]
     try:
-        for connection in waiting[explorer.MOST_CONNECTIONS :]:
+        for connection in waiting[row_browser.MOST_CONNECTIONS :]:
             assert connection.recv(1) == b""
-        assert threading.active_count() <= before + explorer.MOST_CONNECTIONS
+        assert threading.active_count() <= before + row_browser.MOST_CONNECTIONS
         # Who says nothing is left.
         for connection in waiting:
             assert connection.recv(1) == b""
@@ -177,7 +176,7 @@ def test_the_address_is_in_no_command(monkeypatch: pytest.MonkeyPatch, tmp_path:
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda address: bool(opened.append(address)) or len(opened) < 2)
     monkeypatch.setattr(RowServer, "start", lambda self: f"http://127.0.0.1:1/{self.secret}/")
-    monkeypatch.setattr(explorer.secrets, "token_urlsafe", lambda size: "hidden")
+    monkeypatch.setattr(row_browser.secrets, "token_urlsafe", lambda size: "hidden")
     with config.using(picture_target="browser"):
         SFrame(COLUMNS).explore()
         assert capsys.readouterr().err == ""

@@ -14,7 +14,7 @@ from sframe_spark.errors import BrokenPayload
 from sframe_spark.testing.archives import content, made_block, run_bytes, tagged
 from sframe_spark.turicreate.archive import decoded
 from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, Block, BlockForm
-from sframe_spark.turicreate.tagged import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR
+from sframe_spark.turicreate.object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from tests.examples import examples

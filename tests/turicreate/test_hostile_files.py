@@ -15,9 +15,9 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.testing.archives import MadeBlock, MadeColumn, made_block, made_column, run_bytes, segment_bytes, write_archive
-from sframe_spark.turicreate import segments
-from sframe_spark.turicreate.segments import MOST_FOOTER_BYTES
-from sframe_spark.turicreate.tagged import INTEGER, LIST, TEXT
+from sframe_spark.turicreate import file_format
+from sframe_spark.turicreate.file_format import MOST_FOOTER_BYTES
+from sframe_spark.turicreate.object_decoding import INTEGER, LIST, TEXT
 
 FILES = ("dir_archive.ini", "m_1.frame_idx", "m_1.sidx", "m_1.0000")
 
@@ -111,14 +111,14 @@ def test_files_that_change_after_an_archive_was_opened_are_told(archive: Path, c
 
 def test_a_file_that_changes_while_it_is_read_is_told(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = load_sframe(str(archive))
-    read_bytes = segments.read_bytes
+    read_bytes = file_format.read_bytes
 
     def slow(*arguments: object) -> bytes:
         found = read_bytes(*arguments)  # type: ignore[arg-type]
         touched(archive / "m_1.0000")
         return found
 
-    monkeypatch.setattr("sframe_spark.turicreate.reader.read_bytes", slow)
+    monkeypatch.setattr("sframe_spark.turicreate.archive.read_bytes", slow)
     with pytest.raises(StorageError, match="was changed since"):
         list(frame)
 
@@ -260,7 +260,7 @@ from pathlib import Path
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.turicreate.archive import open_archive
-from sframe_spark.turicreate.reader import ArchiveReader
+from sframe_spark.turicreate.archive import ArchiveReader
 from tests.turicreate import fuzz
 fuzz.timed_out, fuzz.MOST_SECONDS = fuzz.timed_out, 60
 with fuzz.limited():

@@ -14,11 +14,9 @@ from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.testing.archives import MadeColumn, made_block, made_column, run_bytes, write_archive
-from sframe_spark.turicreate.archive import open_archive
-from sframe_spark.turicreate.convert import convert_archive
-from sframe_spark.turicreate.narrowing import PLACES, ROWS_LOOKED_AT, suggested_types
-from sframe_spark.turicreate.tagged import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, VECTOR
-from sframe_spark.turicreate.verify import require_same_rows
+from sframe_spark.turicreate.archive import PLACES, ROWS_LOOKED_AT, open_archive, suggested_types
+from sframe_spark.turicreate.convert import convert_archive, require_same_rows
+from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, VECTOR
 
 ROWS = 2 * PLACES * ROWS_LOOKED_AT
 NOON = datetime.datetime(2020, 1, 1, 12)

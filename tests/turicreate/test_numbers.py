@@ -9,8 +9,7 @@ import pytest
 
 from sframe_spark.errors import BrokenPayload
 from sframe_spark.testing.archives import number_bytes, run_bytes
-from sframe_spark.turicreate.numbers import GROUP, WIDTHS, NumberRun
-from sframe_spark.turicreate.payload import Payload
+from sframe_spark.turicreate.number_decoding import GROUP, WIDTHS, NumberRun, Payload
 from tests.examples import examples
 
 ALL = 1 << 64

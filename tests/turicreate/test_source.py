@@ -17,18 +17,18 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.testing.archives import MadeBlock, MadeColumn, made_column, run_bytes, write_archive
-from sframe_spark.turicreate import segments
+from sframe_spark.turicreate import file_format
 from sframe_spark.turicreate import source as module
 from sframe_spark.turicreate.archive import open_archive
+from sframe_spark.turicreate.object_decoding import INTEGER, LIST, REAL, TEXT, VECTOR
 from sframe_spark.turicreate.source import ArchiveSource
-from sframe_spark.turicreate.tagged import INTEGER, LIST, REAL, TEXT, VECTOR
 
 ROWS = 1000
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A frame of a thousand rows in two segments, of blocks of a hundred rows."""
+    """A frame of a thousand rows in two file_format, of blocks of a hundred rows."""
     counts = [[100] * 5, [100] * 5]
     columns = {
         "n": made_column(INTEGER, range(ROWS), counts),
@@ -76,7 +76,7 @@ LOOKS: list[tuple[Callable[[SFrame], Any], Any, int, set[str]]] = [
 def test_only_blocks_that_hold_what_is_asked_for_are_read(
     place: Path, reads: list[tuple[str, int, int]], look: Callable[[SFrame], Any], expected: Any, blocks: int, files: set[str]
 ) -> None:
-    segments._load.cache_clear()
+    file_format._load.cache_clear()
     assert look(load_sframe(str(place))) == expected
     # Of each file that is opened two readings are of its footer.
     assert len(reads) == blocks + 2 * len(files)

@@ -8,8 +8,8 @@ from sframe_spark.api.hints import as_in
 from sframe_spark.optional_parts import PLOT, ROW_BROWSER, optional_part
 
 if TYPE_CHECKING:
+    from sframe_spark.api.class_registry import Plot
     from sframe_spark.planner.node import PlannerNode
-    from sframe_spark.plotting.plot import Plot
 
 # As the reference engine says that nothing was given.
 LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"

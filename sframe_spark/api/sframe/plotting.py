@@ -9,12 +9,10 @@ from sframe_spark.api.node_values import row_count
 from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.optional_parts import ROW_BROWSER, SUMMARY, SUMMARY_PAGE, optional_part
+from sframe_spark.optional_parts import ROW_BROWSER, SUMMARY, optional_part
 
 if TYPE_CHECKING:
-    from sframe_spark.plotting.plot import Plot
-    from sframe_spark.plotting.summary import ColumnFacts
-    from sframe_spark.plotting.summary_page import FrameSummary
+    from sframe_spark.api.class_registry import ColumnFacts, FrameSummary, Plot
 
 
 class FramePlotting(RowOrder):
@@ -56,7 +54,7 @@ class FramePlotting(RowOrder):
         """
         if not self._names or not row_count(self._node):
             raise UnsupportedOperationError("there is nothing to show: the SFrame is empty")
-        made: FrameSummary = optional_part(SUMMARY_PAGE).FrameSummary(self._names, self._facts, self._badges)
+        made: FrameSummary = optional_part(SUMMARY).FrameSummary(self._names, self._facts, self._badges)
         return made
 
     def show(self) -> None:

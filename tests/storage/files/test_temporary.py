@@ -20,7 +20,7 @@ import pytest
 from sframe_spark.cli.doctor import check_temporary_directory
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.plotting.targets import write_page
+from sframe_spark.plotting.html_pages import write_page
 from sframe_spark.process.leases import owner_in
 from sframe_spark.process.processes import mark_of_this_process
 from sframe_spark.session.build import local_settings

@@ -1,12 +1,23 @@
-"""Pages that show charts: one file of HTML, that asks nothing of the network and fits light and dark screens."""
+"""Pages that show charts, and where they are shown: one file of HTML, without network, in a notebook or a browser."""
 
 from __future__ import annotations
 
 import html
 import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from sframe_spark.config import config
+from sframe_spark.process.leases import directory_of_system
+from sframe_spark.session.notebooks import notebook_shell
 from sframe_spark.visible import visible
+
+# --- Pages
+
 
 # Nothing is fetched, and nothing sent but to the page's own address, whatever the data says.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'self'"
@@ -102,3 +113,44 @@ def _least_width(specification: dict[str, Any]) -> int:
     across, up = ([str(label) for label in shared.get(name, {}).get("scale", {}).get("domain", [])] for name in "xy")
     beside = min(max(map(len, up)), _LONGEST_LABEL) * _CHARACTER if up else _NUMBERS
     return round(beside + (len(across) * _LABEL if across else _PLOT))
+
+
+# --- Where they are shown: below a cell of a notebook, or in a browser
+
+
+def show_page(shown: Any, page: Callable[[], str], title: str) -> None:
+    """Show something that a notebook can show, or its page in a browser."""
+    target = config.picture_target
+    if target == "none":
+        return
+    if target == "auto" and notebook_shell() is not None:
+        sys.modules["IPython"].display.display(shown)
+        return
+    open_address(write_page(page()).as_uri(), title)
+
+
+def open_address(address: str, title: str, is_secret: bool = False) -> None:
+    """Open a page in the browser, or say where it is.
+
+    Parameters
+    ----------
+    address
+        Of the page.
+    title
+        For who has no browser here.
+    is_secret
+        Whether others must not see the address. All users of a machine see the command that opens a browser: it names a file that leads on.
+    """
+    import webbrowser
+
+    opened = write_page(leading_to(address)).as_uri() if is_secret else address
+    if not webbrowser.open(opened):
+        sys.stderr.write(f"There is no browser here; {visible(title)} is at {address}\n")
+
+
+def write_page(page: str) -> Path:
+    """Write a page to a file that nobody else can read; it stays, as a browser may read it when the process has ended."""
+    handle, path = tempfile.mkstemp(prefix="sframe_spark-", suffix=".html", dir=directory_of_system())
+    with os.fdopen(handle, "wb") as file:
+        file.write(page.encode("utf-8", "replace"))
+    return Path(path)

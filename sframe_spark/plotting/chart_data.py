@@ -1,0 +1,650 @@
+"""What charts show of columns: counts in bins, frequent values, quantiles, made by aggregates; rows are never collected."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from sframe_spark.api.node_values import reduce_values, row_count, row_tuples
+from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.operators.aggregates.summaries import FREQUENT_SHARE
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by
+from sframe_spark.operators.relational.filter import filter_by_mask
+from sframe_spark.operators.relational.slice import slice_rows
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.arrange import column_of
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
+from sframe_spark.visible import visible
+
+# --- Bins with round edges, of numbers and of times
+
+
+# Of seconds: what clocks and calendars count in.
+_TIMES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200]
+_DAY = 86400
+
+
+@attrs.frozen
+class Bins:
+    """Bins of equal width: bin ``i`` is ``[(first + i) * step, (first + i + 1) * step)``.
+
+    Parameters
+    ----------
+    first
+        Number of the first bin, counted from zero.
+    step
+        Width of a bin.
+    count
+        Number of bins.
+    """
+
+    first: float
+    step: float
+    count: int
+
+    def edge(self, number: int) -> float:
+        """Where a bin begins.
+
+        Examples
+        --------
+        >>> Bins(2, 0.1, 5).edge(1)
+        0.3
+        """
+        edge = (self.first + number) * self.step
+        # Bins around the largest floats would begin and end beyond them.
+        edge = min(max(edge, -sys.float_info.max), sys.float_info.max)
+        return float(f"{edge:.12g}") if abs(self.first) < 1e9 and abs(edge) < sys.float_info.max else edge
+
+    def finer(self, parts: int) -> Bins:
+        """As many bins in the place of each."""
+        return Bins(self.first * parts, self.step / parts, self.count * parts)
+
+    @property
+    def parameters(self) -> tuple[float, float, int]:
+        """What the aggregate ``histogram`` takes."""
+        return self.first, self.step, self.count
+
+
+def round_bins(least: float, largest: float, whole: bool, most: int) -> Bins:
+    """Bins over all numbers from the least to the largest, of a width of 1, 2 or 5 times a power of ten.
+
+    Parameters
+    ----------
+    least, largest
+        Finite numbers.
+    whole
+        The numbers are ints: no bin is narrower than one.
+    most
+        Number of bins that are not exceeded by more than one.
+
+    Examples
+    --------
+    >>> round_bins(3, 98, True, 20)
+    Bins(first=0, step=5, count=20)
+    >>> round_bins(0.5, 0.5, False, 20)
+    Bins(first=10, step=0.05, count=1)
+    """
+    wanted = largest / most - least / most
+    # Bins that are narrower than the distance of two floats would be empty, all but a few.
+    wanted = max(wanted, max(abs(least), abs(largest)) * 2.0**-45)
+    if least == largest and not whole:
+        wanted = abs(least) / 10 or 1.0
+    return _over(least, largest, round_step(max(wanted, 1.0) if whole else max(wanted, 1e-300)))
+
+
+def time_bins(least: float, largest: float, most: int) -> Bins:
+    """Bins over a time in seconds, as wide as clocks and calendars count.
+
+    Examples
+    --------
+    >>> time_bins(0, 86399, 24)
+    Bins(first=0, step=3600, count=24)
+    """
+    # A moment is shown in its day. No clock of a browser tells less than a millisecond.
+    wanted = (largest - least) / most if largest > least else float(_DAY)
+    if wanted <= _TIMES[-1]:
+        step: float = _TIMES[bisect.bisect_left(_TIMES, wanted)] if wanted > 0.5 else round_step(max(wanted, 1e-3))
+    else:
+        step = _DAY * round_step(max(wanted / _DAY, 1.0))
+    return _over(least, largest, step)
+
+
+def round_step(wanted: float) -> float:
+    """The least of 1, 2 and 5 times powers of ten that is not less.
+
+    Examples
+    --------
+    >>> round_step(0.03), round_step(7)
+    (0.05, 10)
+    """
+    power = math.floor(math.log10(wanted))
+    for times, exponent in ((1, power), (2, power), (5, power), (1, power + 1)):
+        # The nearest float of the decimal number, which a product of floats may miss.
+        step = float(f"{times}e{exponent}")
+        if step >= wanted * (1 - 1e-9):
+            break
+    return int(step) if step >= 1 and step < 2**53 else step
+
+
+def _over(least: float, largest: float, step: float) -> Bins:
+    first = math.floor(least / step)
+    return Bins(first, step, max(math.floor(largest / step) - first, 0) + 1)
+
+
+# --- The range of a column's numbers, and how many of its rows hold none: one pass
+
+
+@attrs.frozen
+class Extent:
+    """The numbers of a column.
+
+    Parameters
+    ----------
+    numbers, missing, nan, infinite
+        How many are finite, missing, NaN and infinite.
+    least, largest
+        Of the finite ones.
+    mean, deviation
+        Of the finite ones, the deviation that of a whole population; NaN where there are none.
+    """
+
+    numbers: int
+    missing: int
+    nan: int
+    infinite: int
+    least: float
+    largest: float
+    mean: float = math.nan
+    deviation: float = math.nan
+
+    def told(self) -> str:
+        """How many rows have no place on an axis.
+
+        Examples
+        --------
+        >>> Extent(5, 1000, 1, 0, 0.0, 1.0).told()
+        '1,000 missing, 1 NaN'
+        """
+        parts = ((self.missing, "missing"), (self.nan, "NaN"), (self.infinite, "infinite"))
+        return ", ".join(f"{count:,} {what}" for count, what in parts if count)
+
+
+def extent_of(part: Sequence[float]) -> Extent:
+    """What the aggregate ``finite_range`` tells."""
+    numbers, missing, nan, infinite = map(int, part[:4])
+    if not numbers:
+        return Extent(numbers, missing, nan, infinite, part[4], part[5])
+    return Extent(numbers, missing, nan, infinite, part[4], part[5], part[6], math.sqrt(part[7] / numbers))
+
+
+def extents(nodes: PlannerNode) -> list[Extent]:
+    """The extent of each column of numbers, in one pass."""
+    found = reduce_values(nodes, [Aggregation("finite_range", (place,)) for place in range(len(nodes.schema))])
+    return [extent_of(part) for part in found]
+
+
+# --- Counts in bins
+
+
+MOST_BINS = 30
+# Of two columns of numbers, as in the reference; more rows are counted in cells.
+MOST_POINTS = 5000
+# On each side of a heat map.
+MOST_CELLS = 40
+# On a time line of more rows.
+MOST_TIMES = 300
+
+
+def as_numbers(node: PlannerNode) -> PlannerNode:
+    """Date-times as seconds since 1970, numbers as they are."""
+    return apply_function("cast", node, parameters=(FLOAT, False)) if node.schema[0].kind == DATETIME_KIND else node
+
+
+def bins_for(extent: Extent, column_type: ColumnType, most: int = MOST_BINS) -> Bins:
+    """Bins with round edges over a column."""
+    if not extent.numbers:
+        return Bins(0, 1, 1)
+    if column_type.kind == DATETIME_KIND:
+        return time_bins(extent.least, extent.largest, most)
+    return round_bins(extent.least, extent.largest, column_type.kind == INT_KIND, most)
+
+
+def bars(bins: Bins, counts: Sequence[float]) -> list[dict[str, Any]]:
+    """A histogram as rows of a table."""
+    return [{"left": bins.edge(place), "right": bins.edge(place + 1), "count": int(count)} for place, count in enumerate(counts)]
+
+
+def histogram_of(node: PlannerNode) -> tuple[list[dict[str, Any]], Extent]:
+    """The bars of a column of numbers or date-times, the times in seconds since 1970, and its extent."""
+    materialize(node)
+    numbers = as_numbers(node)
+    extent = extents(numbers)[0]
+    if not extent.numbers:
+        return [], extent
+    bins = bins_for(extent, node.schema[0])
+    return bars(bins, reduce_values(numbers, [Aggregation("histogram", (0,), bins.parameters)])[0]), extent
+
+
+def points_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
+    """Each row with two finite numbers; for few rows."""
+    rows = row_tuples(zip_columns(as_numbers(x), as_numbers(y)))
+    return [{"x": one, "y": other} for one, other in rows if _is_finite(one) and _is_finite(other)]
+
+
+def _is_finite(value: Any) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
+    """How many rows lie in each cell of two columns of numbers; empty cells are left out."""
+    pair = zip_columns(x, y)
+    materialize(pair)
+    numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
+    across, up = (bins_for(extent, node.schema[0], MOST_CELLS) for extent, node in zip(extents(numbers), (x, y), strict=True))
+    counts = reduce_values(numbers, [Aggregation("histogram", (0, 1), (*across.parameters, *up.parameters))])[0]
+    table = []
+    for place, count in enumerate(counts):
+        column, row = divmod(place, up.count)
+        if count:
+            edges = {"x_left": across.edge(column), "x_right": across.edge(column + 1), "y_left": up.edge(row), "y_right": up.edge(row + 1)}
+            table.append({**edges, "count": int(count)})
+    return table
+
+
+def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], float]:
+    """The mean, the least and the largest number of each bin of time that has one, in order, and the width of a bin in seconds."""
+    pair = zip_columns(time, y)
+    materialize(pair)
+    numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
+    bins = bins_for(extents(project(numbers, [0]))[0], time.schema[0], MOST_TIMES)
+    ranges = np.reshape(reduce_values(numbers, [Aggregation("bin_ranges", (0, 1), bins.parameters)])[0], (-1, 4)).tolist()
+    table = [
+        # Parts of a mean are rounded, which may lead out of the numbers.
+        {"x": bins.edge(place), "y": min(max(mean, least), largest), "least": least, "largest": largest, "count": int(count)}
+        for place, (count, least, largest, mean) in enumerate(ranges)
+        if count
+    ]
+    return table, bins.step
+
+
+# --- The most frequent texts
+
+
+MOST_LABELS = 12
+# A text of megabytes is no label.
+MOST_CHARACTERS = 60
+MISSING = "(missing)"
+
+
+@attrs.frozen
+class TopValues:
+    """The most frequent values of a column.
+
+    Parameters
+    ----------
+    values
+        Values, None too, and their numbers of rows: the most frequent first, and of equally frequent ones the least. Of more than 65,536 different
+        ones none that is in fewer than one of 4,096 rows.
+    different, is_exact
+        How many values differ, None being one, and whether that is counted or estimated.
+    rows
+        Number of all rows.
+    """
+
+    values: list[tuple[Any, int]]
+    different: int
+    is_exact: bool
+    rows: int
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The values alone."""
+        return tuple(value for value, _ in self.values)
+
+    @property
+    def others(self) -> int:
+        """How many other values there are, by the estimate at least one where rows are left."""
+        left = self.rows > sum(count for _, count in self.values)
+        return max(self.different - len(self.values), 1) if left else 0
+
+    def told(self) -> str:
+        """What of the values is shown, where that is not all.
+
+        Examples
+        --------
+        >>> TopValues([("a", 2)], 1, True, 2).told(), TopValues([("a", 6)], 2000, True, 3000).told()
+        ('', 'the most frequent of 2,000 values')
+        """
+        if not self.others:
+            return ""
+        number = f"{'' if self.is_exact else 'about '}{self.different:,} values"
+        shown = len(self.values)
+        return f"the most frequent of {number}" if shown == 1 else f"the {shown} most frequent of {number}"
+
+
+def label_texts(values: Sequence[Any]) -> list[str]:
+    """Values as they stand at an axis: never a command, short, never invisible, and no two alike.
+
+    Examples
+    --------
+    >>> label_texts([None, "(missing)", "a\\x07", "", " b"])
+    ['(missing)', '(missing) 2', 'a\\\\x07', '""', '" b"']
+    """
+    labels: dict[str, None] = {}
+    for value in values:
+        text = MISSING if value is None else visible(str(value)[: MOST_CHARACTERS + 1])
+        text = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+        text = text if text == text.strip() != "" else f'"{text}"'
+        number = 1
+        while (label := text if number == 1 else f"{text} {number}") in labels:
+            number += 1
+        labels[label] = None
+    return list(labels)
+
+
+def summaries_of(columns: PlannerNode) -> list[dict[str, Any]]:
+    """What the aggregate ``summary`` tells of each column, in one pass."""
+    found = reduce_values(columns, [Aggregation("summary", (place,)) for place in range(len(columns.schema))])
+    return list(found)
+
+
+def top_values(columns: PlannerNode, most: int = MOST_LABELS) -> list[TopValues]:
+    """The most frequent values of each column of texts: in one pass, and in another where they are many."""
+    return most_frequent(columns, summaries_of(columns), most)
+
+
+def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], most: int = MOST_LABELS) -> list[TopValues]:
+    """The most frequent values of columns that have been summed up."""
+    wanted = {place: _candidates(summary, most) for place, summary in enumerate(summaries) if summary["counted"] is None}
+    asked = {place: labels for place, labels in wanted.items() if labels}
+    exact = reduce_values(columns, [Aggregation("label_counts", (place,), (labels,)) for place, labels in asked.items()]) if asked else ()
+    counted = {place: dict(zip(asked[place], map(int, counts), strict=True)) for place, counts in zip(asked, exact, strict=True)}
+    tops = []
+    for place, summary in enumerate(summaries):
+        if place not in wanted:
+            found = summary["counted"]
+        elif wanted[place] is None:
+            found = _counted_in_groups(column_of(columns, place), summary["rows"], most)
+        else:
+            found = {value: count for value, count in counted.get(place, {}).items() if count > summary["rows"] // FREQUENT_SHARE}
+        tops.append(_top(found, summary, most))
+    return tops
+
+
+def _top(found: dict[Any, int], summary: dict[str, Any], most: int) -> TopValues:
+    values = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    if summary["missing"]:
+        # Behind no value that is as frequent, as where rows are sorted.
+        values = sorted([(None, summary["missing"]), *values], key=lambda pair: -pair[1])
+    return TopValues(values[:most], summary["distinct"] + bool(summary["missing"]), summary["counted"] is not None, summary["rows"])
+
+
+def _candidates(summary: dict[str, Any], most: int) -> tuple[Any, ...] | None:
+    """The values that may be among the most frequent, of which each is in more than one of 4,096 rows; None where that is not known."""
+    threshold, error = summary["rows"] // FREQUENT_SHARE, summary["error"]
+    if error > threshold:
+        return None
+    least_counts = sorted(summary["frequent"].values(), reverse=True)
+    needed = max(least_counts[most - 1] if len(least_counts) >= most else 0, threshold + 1)
+    return tuple(sorted(value for value, count in summary["frequent"].items() if count + error >= needed))
+
+
+def _counted_in_groups(column: PlannerNode, rows: int, most: int) -> dict[Any, int]:
+    """Values whose texts are too long to keep many of them."""
+    counted = group_by(column, [0], [Aggregation("count")])
+    kept = filter_by_mask(counted, apply_function("greater", column_of(counted, 1), Literal(rows // FREQUENT_SHARE, INT)))
+    # What is missing may be among them.
+    first = row_tuples(slice_rows(sort_rows(kept, [(1, False), (0, True)]), 0, most + 1))
+    return {value: int(count) for value, count in first if value is not None}
+
+
+def frequencies_of(node: PlannerNode) -> tuple[list[dict[str, Any]], TopValues]:
+    """The most frequent values of a column, what is missing among them, and all others in one row."""
+    materialize(node)
+    assert row_count(node)
+    top = top_values(node)[0]
+    return frequency_table(top), top
+
+
+def frequency_table(top: TopValues) -> list[dict[str, Any]]:
+    """The most frequent values as rows of a table; all others are one row."""
+    table = [_frequency(label, count, top.rows) for label, (_, count) in zip(label_texts(top.labels), top.values, strict=True)]
+    table = [{**row, **({"missing": True} if value is None else {})} for row, value in zip(table, top.labels, strict=True)]
+    if top.others:
+        name = f"Other ({'' if top.is_exact else 'about '}{top.others:,} value{'s' * (top.others != 1)})"
+        table.append({**_frequency(name, top.rows - sum(count for _, count in top.values), top.rows), "other": True})
+    return [{**row, "label_idx": place} for place, row in enumerate(table)]
+
+
+def _frequency(label: str, count: int, rows: int) -> dict[str, Any]:
+    return {"label": label, "count": count, "percentage": share_text(count, rows)}
+
+
+def share_text(part: int, whole: int) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> share_text(1, 3), share_text(0, 3), share_text(1, 10**6), share_text(999_999, 10**6)
+    ('33.3%', '0%', '<0.01%', '>99.9%')
+    """
+    percent = 100 * part / whole
+    if 0 < percent < 0.01:
+        return "<0.01%"
+    if 99.95 <= percent < 100:
+        return ">99.9%"
+    return f"{percent:.2g}%" if percent < 1 else f"{percent:.3g}%"
+
+
+# --- Quantiles by counting: bins are divided where a quantile lies, those of all columns in the same pass, until they are narrow
+
+
+QUARTILES = (0.25, 0.5, 0.75)
+# Where a quantile lies among so many bins, the next pass divides one of them into as many.
+PARTS = 1000
+# Six divisions are enough for any two floats that differ in their first ten digits.
+MOST_PASSES = 7
+# Of itself, and of all numbers: as many digits as are shown.
+EXACTNESS, OF_THE_WHOLE = 1e-5, 1e-10
+LARGE = 1e15
+# Seconds.
+MOMENT = 0.01
+
+
+@attrs.define
+class Quantile:
+    """A quantile that is looked for.
+
+    Parameters
+    ----------
+    owner
+        The place of the column, or of the label, whose it is.
+    place
+        How many numbers come before it.
+    bins
+        Where it lies; all numbers before are counted in the first of them, all behind in the last.
+    span
+        From the least number to the largest.
+    kind
+        The kind of the column.
+    found
+        The number, when its bin is narrow.
+    """
+
+    owner: int
+    place: int
+    bins: Bins
+    span: float
+    kind: str
+    found: float | None = None
+
+    def narrow(self, counts: np.ndarray) -> None:
+        """Go on to the bin in which it lies, of which so many numbers are in each."""
+        chosen = int(np.searchsorted(np.cumsum(counts), self.place, side="right"))
+        inside = min(max(chosen, 1), self.bins.count - 1)
+        least = self.bins.edge(inside)
+        # A number at an edge may be counted on either side of it.
+        if chosen != inside or chosen == self.bins.count - 1 or self.bins.step <= self._tolerance(least):
+            self.found = math.ceil(least - 1e-9) if self.kind == INT_KIND else least
+        else:
+            self.bins = guarded(Bins(self.bins.first + chosen, self.bins.step, 1).finer(PARTS))
+
+    def _tolerance(self, number: float) -> float:
+        """How wide a bin may be that is told as this number."""
+        if self.kind == DATETIME_KIND:
+            return MOMENT
+        if self.kind == INT_KIND and abs(number) < LARGE:
+            return 1.0
+        relative = abs(number) * EXACTNESS
+        return max(relative if abs(number) >= LARGE else min(relative, 0.5), self.span * OF_THE_WHOLE)
+
+    @property
+    def number(self) -> float:
+        """What was found, or where the search ended."""
+        return self.bins.edge(1) if self.found is None else self.found
+
+
+def guarded(bins: Bins) -> Bins:
+    """The same bins and one more at each end, for all that lies outside."""
+    return Bins(bins.first - 1, bins.step, bins.count + 2)
+
+
+def place_of(numbers: int, share: float) -> int:
+    """How many numbers come before a quantile.
+
+    Examples
+    --------
+    >>> place_of(5, 0.5), place_of(4, 1.0)
+    (2, 3)
+    """
+    return min(int(numbers * share), numbers - 1)
+
+
+Asked = tuple[int, Bins]
+
+
+def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[Asked]], Sequence[np.ndarray]]) -> dict[Asked, np.ndarray]:
+    """Find all of them, and give the counts of the first pass.
+
+    Parameters
+    ----------
+    searched
+        They are changed.
+    counts_of
+        Counts, in one pass, the numbers of each owner in bins of its own.
+    """
+    first: dict[Asked, np.ndarray] = {}
+    for _ in range(MOST_PASSES):
+        left = [quantile for quantile in searched if quantile.found is None]
+        if not left:
+            break
+        asked = list(dict.fromkeys((quantile.owner, quantile.bins) for quantile in left))
+        counted = dict(zip(asked, counts_of(asked), strict=True))
+        first = first or counted
+        for quantile in left:
+            quantile.narrow(counted[quantile.owner, quantile.bins])
+    return first
+
+
+# --- How often two labels come together, and how the numbers of each label are spread
+
+
+# Of no more the numbers of a label are sorted.
+FEW_ROWS = 100_000
+# Of each label's bins, for quartiles.
+PARTS_OF_A_BIN = 40
+
+
+def pairs_of(x: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], tuple[TopValues, TopValues]]:
+    """How often the most frequent values of two columns of texts come together, and these."""
+    pair = zip_columns(x, y)
+    materialize(pair)
+    across, up = top_values(pair)
+    if not across.values or not up.values:
+        return [], (across, up)
+    counts = reduce_values(pair, [Aggregation("label_counts", (0, 1), (across.labels, up.labels))])[0]
+    places = ((one, other) for one in label_texts(across.labels) for other in label_texts(up.labels))
+    return [{"x": one, "y": other, "count": int(count)} for (one, other), count in zip(places, counts, strict=True)], (across, up)
+
+
+def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], TopValues, int]:
+    """The spread of the numbers of each of the most frequent values of a column of texts; these values; and how many of their rows have no number."""
+    pair = zip_columns(labels, y)
+    materialize(pair)
+    top = top_values(project(pair, [0]))[0]
+    numbers = zip_columns(project(pair, [0]), as_numbers(project(pair, [1])))
+    if not top.values:
+        return [], top, 0
+    ranges = np.reshape(reduce_values(numbers, [Aggregation("label_ranges", (0, 1), top.labels)])[0], (-1, 4))
+    some = [place for place, (count, *_) in enumerate(ranges) if count]
+    if top.rows <= FEW_ROWS:
+        quartiles = _exact_quartiles(numbers, top.labels)
+    else:
+        searched = [_searched(place, ranges[place], share, y) for place in some for share in QUARTILES]
+        find_quantiles(searched, lambda asked: _counts(numbers, top.labels, asked))
+        quartiles = {top.labels[place]: [one.number for one in searched if one.owner == place] for place in some}
+    texts = label_texts(top.labels)
+    rows = [_row(texts[place], ranges[place], quartiles[top.labels[place]]) for place in some]
+    return rows, top, sum(count for _, count in top.values) - int(ranges[:, 0].sum())
+
+
+def _exact_quartiles(numbers: PlannerNode, labels: Sequence[Any]) -> dict[Any, Sequence[float]]:
+    """Those of the finite numbers of each label, for so few rows that those of a label have room in one place."""
+    label, number = (project(numbers, [place]) for place in (0, 1))
+    chosen = apply_function("is_in", label, parameters=(tuple(value for value in labels if value is not None),))
+    if None in labels:
+        chosen = apply_function("or_", chosen, apply_function("is_missing", label))
+    finite = apply_function("less", apply_function("absolute", number), Literal(math.inf, FLOAT))
+    kept = filter_by_mask(numbers, apply_function("and_", chosen, finite))
+    return dict(row_tuples(group_by(kept, [0], [Aggregation("quantile", (1,), QUARTILES)])))
+
+
+def _searched(place: int, of_label: Sequence[float], share: float, y: PlannerNode) -> Quantile:
+    count, least, largest = int(of_label[0]), float(of_label[1]), float(of_label[2])
+    bins = guarded(bins_for(Extent(count, 0, 0, 0, least, largest), y.schema[0]).finer(PARTS_OF_A_BIN))
+    return Quantile(place, place_of(count, share), bins, largest - least, y.schema[0].kind)
+
+
+def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> dict[str, Any]:
+    least, largest = float(of_label[1]), float(of_label[2])
+    # A quartile is told as the edge of a narrow bin, which may begin before the least number.
+    lower, median, upper = (min(max(float(number), least), largest) for number in quartiles)
+    return {
+        "x": label,
+        "min": least,
+        "lower quartile": lower,
+        "median": median,
+        "upper quartile": upper,
+        "max": largest,
+        "count": int(of_label[0]),
+    }
+
+
+def _counts(numbers: PlannerNode, labels: Sequence[Any], asked: Sequence[Asked]) -> list[np.ndarray]:
+    """Counts in the bins that each label is asked for: the first bins of all labels together, then the second ones."""
+    rounds: list[dict[int, Bins]] = []
+    for owner, bins in asked:
+        free = next((one for one in rounds if owner not in one), None)
+        if free is None:
+            rounds.append(free := {})
+        free[owner] = bins
+    aggregations = [
+        Aggregation("label_histograms", (0, 1), (tuple(labels[place] for place in one), tuple(bins.parameters for bins in one.values())))
+        for one in rounds
+    ]
+    found: dict[Asked, np.ndarray] = {}
+    for one, counts in zip(rounds, reduce_values(numbers, aggregations), strict=True):
+        ends = np.cumsum([bins.count for bins in one.values()])
+        found.update(zip(one.items(), np.split(np.asarray(counts), ends[:-1]), strict=True))
+    return [found[one] for one in asked]

@@ -1,0 +1,640 @@
+"""Numbers and date-times of a block, checked when the block is read and decoded where rows are requested.
+
+Runs of whole numbers: groups of 128 with a header, a base and packed numbers.
+
+Where a group ends follows from its first two bytes, so a loop over groups finds them, some ten nanoseconds a group. The numbers themselves are
+decoded only when they are asked for, all groups of one form at a time: five to ten nanoseconds a number.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import BrokenPayload, MisfitError, TooLargeError
+from sframe_spark.types import DATETIME, ZONED_PHYSICAL, ColumnType
+from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds
+from sframe_spark.visible import in_words
+
+# --- The bytes of a block, read from the front: what is requested is there, or the error says where it is not
+
+
+# What a block may become in memory, whatever its length, and how much of that for each byte of it in the file. A block is usually 64 KiB long.
+ALLOWED_BYTES = 128 << 20
+ALLOWED_FOR_EACH = 32
+# What no array of Arrow's exceeds.
+MOST_ALLOWED = (1 << 31) - 1
+
+# For each first byte of a variable-length number how many bytes the number has: as many more as it has low bits that are set.
+NUMBER_BYTES = bytes((1, 2, 3, 4, 5, 6, 7, 9, 9)[(~first & (first + 1)).bit_length() - 1 if first < 255 else 8] for first in range(256))
+_WORD = struct.Struct("<Q")
+
+
+class Allowance:
+    """How much memory the values of one block may still take.
+
+    Parameters
+    ----------
+    stored
+        How many bytes the block has in its file.
+
+    Examples
+    --------
+    >>> Allowance(64).left >> 20
+    128
+    """
+
+    __slots__ = ("_all", "left")
+
+    def __init__(self, stored: int) -> None:
+        self._all = self.left = min(ALLOWED_BYTES + ALLOWED_FOR_EACH * stored, MOST_ALLOWED)
+
+    @property
+    def taken(self) -> int:
+        """How much was taken."""
+        return self._all - self.left
+
+    def take(self, size: int, place: int | None = None) -> None:
+        """Take some bytes, before they are taken of the memory.
+
+        Raises
+        ------
+        BrokenPayload
+            If a block of that length should not need so much.
+        """
+        if size > self.left:
+            raise BrokenPayload(f"its values would take {in_words(size)} of memory, more than a block of its length is given", place)
+        self.left -= size
+
+
+class Payload:
+    """Bytes of a block, and how far they were read.
+
+    Parameters
+    ----------
+    content
+        The bytes.
+    stored
+        How many of them are in the file: fewer, where they were compressed.
+
+    Examples
+    --------
+    >>> payload = Payload(bytes.fromhex("18 3108 a10f 61"))
+    >>> payload.number(), payload.number(), payload.number(), bytes(payload.take(1)), payload.left
+    (12, 524, 1000, b'a', 0)
+    """
+
+    __slots__ = ("allowance", "array", "content", "place", "size")
+
+    def __init__(self, content: bytes, stored: int | None = None) -> None:
+        self.content = content
+        self.array = np.frombuffer(content, np.uint8)
+        self.size = len(content)
+        self.place = 0
+        self.allowance = Allowance(len(content) if stored is None else stored)
+
+    @property
+    def left(self) -> int:
+        """How many bytes were not read yet."""
+        return self.size - self.place
+
+    def broken(self, reason: str) -> BrokenPayload:
+        """Return the error that something is wrong where reading is."""
+        return BrokenPayload(reason, self.place)
+
+    def require(self, count: int, what: str) -> None:
+        """Make sure that so many bytes are left.
+
+        Raises
+        ------
+        BrokenPayload
+            If they are not.
+        """
+        if count > self.left:
+            raise self.broken(f"{what} would take {count} bytes, and {self.left} are left")
+
+    def skip(self, count: int, what: str) -> int:
+        """Pass some bytes over and return the number of the first of them."""
+        self.require(count, what)
+        start = self.place
+        self.place += count
+        return start
+
+    def take(self, count: int, what: str = "what follows") -> memoryview:
+        """Read some bytes; they are not copied."""
+        start = self.skip(count, what)
+        return memoryview(self.content)[start : self.place]
+
+    def byte(self, what: str) -> int:
+        """Read one byte."""
+        return self.content[self.skip(1, what)]
+
+    def number(self) -> int:
+        """Read a number of variable length."""
+        self.require(1, "a number")
+        size = NUMBER_BYTES[self.content[self.place]]
+        start = self.skip(size, "a number")
+        if size == 9:
+            return int(_WORD.unpack_from(self.content, start + 1)[0])
+        return int.from_bytes(self.content[start : start + size], "little") >> size
+
+    def end(self) -> None:
+        """Make sure that all bytes were read.
+
+        Raises
+        ------
+        BrokenPayload
+            If some were not.
+        """
+        if self.left:
+            raise self.broken(f"{self.left} bytes are left over")
+
+
+# --- Runs of whole numbers
+
+
+GROUP = 128
+# Bits of each packed number, by the width code of a group.
+WIDTHS = (0, 1, 2, 4, 8, 16, 32, 64)
+OFFSET, DIFFERENCE, SIGNED_DIFFERENCE = range(3)
+# Groups decoded at a time: their numbers take 2 MB.
+GROUPS_AT_ONCE = 2_048
+# Heads of groups that are kept as Python's numbers.
+HEADS_AT_ONCE = 65_536
+# What a group takes of a block's allowance: more than its head takes, so that a loop over very many ends soon.
+BYTES_OF_GROUP = 32
+# Longer than any payload: what an unknown header says of its group.
+BEYOND = 1 << 40
+_NUMBER_BYTES = np.frombuffer(NUMBER_BYTES, np.uint8)
+_PLACES = np.arange(9)
+
+
+def packed_bytes(header: int, numbers: int) -> int:
+    """Return how many bytes the packed numbers of a group take; more than there can be if the header is none.
+
+    Examples
+    --------
+    >>> packed_bytes(0x05, 128), packed_bytes(0x10, 128), packed_bytes(0x03, 128) == 0, packed_bytes(0x07, 128) == BEYOND
+    (16, 128, True, True)
+    """
+    codec, width = header & 3, header >> 2
+    if width >= len(WIDTHS) or (codec > SIGNED_DIFFERENCE and width):
+        return BEYOND
+    return ((numbers - (codec != OFFSET)) * WIDTHS[width] + 7) // 8
+
+
+# For each header the bytes of a group of 128, but for its base.
+_GROUP_BYTES = tuple(1 + packed_bytes(header, GROUP) for header in range(256))
+# For each byte the numbers of 1, 2 or 4 bits in it.
+_UNPACKED = {
+    bits: np.array([[(byte >> (bits * slot)) & ((1 << bits) - 1) for slot in range(8 // bits)] for byte in range(256)], np.uint8) for bits in (2, 4)
+}
+
+
+class NumberRun:
+    """Whole numbers that follow each other in a payload, decoded where they are asked for.
+
+    Parameters
+    ----------
+    payload
+        Read to the first of them; to the end of the last one afterwards.
+    count
+        How many there are.
+
+    Examples
+    --------
+    >>> NumberRun(Payload(bytes.fromhex("0c 14 00 31 f0")), 5).values(0, 5).tolist()
+    [10, 11, 13, 10, 25]
+    """
+
+    __slots__ = ("_content", "_heads", "count")
+
+    def __init__(self, payload: Payload, count: int) -> None:
+        self.count = count
+        self._content = payload.array
+        groups = -(-count // GROUP)
+        payload.require(2 * groups, f"a run of {count} numbers")
+        payload.allowance.take(BYTES_OF_GROUP * groups, payload.place)
+        self._heads = _heads(payload, groups, count)
+
+    def values(self, first: int, last: int) -> np.ndarray:
+        """Return the numbers from one on up to, not including, another: 64 bits, without a sign."""
+        if first >= last:
+            return np.empty(0, np.uint64)
+        low, high = first // GROUP, -(-last // GROUP)
+        found = np.empty((high - low) * GROUP, np.uint64)
+        full = min(high, self.count // GROUP)
+        for start in range(low, full, GROUPS_AT_ONCE):
+            stop = min(start + GROUPS_AT_ONCE, full)
+            _decode(self._content, self._heads[start:stop], found[(start - low) * GROUP : (stop - low) * GROUP].reshape(-1, GROUP))
+        if full < high:
+            rest = self.count - full * GROUP
+            tail = found[(full - low) * GROUP :][:rest].reshape(1, rest)
+            _decode(self._content, self._heads[full:high], tail)
+        return found[first - low * GROUP : last - low * GROUP]
+
+
+def _heads(payload: Payload, groups: int, count: int) -> np.ndarray:
+    """Find the first byte of each group, and go to the end of the last."""
+    # No payload has 2**31 bytes.
+    found = np.empty(groups, np.int32)
+    for before in range(0, groups - 1, HEADS_AT_ONCE):
+        heads, payload.place = _walk(payload, min(HEADS_AT_ONCE, groups - 1 - before))
+        found[before : before + len(heads)] = heads
+    if groups:
+        # The last group may be shorter.
+        found[-1] = payload.place
+        payload.place = _end_of_group(payload, count - (groups - 1) * GROUP)
+    return found
+
+
+def _walk(payload: Payload, groups: int) -> tuple[list[int], int]:
+    """Pass so many full groups, and return where each begins, and where the last ends."""
+    content, place, size = payload.content, payload.place, payload.size
+    heads: list[int] = []
+    try:
+        for _ in range(groups):
+            heads.append(place)
+            place += _GROUP_BYTES[content[place]] + NUMBER_BYTES[content[place + 1]]
+    except IndexError:
+        pass
+    if place > size or len(heads) < groups or (heads and heads[-1] + 1 >= size):
+        payload.place = min(heads[-1] if heads else place, size)
+        raise payload.broken("a group of numbers has an unknown header, or goes beyond the end")
+    return heads, place
+
+
+def _end_of_group(payload: Payload, numbers: int) -> int:
+    payload.require(2, "a group of numbers")
+    header = payload.content[payload.place]
+    size = 1 + NUMBER_BYTES[payload.content[payload.place + 1]] + packed_bytes(header, numbers)
+    if size > BEYOND:
+        raise payload.broken(f"a group of numbers has the unknown header {header:#04x}")
+    payload.require(size, "a group of numbers")
+    return payload.place + size
+
+
+def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
+    """Decode groups of one length into the rows of an array."""
+    heads = heads.astype(np.int64)
+    headers = content[heads]
+    sizes, bases = _bases(content, heads + 1)
+    starts = heads + 1 + sizes
+    for header in np.unique(headers).tolist():
+        chosen = np.flatnonzero(headers == header)
+        if len(chosen) == len(headers):
+            _decode_alike(content, header, starts, bases, found)
+            continue
+        some = np.empty((len(chosen), found.shape[1]), np.uint64)
+        _decode_alike(content, header, starts[chosen], bases[chosen], some)
+        found[chosen] = some
+
+
+def _bases(content: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Decode numbers of variable length, and say how many bytes each has."""
+    # What is read beyond the end belongs to no number: those that do were refused.
+    windows = content[np.minimum(places[:, None] + _PLACES, len(content) - 1)]
+    sizes = _NUMBER_BYTES[windows[:, 0]]
+    short = np.ascontiguousarray(windows[:, :8]).view("<u8")[:, 0]
+    long = np.ascontiguousarray(windows[:, 1:]).view("<u8")[:, 0]
+    counts = np.minimum(sizes, 7).astype(np.uint64)
+    mask = (np.uint64(1) << (np.uint64(8) * counts)) - np.uint64(1)
+    return sizes, np.where(sizes == 9, long, (short & mask) >> counts)
+
+
+def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: np.ndarray, found: np.ndarray) -> None:
+    """Decode groups with one header into the rows of an array; sums wrap round."""
+    codec, bits = header & 3, WIDTHS[header >> 2]
+    if not bits:
+        found[:] = bases[:, None]
+    elif codec == OFFSET:
+        np.add(_unpacked(content, starts, bits, found.shape[1]), bases[:, None], out=found)
+    else:
+        found[:, 0] = bases
+        if found.shape[1] > 1:
+            steps = _unpacked(content, starts, bits, found.shape[1] - 1)
+            found[:, 1:] = _with_signs(steps) if codec == SIGNED_DIFFERENCE else steps
+        np.cumsum(found, axis=1, out=found)
+
+
+def _with_signs(steps: np.ndarray) -> np.ndarray:
+    """Return what 0, 1, 2, 3, ... stand for: 0, -1, 1, -2, ..."""
+    steps = steps.astype(np.uint64)
+    return (steps >> np.uint64(1)) ^ (np.uint64(0) - (steps & np.uint64(1)))
+
+
+def _unpacked(content: np.ndarray, starts: np.ndarray, bits: int, numbers: int) -> np.ndarray:
+    """Return packed numbers, a row for each place at which some begin."""
+    size = (numbers * bits + 7) // 8
+    windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(content, size)[starts])
+    if bits >= 8:
+        return windows.view(f"<u{bits // 8}")
+    found = np.unpackbits(windows, axis=1, bitorder="little") if bits == 1 else _UNPACKED[bits][windows].reshape(len(starts), -1)
+    # The byte that is not full comes first, with its numbers in its high bits.
+    return found[:, found.shape[1] - numbers :]
+
+
+# --- Date-times: seconds of 56 bits, a code for the zone, microseconds
+
+
+# Newer ones count quarters of an hour from here on, on both sides of 0, and tell microseconds; older ones, in between, count half hours.
+NEWER, LARGEST_ZONE = 25, 48
+NO_ZONE = 64 + NEWER
+NEWER_BYTES, OLDER_BYTES = 12, 8
+OUT_OF_YEARS = "a date-time lies outside the years 1 to 9999, which is all that Python has"
+
+
+def minutes_of(code: int) -> int | None:
+    """Return how many minutes east of UTC a zone's code means; None for a date-time without a zone.
+
+    Raises
+    ------
+    BrokenPayload
+        If it is none.
+
+    Examples
+    --------
+    >>> minutes_of(25), minutes_of(47), minutes_of(-26), minutes_of(-3), minutes_of(89)
+    (0, 330, -15, -90, None)
+    """
+    if code == NO_ZONE:
+        return None
+    if -NEWER < code < NEWER:
+        return 30 * code
+    quarters = code - NEWER if code > 0 else code + NEWER
+    if abs(quarters) > LARGEST_ZONE:
+        raise BrokenPayload(f"the zone of a date-time has the unknown code {code}")
+    return 15 * quarters
+
+
+def read_moment(payload: Payload) -> datetime.datetime:
+    """Read a date-time.
+
+    Raises
+    ------
+    BrokenPayload
+        If it is none.
+    OverflowError
+        If Python has none such.
+    """
+    start = payload.skip(OLDER_BYTES, "a date-time")
+    seconds = int.from_bytes(payload.content[start : start + 7], "little", signed=True)
+    code = int.from_bytes(payload.content[start + 7 : start + 8], "little", signed=True)
+    fraction = 0
+    if not -NEWER < code < NEWER:
+        fraction = int.from_bytes(payload.take(NEWER_BYTES - OLDER_BYTES, "a date-time"), "little", signed=True)
+        if not 0 <= fraction < SECOND:
+            raise payload.broken(f"a date-time has {fraction} microseconds")
+    return from_microseconds(seconds * SECOND + fraction, minutes_of(code))
+
+
+class MomentRun:
+    """Date-times that follow each other in a payload, all of one length.
+
+    Parameters
+    ----------
+    payload
+        Read to the first of them; to the end of the last one afterwards.
+    count
+        How many there are.
+    """
+
+    __slots__ = ("_start", "_width", "count", "payload")
+
+    def __init__(self, payload: Payload, count: int) -> None:
+        self.payload, self.count = payload, count
+        self._width = payload.left // count if count else NEWER_BYTES
+        self._start = payload.skip(count * self._width, "date-times")
+
+    def values(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the microseconds in UTC of some of them, their minutes east of UTC, and which have none.
+
+        Raises
+        ------
+        BrokenPayload
+            If one is none.
+        OverflowError
+            If Python has none such; its argument is its number.
+        """
+        start, width = self._start + first * self._width, self._width
+        rows = self.payload.array[start : start + (last - first) * width].reshape(last - first, width)
+        words = np.ascontiguousarray(rows[:, :8]).view("<i8")[:, 0]
+        # The shift keeps the sign of the lower 56 bits.
+        seconds, codes = (words << 8) >> 8, words >> 56
+        older = np.abs(codes) < NEWER
+        fractions = np.ascontiguousarray(rows[:, 8:]).view("<i4")[:, 0].astype(np.int64) if width == NEWER_BYTES else np.zeros(len(rows), np.int64)
+        quarters = np.abs(codes) - NEWER
+        naive = codes == NO_ZONE
+        wrong = (older != (width == OLDER_BYTES)) | ((quarters > LARGEST_ZONE) & ~naive) | (fractions < 0) | (fractions >= SECOND)
+        if wrong.any():
+            raise BrokenPayload("a date-time has an unknown zone or too many microseconds", int(start + width * np.argmax(wrong)))
+        minutes = np.where(older, 30 * codes, 15 * np.sign(codes) * quarters)
+        minutes[naive] = 0
+        _require_years(seconds, minutes, first)
+        return seconds * SECOND + fractions, minutes, naive
+
+
+def _require_years(seconds: np.ndarray, minutes: np.ndarray, first: int) -> None:
+    walls = seconds + 60 * minutes
+    outside = (walls < FIRST_MICROSECOND // SECOND) | (walls > LAST_MICROSECOND // SECOND)
+    if outside.any():
+        raise OverflowError(first + int(np.argmax(outside)))
+
+
+def are_alike(payload: Payload, count: int) -> bool:
+    """Say whether so many date-times fill the rest of a payload if all have one length, as those have that one engine wrote."""
+    return payload.left in (count * NEWER_BYTES, count * OLDER_BYTES)
+
+
+def moment_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndarray) -> pa.Array:
+    """Return date-times in the form of a column."""
+    instants = pa.array(microseconds).view(DATETIME.physical)
+    return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
+
+
+# --- Values of one type, without those that are missing
+
+
+# How floats are stored: as their bits, or as whole numbers.
+AS_BITS, AS_INTEGERS = 0, 1
+
+
+class Cells(Protocol):
+    """Values that follow each other."""
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some of them.
+
+        Raises
+        ------
+        BrokenPayload
+            If what the block says of one cannot be.
+        UnicodeDecodeError, OverflowError
+            If one is nothing that a column holds.
+        """
+
+    def size(self, first: int, last: int) -> float:
+        """Return about how many bytes some of them take in memory."""
+
+
+class Integers:
+    """Whole numbers.
+
+    Parameters
+    ----------
+    payload
+        Read to the first of them.
+    count
+        How many there are.
+    """
+
+    def __init__(self, payload: Payload, count: int) -> None:
+        self._run = NumberRun(payload, count)
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some as ints."""
+        return pa.array(self._run.values(first, last).view(np.int64))
+
+    def size(self, first: int, last: int) -> float:
+        """Eight bytes each."""
+        return 8.0 * (last - first)
+
+
+class FloatRun:
+    """Floats that follow each other in a payload.
+
+    Parameters
+    ----------
+    payload
+        Read to the first of them; to the end of the last one afterwards.
+    count
+        How many there are.
+    has_mode
+        Whether a byte before them says how they are stored.
+    """
+
+    __slots__ = ("_mode", "_run")
+
+    def __init__(self, payload: Payload, count: int, has_mode: bool) -> None:
+        self._mode = payload.byte("how floats are stored") if has_mode else AS_BITS
+        if self._mode not in (AS_BITS, AS_INTEGERS):
+            raise payload.broken(f"floats are stored in the unknown way {self._mode}")
+        self._run = NumberRun(payload, count)
+
+    def values(self, first: int, last: int) -> np.ndarray:
+        """Return some of them."""
+        found = self._run.values(first, last)
+        if self._mode == AS_INTEGERS:
+            return found.view(np.int64).astype(np.float64)
+        # The sign is the lowest bit.
+        signs = found << np.uint64(63)
+        found >>= np.uint64(1)
+        found |= signs
+        return found.view(np.float64)
+
+
+class Floats:
+    """Floats; ``has_mode`` as of :class:`FloatRun`."""
+
+    def __init__(self, payload: Payload, count: int, has_mode: bool) -> None:
+        self._run = FloatRun(payload, count, has_mode)
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some as floats."""
+        return pa.array(self._run.values(first, last))
+
+    def size(self, first: int, last: int) -> float:
+        """Eight bytes each."""
+        return 8.0 * (last - first)
+
+
+class MomentCells:
+    """Date-times that have one length, as a column with or without offsets holds them."""
+
+    def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
+        self._run = MomentRun(payload, count)
+        self._is_zoned = column_type.is_zoned
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some as date-times."""
+        microseconds, minutes, naive = self._run.values(first, last)
+        if self._is_zoned:
+            return moment_array(microseconds, minutes, naive)
+        if not naive.all():
+            raise MisfitError("a date-time has an offset")
+        return pa.array(microseconds).view(DATETIME.physical)
+
+    def size(self, first: int, last: int) -> float:
+        """An instant and an offset each."""
+        return 12.0 * (last - first)
+
+
+class Vectors:
+    """Vectors of floats: their lengths, then all floats.
+
+    Parameters
+    ----------
+    payload
+        Read to the first length.
+    count
+        How many vectors there are.
+    is_newer
+        Whether bytes say what follows.
+    """
+
+    def __init__(self, payload: Payload, count: int, is_newer: bool) -> None:
+        if is_newer:
+            payload.byte("how vectors are stored")
+        self.offsets = offsets_of(payload, count, payload.size * GROUP)
+        self._floats = FloatRun(payload, int(self.offsets[-1]), is_newer)
+        self._allowance = payload.allowance
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some as arrays."""
+        floats, offsets = floats_between(self._floats, self._allowance, self.offsets, first, last)
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(floats))
+
+    def size(self, first: int, last: int) -> float:
+        """Eight bytes for each float, four for each vector."""
+        return 8.0 * int(self.offsets[last] - self.offsets[first]) + 4.0 * (last - first)
+
+
+def offsets_of(payload: Payload, count: int, most: int) -> np.ndarray:
+    """Read a run of lengths, none above some number, and return where each thing begins, and where the last ends.
+
+    Raises
+    ------
+    BrokenPayload
+        If one is above it.
+    """
+    payload.allowance.take(16 * count, payload.place)
+    lengths = NumberRun(payload, count).values(0, count)
+    if count and int(lengths.max()) > most:
+        raise payload.broken(f"something is {int(lengths.max())} long, more than the block can hold")
+    offsets = np.zeros(count + 1, np.int64)
+    # At most 2**24 of at most 2**38.
+    np.cumsum(lengths.view(np.int64), out=offsets[1:])
+    return offsets
+
+
+def floats_between(run: FloatRun, allowance: Allowance, offsets: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the floats of some values, and where each value begins in them, and where the last ends.
+
+    Raises
+    ------
+    BrokenPayload
+        If a single value has more than a block of its length is given.
+    TooLargeError
+        If all of them do not fit one array.
+    """
+    low, high = int(offsets[first]), int(offsets[last])
+    size = 8 * (high - low)
+    if last - first == 1 and size > allowance.left:
+        raise BrokenPayload(f"a value would take {in_words(size)} of memory, more than a block of its length is given")
+    if size > MOST_ALLOWED:
+        raise TooLargeError(f"{last - first} values take {in_words(size)}, more than is read at once: read fewer rows at a time")
+    return run.values(low, high), offsets[first : last + 1] - low

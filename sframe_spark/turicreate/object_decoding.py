@@ -1,0 +1,537 @@
+"""Texts, lists, dicts, images and arrays of a block."""
+
+from __future__ import annotations
+
+import array
+import base64
+import datetime
+import math
+import struct
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLargeError
+from sframe_spark.turicreate.number_decoding import GROUP, MOST_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_moment
+from sframe_spark.types import LIST_KIND, ColumnType
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.text import MOST_LEVELS, encode_value
+from sframe_spark.visible import in_words
+
+# --- Texts: lengths and then bytes, or numbers of the entries of a dictionary
+
+
+DIRECT, BY_DICTIONARY = 0, 1
+# What an entry of a dictionary takes of a block's allowance: a loop makes them, and nobody writes more than 64.
+BYTES_OF_ENTRY = 1_024
+
+
+def texts(payload: Payload, count: int, decode: Decode) -> Cells:
+    """Read so many texts of a payload; ``decode`` makes a text of bytes that are not UTF-8, or raises."""
+    form = payload.byte("how texts are stored")
+    if form == DIRECT:
+        return _DirectTexts(payload, count, decode)
+    if form == BY_DICTIONARY:
+        return RepeatedTexts(payload, count, decode)
+    raise payload.broken(f"texts are stored in the unknown way {form}")
+
+
+class _DirectTexts:
+    def __init__(self, payload: Payload, count: int, decode: Decode) -> None:
+        self._offsets = offsets_of(payload, count, payload.left)
+        self._start = payload.skip(int(self._offsets[-1]), "texts")
+        self._content, self._decode = payload.content, decode
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        # Not copied: Arrow reads the bytes where they are.
+        data = pa.py_buffer(self._content).slice(self._start + int(self._offsets[first]))
+        offsets = (self._offsets[first : last + 1] - self._offsets[first]).astype(np.int32)
+        found = pa.StringArray.from_buffers(last - first, pa.py_buffer(offsets), data)
+        if is_sound(found):
+            return found
+        bounds = (self._offsets[first : last + 1] + self._start).tolist()
+        return pa.array([self._decode(self._content[low:high]) for low, high in pairwise(bounds)], pa.string())
+
+    def size(self, first: int, last: int) -> float:
+        return float(self._offsets[last] - self._offsets[first]) + 4.0 * (last - first)
+
+
+class RepeatedTexts:
+    """Texts that are numbers of the entries of a dictionary; ``decode`` as of :func:`texts`."""
+
+    def __init__(self, payload: Payload, count: int, decode: Decode) -> None:
+        entries = payload.number()
+        payload.require(entries, f"a dictionary of {entries} texts")
+        payload.allowance.take(entries * BYTES_OF_ENTRY, payload.place)
+        found = [bytes(payload.take(payload.number(), "a text")) for _ in range(entries)]
+        self._lengths = np.fromiter(map(len, found), np.int64, entries)
+        self._entries, self._broken = _decoded(found, decode)
+        self._is_broken = np.zeros(entries, bool)
+        self._is_broken[list(self._broken)] = True
+        self._run = NumberRun(payload, count)
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Some of them."""
+        return self._entries.take(pa.array(self._places(first, last)))
+
+    def spread(self, first: int, last: int, missing: np.ndarray) -> pa.Array:
+        """Some of them, with rows between them that are missing: texts are taken once."""
+        places = np.zeros(len(missing), np.int32)
+        places[~missing] = self._places(first, last)
+        return self._entries.take(pa.array(places, mask=missing))
+
+    def _places(self, first: int, last: int) -> np.ndarray:
+        numbers = self._run.values(first, last)
+        most = int(numbers.max()) if len(numbers) else 0
+        if most >= len(self._lengths) and len(numbers):
+            raise BrokenPayload(f"a text is number {most} of a dictionary of {len(self._lengths)}")
+        places = numbers.astype(np.int32)
+        size = int(self._lengths[places].sum())
+        if size > MOST_ALLOWED:
+            raise TooLargeError(f"{last - first} texts take {in_words(size)}, more than is read at once: read fewer rows at a time")
+        if self._broken and (broken := self._is_broken[places]).any():
+            raise self._broken[int(places[np.argmax(broken)])]
+        return places
+
+    def size(self, first: int, last: int) -> float:
+        """At most as many bytes as the longest entry has for each."""
+        return (float(self._lengths.max(initial=0)) + 4.0) * (last - first)
+
+
+def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, UnicodeDecodeError]]:
+    """The texts of a dictionary, and the errors of those that are none, by their numbers."""
+    found: list[str] = []
+    broken: dict[int, UnicodeDecodeError] = {}
+    for place, entry in enumerate(entries):
+        try:
+            found.append(decode(entry))
+        except UnicodeDecodeError as error:
+            found.append("")
+            broken[place] = error
+    return pa.array(found, pa.string()), broken
+
+
+def is_sound(found: pa.Array) -> bool:
+    """Say whether the bytes of texts are UTF-8, each for itself.
+
+    Examples
+    --------
+    >>> is_sound(pa.array(["a", "é"])), is_sound(pa.array([b"a", bytes([0xE9])]).view(pa.string()))
+    (True, False)
+    """
+    try:
+        found.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+# --- Serialised values as Python's: what lists and dicts hold, and whole lists, dicts and images
+
+
+INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, MOMENT, MISSING, IMAGE, TENSOR = range(10)
+# Who wrote with tags of before this one put four bytes behind each.
+NEWER_TAGS = 128
+TAGGED_INTEGER, TAGGED_REAL, TAGGED_TEXT, TAGGED_MISSING = (NEWER_TAGS + kind for kind in (INTEGER, REAL, TEXT, MISSING))
+BYTES_OF_OLDER_TAG = 4
+# What an item takes in Python, and as text.
+BYTES_OF_ITEM, BYTES_OF_FLOAT = 96, 48
+IMAGE_FORMATS = ("jpeg", "png", "raw", "unknown")
+# Numpy has no more than twice as many; and arrays without elements are all of one shape, but for those that nobody wrote.
+MOST_DIMENSIONS, MOST_EMPTY = 32, 65_536
+_INTEGER, _REAL, _LENGTH = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<Q")
+_IMAGE = struct.Struct("<BQQQQQ")
+Decode = Callable[[bytes], str]
+
+
+class TaggedReader:
+    """Reads serialised values of a payload.
+
+    Parameters
+    ----------
+    payload
+        The bytes.
+    decode
+        Makes a text of bytes.
+
+    Examples
+    --------
+    >>> TaggedReader(Payload(bytes.fromhex("82 0100000000000000 61")), bytes.decode).value()
+    'a'
+    """
+
+    __slots__ = ("_decode", "_payload")
+
+    def __init__(self, payload: Payload, decode: Decode) -> None:
+        self._payload, self._decode = payload, decode
+
+    def value(self, levels: int = MOST_LEVELS) -> Any:
+        """Read a value that says itself what it is.
+
+        Raises
+        ------
+        BrokenPayload
+            If it is none, or has more lists and dicts inside each other than ``levels``.
+        """
+        return self.content(self._tag(), levels)
+
+    def _tag(self) -> int:
+        payload = self._payload
+        tag = payload.byte("the type of a value")
+        if tag >= NEWER_TAGS:
+            return tag - NEWER_TAGS
+        payload.skip(BYTES_OF_OLDER_TAG, "the type of a value")
+        return tag
+
+    def content(self, kind: int, levels: int = MOST_LEVELS) -> Any:
+        """Read a value of a known type."""
+        if kind == TEXT:
+            return self.text()
+        if kind == INTEGER:
+            return _INTEGER.unpack_from(self._payload.content, self._payload.skip(8, "an int"))[0]
+        if kind == REAL:
+            return _REAL.unpack_from(self._payload.content, self._payload.skip(8, "a float"))[0]
+        if kind == MISSING:
+            return None
+        if kind == LIST:
+            return self.listed(levels)
+        if kind == DICTIONARY:
+            return self.mapped(levels)
+        if kind == VECTOR:
+            return self.vector()
+        if kind == MOMENT:
+            return read_moment(self._payload)
+        if kind == IMAGE:
+            return self.image()
+        if kind == TENSOR:
+            return self.tensor(levels)
+        raise self._payload.broken(f"a value has the unknown type {kind}")
+
+    def _length(self) -> int:
+        length: int = _LENGTH.unpack_from(self._payload.content, self._payload.skip(8, "a length"))[0]
+        return length
+
+    def _count(self, least_bytes: int, cost: int, what: str) -> int:
+        """How many items follow, each of at least so many bytes, and taking so many in memory."""
+        payload, count = self._payload, self._length()
+        payload.require(count * least_bytes, f"{what} of {count} items")
+        payload.allowance.take(count * cost, payload.place)
+        return count
+
+    def _inner(self, levels: int) -> int:
+        if not levels:
+            raise self._payload.broken(f"there are more than {MOST_LEVELS} lists and dicts inside each other")
+        return levels - 1
+
+    def text(self) -> str:
+        """Read a text."""
+        return self._decode(bytes(self._payload.take(self._length(), "a text")))
+
+    def listed(self, levels: int) -> list[Any]:
+        """Read a list."""
+        inner = self._inner(levels)
+        return self._items(self._count(1, BYTES_OF_ITEM, "a list"), inner)
+
+    def mapped(self, levels: int) -> dict[Any, Any]:
+        """Read a dict."""
+        inner = self._inner(levels)
+        items = self._items(2 * self._count(2, 2 * BYTES_OF_ITEM, "a dict"), inner)
+        keys = items[::2]
+        if not all(type(key) is str for key in keys):
+            keys = list(map(as_key, keys))
+            if any(isinstance(key, dict) for key in keys):
+                raise self._payload.broken("a dict has a dict or an image as key")
+        return dict(zip(keys, items[1::2], strict=True))
+
+    def _items(self, count: int, levels: int) -> list[Any]:
+        """So many values that say themselves what they are; texts and numbers, which most are, without a call for each."""
+        payload, found = self._payload, list[Any]()
+        content, size, place, decode = payload.content, payload.size, payload.place, self._decode
+        word, real, add = _INTEGER.unpack_from, _REAL.unpack_from, found.append
+        for _ in range(count):
+            tag = content[place] if place < size else MISSING
+            if tag == TAGGED_TEXT and place + 9 <= size and 0 <= (length := word(content, place + 1)[0]) <= size - place - 9:
+                start = place + 9
+                place = start + length
+                add(decode(content[start:place]))
+            elif tag == TAGGED_REAL and place + 9 <= size:
+                add(real(content, place + 1)[0])
+                place += 9
+            elif tag == TAGGED_INTEGER and place + 9 <= size:
+                add(word(content, place + 1)[0])
+                place += 9
+            elif tag == TAGGED_MISSING:
+                add(None)
+                place += 1
+            else:
+                payload.place = place
+                add(self.value(levels))
+                place = payload.place
+        payload.place = place
+        return found
+
+    def floats(self) -> np.ndarray:
+        """Read floats with their number before them."""
+        count = self._count(8, BYTES_OF_FLOAT, "a vector")
+        return np.frombuffer(self._payload.take(8 * count), "<f8")
+
+    def vector(self) -> array.array:
+        """Read a vector."""
+        return array.array("d", self.floats().tobytes())
+
+    def image(self) -> dict[str, Any]:
+        """Read an image as a record of its bytes."""
+        payload = self._payload
+        _, height, width, channels, form, length = _IMAGE.unpack_from(payload.content, payload.skip(_IMAGE.size, "an image"))
+        if form >= len(IMAGE_FORMATS):
+            raise payload.broken(f"an image has the unknown format {form}")
+        if max(height, width, channels) >= 1 << 63:
+            raise payload.broken("an image is larger than there are numbers for")
+        payload.require(length, "an image")
+        payload.allowance.take(4 * length, payload.place)
+        content = base64.b64encode(payload.take(length, "an image")).decode("ascii")
+        return {"height": height, "width": width, "channels": channels, "format": IMAGE_FORMATS[form], "data": content}
+
+    def tensor(self, levels: int = MOST_LEVELS) -> Any:
+        """Read an array of any number of dimensions as lists in lists, the innermost vectors."""
+        payload = self._payload
+        payload.byte("an array")
+        shape = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "a shape"))]
+        strides = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "strides"))]
+        found = tensor_of(self.floats(), shape, strides)
+        if found.ndim > levels:
+            raise payload.broken(f"an array of {found.ndim} dimensions is inside too many lists and dicts")
+        return vectors_of(found)
+
+
+def as_key(value: Any) -> Any:
+    """Return what stands for a value as a key of a dict: a tuple for a list or a vector."""
+    return tuple(map(as_key, value)) if isinstance(value, (list, array.array)) else value
+
+
+def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.ndarray:
+    """Return an array over its elements; nothing is copied.
+
+    Raises
+    ------
+    BrokenPayload
+        If shape, strides and elements do not fit each other.
+
+    Examples
+    --------
+    >>> tensor_of(np.arange(6.0), [3, 2], [1, 3]).tolist()
+    [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    """
+    count = len(elements)
+    if not shape and not strides and not count:
+        return np.empty(0)
+    if len(shape) != len(strides) or not 0 < len(shape) <= MOST_DIMENSIONS:
+        raise BrokenPayload(f"an array has {len(shape)} dimensions and {len(strides)} strides")
+    if math.prod(shape) != count or math.prod(filter(None, shape)) > max(count, MOST_EMPTY):
+        raise BrokenPayload(f"an array has {count} elements, which do not fit its shape")
+    if not count:
+        return np.empty(shape)
+    if 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) > count:
+        raise BrokenPayload(f"an array has {count} elements, which do not fit its strides")
+    return np.lib.stride_tricks.as_strided(elements, shape, [8 * stride for stride in strides], writeable=False)
+
+
+def vectors_of(tensor: np.ndarray) -> Any:
+    """Return an array as lists in lists, the innermost vectors, as arrays of numpy's are held in lists.
+
+    Examples
+    --------
+    >>> vectors_of(np.array([[1.0, 2.0]])), vectors_of(np.array([]))
+    ([array('d', [1.0, 2.0])], [])
+    """
+    if tensor.ndim > 1:
+        return [vectors_of(part) for part in tensor]
+    return array.array("d", tensor.tobytes()) if len(tensor) else []
+
+
+# --- Lists, dicts, images and arrays as the texts in which columns of lists and dicts hold them
+
+
+# What a float of an array takes while it becomes text, and in the text.
+BYTES_WHILE_WRITTEN, BYTES_WRITTEN = 80, 24
+# Of arrays that are decoded at a time.
+ELEMENTS_AT_ONCE = 131_072
+# Classes of the values that a column of a kind holds as they are.
+_CLASSES = {"int": int, "float": float, "str": str, "array": array.array, "list": list, "dict": dict, "datetime": datetime.datetime}
+
+
+class WrittenCells:
+    """Values that are read one after the other, all of them when the block is.
+
+    Parameters
+    ----------
+    values
+        Reads the values.
+    column_type
+        The column that they are of.
+    """
+
+    def __init__(self, values: Iterator[Any], column_type: ColumnType) -> None:
+        found: list[Any] = []
+        self._failure: Exception | None = None
+        try:
+            found.extend(values)
+        except (UnicodeDecodeError, OverflowError) as error:
+            # What comes before it can be read.
+            self._failure = error
+        self._values = held([fitting(value, column_type) for value in found], column_type)
+        self._each = self._values.nbytes / max(len(found), 1)
+
+    @property
+    def kept(self) -> int:
+        """How many bytes they take."""
+        return int(self._values.nbytes)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether reading ended with a value that no column holds."""
+        return self._failure is not None
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some of them."""
+        if self._failure is not None and last > len(self._values):
+            raise self._failure
+        return self._values.slice(first, last - first)
+
+    def size(self, first: int, last: int) -> float:
+        """As many bytes as they have on average."""
+        return self._each * (last - first)
+
+
+def held(values: list[Any], column_type: ColumnType) -> pa.Array:
+    """Return values of a column's kind in the form that it has.
+
+    Raises
+    ------
+    MisfitError
+        If that form does not hold one of them.
+    """
+    try:
+        return encode_plain(values, column_type)
+    except SchemaError as error:
+        raise MisfitError(str(error)) from None
+
+
+def fitting(value: Any, column_type: ColumnType) -> Any:
+    """Return a value as a column of a type holds it: an int may become a float, a vector a list.
+
+    Raises
+    ------
+    BrokenPayload
+        If it is of another type.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ENCODED_LIST
+    >>> fitting(array.array("d", [1.0]), ENCODED_LIST), fitting({}, ENCODED_LIST)
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.BrokenPayload: ('it holds a value of type dict, and its column is of type list', None)
+    """
+    kind = column_type.kind
+    if value is None or type(value) is _CLASSES[kind]:
+        return value
+    if kind == "float" and type(value) is int:
+        return float(value)
+    if kind == LIST_KIND and isinstance(value, array.array):
+        return value.tolist()
+    name = {held: kind for kind, held in _CLASSES.items()}[type(value)]
+    raise BrokenPayload(f"it holds a value of type {name}, and its column is of type {kind}")
+
+
+class WidenedCells:
+    """Values of another type than their column's, which holds them without loss.
+
+    Parameters
+    ----------
+    cells
+        The values.
+    widen
+        Makes the column's values of them.
+    """
+
+    def __init__(self, cells: Cells, widen: Callable[[pa.Array], pa.Array], times: float) -> None:
+        self._cells, self._widen, self._times = cells, widen, times
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some as the column has them."""
+        return self._widen(self._cells.rows(first, last))
+
+    def size(self, first: int, last: int) -> float:
+        """What the column's take, about."""
+        return self._cells.size(first, last) * self._times
+
+
+def floats_of_ints(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return ints as floats."""
+    return values.cast(column_type.physical, safe=False)
+
+
+def lists_of_vectors(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return vectors as lists of floats."""
+    return held(values.to_pylist(), column_type)
+
+
+class Tensors:
+    """Arrays of any number of dimensions: ranks, numbers of elements, shapes, strides, then all elements.
+
+    Parameters
+    ----------
+    payload
+        Read to the first of these.
+    count
+        How many arrays there are.
+    column_type
+        What holds them.
+    """
+
+    def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
+        if not column_type.is_encoded:
+            raise MisfitError("arrays are lists in lists")
+        payload.byte("how arrays are stored")
+        self._places = offsets_of(payload, count, MOST_DIMENSIONS)
+        self._offsets = offsets_of(payload, count, payload.size * GROUP)
+        dimensions = int(self._places[-1])
+        self._shapes = _numbers(payload, dimensions)
+        self._strides = _numbers(payload, dimensions)
+        self._floats = FloatRun(payload, int(self._offsets[-1]), has_mode=True)
+        self._allowance = payload.allowance
+
+    def rows(self, first: int, last: int) -> pa.Array:
+        """Return some as lists in lists."""
+        return pa.array(map(encode_value, self._between(first, last)), pa.string())
+
+    def _between(self, first: int, last: int) -> Iterator[list[Any]]:
+        while first < last:
+            # As many as have so many elements, one at least.
+            fitting = int(np.searchsorted(self._offsets, self._offsets[first] + ELEMENTS_AT_ONCE, "right")) - 1
+            stop = min(last, max(fitting, first + 1))
+            if BYTES_WHILE_WRITTEN * int(self._offsets[first + 1] - self._offsets[first]) > self._allowance.left:
+                raise BrokenPayload("an array would take more memory than a block of its length is given")
+            elements, offsets = floats_between(self._floats, self._allowance, self._offsets, first, stop)
+            for number, (begin, end) in enumerate(pairwise(offsets.tolist()), first):
+                yield self._nested(number, elements[begin:end])
+            first = stop
+
+    def _nested(self, number: int, elements: np.ndarray) -> list[Any]:
+        low, high = (int(place) for place in self._places[number : number + 2])
+        found = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
+        # A column of them is one of lists, whatever the dimensions of each.
+        return found.tolist() if found.ndim == 1 else vectors_of(found)
+
+    def size(self, first: int, last: int) -> float:
+        """Some digits for each element."""
+        return float(BYTES_WRITTEN * int(self._offsets[last] - self._offsets[first])) + 8.0 * (last - first)
+
+
+def _numbers(payload: Payload, count: int) -> np.ndarray:
+    payload.allowance.take(8 * count, payload.place)
+    return NumberRun(payload, count).values(0, count)
