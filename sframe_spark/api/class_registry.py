@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
     from sframe_spark.plotting.plot import Plot as Plot  # noqa: PLC0414 (re-exported)
     from sframe_spark.plotting.summary import ColumnFacts as ColumnFacts  # noqa: PLC0414 (re-exported)
-    from sframe_spark.plotting.summary import FrameSummary as FrameSummary
+    from sframe_spark.plotting.summary import FrameSummary as FrameSummary  # noqa: PLC0414 (re-exported)
 
 
 class ClassRegistry:
