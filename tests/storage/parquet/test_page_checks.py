@@ -8,8 +8,10 @@ from pathlib import Path
 from unittest import mock
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.manifests.manifest import Manifest
@@ -20,7 +22,7 @@ from sframe_spark.storage.parquet.sound import SoundColumns
 from sframe_spark.storage.rows import sizes
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import write_segment
-from sframe_spark.types import INT, STR
+from sframe_spark.types import FLOAT, INT, STR
 
 STATE = FileState(1, 1, 1, 1)
 
@@ -92,3 +94,31 @@ def test_wide_files_are_remembered_as_narrow_ones_are() -> None:
     assert sound._size == 100 * 8 + 100 + 101
     sound.add(("/0", STATE), ["k"])
     assert sound._size == 100 * 8 + 100 + 101
+
+
+def test_a_header_that_pages_own_check_sums_do_not_cover_gives_no_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_files, "SHORT_BYTES", 0)
+    entry = write_segment(str(tmp_path), 0, [FLOAT], [[pa.array([row + 0.25 for row in range(1_000)])]])
+    manifest = publish(str(tmp_path), [FLOAT], [entry], durable=False)
+    file = tmp_path / entry.file
+    content, good = bytearray(file.read_bytes()), pq.read_table(file)
+    with pq.ParquetFile(file) as parquet:
+        start = parquet.metadata.row_group(0).column(0).data_page_offset
+
+    def others() -> Iterator[int]:
+        """Places of the header where another value gives other rows in pyarrow, which compares the check sums of pages."""
+        for place in range(start, start + 40):
+            damaged = bytearray(content)
+            # Plain floats are said to be split into streams of bytes: the number 9, as Thrift writes it.
+            damaged[place] = 18
+            file.write_bytes(damaged)
+            try:
+                found = pq.read_table(file, page_checksum_verification=True)
+            except (OSError, pa.ArrowException):
+                continue
+            if found.num_rows == 1_000 and not found.equals(good):
+                yield place
+                with pytest.raises(StorageError, match=entry.file):
+                    read_rows(manifest, [0])
+
+    assert list(others())
