@@ -264,26 +264,28 @@ thread.join()
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize("module", ["sframe_spark.api.files.csv.writer", "json.tool"])
-def test_a_child_forked_while_a_thread_imports(module: str) -> None:
+def test_a_child_forked_while_a_thread_imports() -> None:
     """The child had the import's lock, and no thread that would free it."""
-    run(f"""
+    run("""
 import importlib.machinery
-assert {module!r} not in sys.modules
-imports, begun = importlib.machinery.SourceFileLoader.exec_module, threading.Event()
+imports = importlib.machinery.SourceFileLoader.exec_module
 
-def slowly(loader, found):
-    if found.__name__ == {module!r}:
-        begun.set()
-        time.sleep(0.5)
-    return imports(loader, found)
+for module in ("sframe_spark.api.files.csv.writer", "json.tool"):
+    assert module not in sys.modules
+    begun = threading.Event()
 
-importlib.machinery.SourceFileLoader.exec_module = slowly
-thread = threading.Thread(target=lambda: __import__({module!r}))
-thread.start()
-begun.wait()
-assert in_child(lambda: __import__({module!r})) == 0
-thread.join()
+    def slowly(loader, found):
+        if found.__name__ == module:
+            begun.set()
+            time.sleep(0.5)
+        return imports(loader, found)
+
+    importlib.machinery.SourceFileLoader.exec_module = slowly
+    thread = threading.Thread(target=lambda: __import__(module))
+    thread.start()
+    begun.wait()
+    assert in_child(lambda: __import__(module)) == 0
+    thread.join()
 
 # A module that forks while it is imported waits for nobody but others.
 def forks(loader, found):

@@ -156,7 +156,7 @@ def test_variables_of_libraries_are_one_unless_they_are_set() -> None:
     assert "OMP_NUM_THREADS" not in environment_of_workers({"OMP_NUM_THREADS": ""})
 
 
-@pytest.mark.parametrize("given", [["-O"], ["-X", "utf8"], ["-W", "error::BytesWarning", "-b"], ["-I", "-B"], []], ids=" ".join)
+@pytest.mark.parametrize("given", [["-O", "-X", "utf8", "-W", "error::BytesWarning", "-b"], ["-I", "-B"]], ids=" ".join)
 def test_options_of_this_interpreter_are_those_of_processes(given: list[str]) -> None:
     script = """
     import sys

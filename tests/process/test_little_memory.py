@@ -17,6 +17,7 @@ from sframe_spark.process import memory
 from sframe_spark.process.memory import BYTES_OF_THREAD, LEAST_ROOM, AvailableMemory, require_room_for_thread, threads_with_room
 from sframe_spark.process.threads import ThreadPool, in_threads, in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.files.failures import telling
+from tests.examples import square
 
 SCRIPT = """
 import faulthandler, os, resource, sys
@@ -61,8 +62,7 @@ os._exit(0)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its address space")
-@pytest.mark.parametrize("when", ["first", "again"])
-@pytest.mark.parametrize("left", [1, 40, 130])
+@pytest.mark.parametrize(("left", "when"), square(2, [1, 40, 130], ["first", "again"]))
 def test_work_ends(left: int, when: str, tmp_path: Path) -> None:
     SFrame({"a": range(600_000), "b": [1.5] * 600_000, "t": [str(row % 100) for row in range(600_000)]}).save(str(tmp_path / "rows"))
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "rows"), str(left), when]

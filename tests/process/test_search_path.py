@@ -50,7 +50,7 @@ def run(program: list[str], options: list[str], folder: Path, **environment: str
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [[], ["-I"], ["-E", "-O"], ["-P", "-s", "-X", "dev", "-W", "ignore"]], ids=" ".join)
+@pytest.mark.parametrize("options", [[], ["-I"], ["-E", "-O", "-P", "-s", "-X", "dev", "-W", "ignore"]], ids=" ".join)
 def test_processes_of_ours(program: list[str], options: list[str], tmp_path: Path) -> None:
     ignores_environment = {"-I", "-E"} & set(options)
     hostile = {"PYTHONPATH": str(tmp_path / "hostile"), "PYTHONINSPECT": ""} if ignores_environment else {}
