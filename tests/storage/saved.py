@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import tempfile
 from collections.abc import Sequence
 
 import attrs
 
 from sframe_spark.locations import normalised
+from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, copied_dataset
 from sframe_spark.storage.datasets.save import saving_directory
 from sframe_spark.storage.manifests.manifest import SFRAME, Manifest
+from sframe_spark.storage.rows.reader import iterate_rows
+from sframe_spark.storage.rows.writer import write_segment
 
 
 def save_dataset(
@@ -22,6 +27,18 @@ def save_dataset(
 ) -> Manifest:
     """Save the rows of datasets, one after the other, to a local directory, as a frame does that is a source over one."""
     location = normalised(target)
-    with saving_directory(location) as pending:
-        complete = pending.commit(copied_dataset(sources, pending.directory, min_combined), names, kind)
+    with tempfile.TemporaryDirectory() as place, saving_directory(location) as pending:
+        source = sources[0] if len(sources) == 1 else united(sources, place)
+        complete = pending.commit(copied_dataset(source, pending.directory, min_combined), names, kind)
     return attrs.evolve(complete, directory=location)
+
+
+def united(sources: Sequence[Manifest], directory: str) -> Manifest:
+    """The rows of datasets, one after the other, as one dataset of as many segments."""
+    numbers = itertools.count()
+    entries = [
+        write_segment(directory, next(numbers), source.types, iterate_rows(source, range(len(source.types)), offset, offset + entry.rows))
+        for source in sources
+        for entry, offset in zip(source.segments, source.offsets, strict=True)
+    ]
+    return publish(directory, sources[0].types, entries)

@@ -74,13 +74,13 @@ def _brought(found: Look, plan: PlannerNode, directory: str) -> Manifest:
     """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-        return copied_dataset([source.manifest], directory)
+        return copied_dataset(source.manifest, directory)
     if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_copy_columns(source.manifest, source.positions):
         return copied_columns(source.manifest, source.positions, directory)
     if is_private(directory):
         # What tasks write into their memory would stay there.
         holder = temporary_store().new_dataset()
-        return copied_dataset([_written(found, plan, holder.directory)], directory)
+        return copied_dataset(_written(found, plan, holder.directory), directory)
     return _written(found, plan, directory)
 
 
@@ -107,7 +107,7 @@ def put_together(path: str | os.PathLike[str]) -> int:
     if all(len(stretch.entries) == 1 for stretch in stretches(manifest, 2)):
         return len(manifest.segments)
     with saving(target) as pending:
-        return len(pending.commit(copied_dataset([manifest], pending.directory, min_combined=2), names, manifest.kind).segments)
+        return len(pending.commit(copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:

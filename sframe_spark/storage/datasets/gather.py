@@ -11,7 +11,6 @@ from functools import partial
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.process.cores import available_cores
 from sframe_spark.process.threads import in_threads
@@ -20,7 +19,6 @@ from sframe_spark.storage.files.objects import copy_within, download, upload
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
 from sframe_spark.storage.manifests.shown_order import shown_order
 from sframe_spark.storage.parquet.checksums import check_bytes, with_checksums
 from sframe_spark.storage.parquet.chunk_copies import copy_columns, may_copy
@@ -60,16 +58,16 @@ class ShortRun:
         return sum(entry.rows for entry in self.entries)
 
 
-def copied_dataset(sources: Sequence[Manifest], directory: str, min_combined: int = LEAST_TOGETHER) -> Manifest:
-    """Bring the rows of datasets, one after the other, into a new directory, local or remote; files that fit are taken over as they are.
+def copied_dataset(source: Manifest, directory: str, min_combined: int = LEAST_TOGETHER) -> Manifest:
+    """Bring the rows of a dataset into a new directory, local or remote; files that fit are taken over as they are.
 
-    Files are hard-linked, or copied within their file system, where it can do that. A file is rewritten only when its row keys do not come after
-    those of the files before it (a frame appended to itself), it has none, or it is one of many short ones, which are put together.
+    Files are hard-linked, or copied within their file system, where it can do that. A file is rewritten only when it has no row keys, or is one of
+    many short ones, which are put together.
 
     Parameters
     ----------
-    sources
-        Datasets with columns of the same types.
+    source
+        The dataset.
     directory
         Where the rows go.
     min_combined
@@ -80,29 +78,22 @@ def copied_dataset(sources: Sequence[Manifest], directory: str, min_combined: in
     Manifest
         The rows there, which nobody sees before somebody commits them.
     """
-    if not sources:
-        raise StorageError("there is nothing to save: give at least one dataset")
-    for source in sources[1:]:
-        if source.types != sources[0].types:
-            raise StorageError(f"{source.directory} has columns of other types than {sources[0].directory}")
     planned: list[SegmentEntry] = []
     copies: list[Callable[[], SegmentEntry]] = []
-    for source in sources:
-        for stretch in stretches(source, min_combined):
-            entry, rows = stretch.entries[0], stretch.rows
-            fits = source.has_key and source.column_names_in_files is None and _fits_after(planned, entry)
-            number = entry.number if fits else planned[-1].number + 1 if planned else 0
-            if fits and len(stretch.entries) == 1:
-                planned.append(entry)
-                copies.append(partial(_take_over, source, entry, directory))
-            else:
-                planned.append(SegmentEntry(entry.file, number, rows))
-                copies.append(partial(_rewrite, source, stretch.offset, rows, directory, number))
+    for stretch in stretches(source, min_combined):
+        entry, rows = stretch.entries[0], stretch.rows
+        fits = source.has_key and source.column_names_in_files is None and _fits_after(planned, entry)
+        number = entry.number if fits else planned[-1].number + 1 if planned else 0
+        if fits and len(stretch.entries) == 1:
+            planned.append(entry)
+            copies.append(partial(_take_over, source, entry, directory))
+        else:
+            planned.append(SegmentEntry(entry.file, number, rows))
+            copies.append(partial(_rewrite, source, stretch.offset, rows, directory, number))
     # Few links are made before threads have started.
     few = len(copies) <= FEW_FILES and not is_elsewhere(directory)
     entries = [copy() for copy in copies] if few else in_threads(lambda copy: copy(), copies, available_cores())
-    order = sources[0].order if len(sources) == 1 else NO_RECORDED_ORDER
-    return Manifest(sources[0].types, tuple(entries), directory, order=order)
+    return Manifest(source.types, tuple(entries), directory, order=source.order)
 
 
 def may_copy_columns(manifest: Manifest, positions: Sequence[int]) -> bool:
