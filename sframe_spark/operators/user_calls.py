@@ -1,7 +1,7 @@
-"""Applications of users' functions in a graph, and the memos of what they gave.
+"""Applications of users' functions in a graph, and the memos of their results.
 
 An application is a node: a function applied twice makes two columns. Laws copy operators into plans of other nodes; the memo that a function
-carries there tells whose application it is.
+carries there says whose application it is.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from sframe_spark.udf.results import CallMemo
 
 
 def program_of(node: PlannerNode) -> Program:
-    """The program of a row-wise node."""
+    """Return the program of a row-wise node."""
     assert isinstance(node.operator, RowWise)
     return node.operator.program(sum(child.facts.width for child in node.inputs))
 
 
 def functions_of(node: PlannerNode) -> Sequence[PythonFunction]:
-    """The users' functions that a node calls itself."""
+    """Return the users' functions that a node calls itself."""
     return node.operator.user_functions(sum(child.facts.width for child in node.inputs))
 
 
 def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:
-    """The memos of all applications that a plan makes."""
+    """Return the memos of all applications in a plan."""
     for node in postorder([plan]):
         yield from memos_at(node)
 
 
 def memos_at(node: PlannerNode) -> Iterator[CallMemo]:
-    """The memos of the applications that a node of a plan makes."""
+    """Return the memos of the applications in a node of a plan."""
     return (function.memo for function in functions_of(node) if function.memo is not None)
 
 
 def calls_users(root: PlannerNode) -> bool:
-    """True when a node of the graph calls a user's function."""
+    """Return whether a node of the graph calls a user's function."""
     return any(functions_of(node) for node in postorder([root]))
 
 
@@ -68,7 +68,7 @@ def looking_at(plan: PlannerNode) -> Iterator[None]:
 
 
 def memos_of(node: PlannerNode) -> Sequence[CallMemo]:
-    """The memos of a node's applications, in the order of :func:`functions_of`; new ones where it has none."""
+    """Return the memos of a node's applications, in the order of :func:`functions_of`; new ones where it has none."""
     if not node.calls:
         node.calls = tuple(CallMemo() for _ in functions_of(node))
     memos: Sequence[CallMemo] = node.calls
@@ -76,18 +76,18 @@ def memos_of(node: PlannerNode) -> Sequence[CallMemo]:
 
 
 def remember_first(node: PlannerNode, found: Chunk, counts: Sequence[int] | None = None, numbers: Sequence[int] | None = None) -> None:
-    """Let a node know what its function gave for some rows, the first ones unless their numbers are given, when its type was looked for."""
+    """Remember at a node the results for some rows, the first ones unless their numbers are given, that were computed to infer its type."""
     sizes = np.ones(found.rows, dtype=np.int64) if counts is None else np.array(counts, dtype=np.int64)
     rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
     if rows.size:
         order = np.argsort(rows)
-        # Results that are too many for memory are materialised by the next look.
+        # Results that are too many for memory are materialized by the next action.
         with contextlib.suppress(MemoFullError):
             memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else found.rows_at(order), sizes[order]))
 
 
 def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = None) -> tuple[PlannerNode, dict[int, PlannerNode]]:
-    """The graph with each application carrying its memo, and the node of each memo by the memo's ``id``.
+    """Return the graph with each application carrying its memo, and the node of each memo by the memo's ``id``.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _named_like(node: PlannerNode, rebuilt: PlannerNode) -> PlannerNode:
 
 
 def row_numbers(node: PlannerNode) -> PlannerNode:
-    """The number of each row, beside the rows."""
+    """Return a node of the number of each row of a node."""
     rows = node.length.rows
     operator = RowNumber() if rows is None else RangeSource(0, rows)
     return operator.make_planner_node(*([node] if rows is None else []))
@@ -166,7 +166,7 @@ def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: b
 
 
 def complete_source(node: PlannerNode) -> PlannerNode | None:
-    """The rows of a node whose function has been called for all of them; None while some are left, or where they do not belong in memory."""
+    """Return the rows of a node whose function has been called for all of them; None while some are left, or if they are too many for memory."""
     if not isinstance(node.operator, (LambdaTransform, FlatMap)) or not node.calls:
         return None
     memo: CallMemo = node.calls[0]
