@@ -12,8 +12,8 @@ import pytest
 from sframe_spark import SFrame, aggregate, uniform_clock
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SFrameError
-from sframe_spark.testing.equivalence import EngineRunner
 from sframe_spark.testing.oracle.values import rows_equal
+from tests.random_programs.equivalence import EngineRunner
 
 KEYS = [-(2**63), -(2**63) + 1, -5, 0, None, 7, 2**62, 2**63 - 2, 2**63 - 1]
 QUOTES = [-(2**63), 3]

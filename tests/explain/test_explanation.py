@@ -22,7 +22,7 @@ from sframe_spark.explain.foreseen import foresee
 from sframe_spark.explain.tree import explained_sections
 from sframe_spark.operators.relational.sort import Sort
 from sframe_spark.operators.sources.made import range_source
-from sframe_spark.testing.plans import DRIVER_STEPS, random_program
+from tests.random_programs.plans import DRIVER_STEPS, random_program
 
 Box = tuple[float, float, float, float]
 

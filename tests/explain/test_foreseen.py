@@ -17,10 +17,10 @@ from sframe_spark.engine.runs import section_runs
 from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.engine.runs.section_runs import workers_of
 from sframe_spark.explain.foreseen import foresee
-from sframe_spark.testing.plans import DRIVER_STEPS, random_program
 from tests.examples import part
 from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
+from tests.random_programs.plans import DRIVER_STEPS, random_program
 
 ROWS = 300
 

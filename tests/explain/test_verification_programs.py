@@ -10,8 +10,8 @@ from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.reasons import order_reasons
 from sframe_spark.explain.verification import verification
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.testing.plans import DRIVER_STEPS, RandomProgram, programs
 from tests.examples import examples
+from tests.random_programs.plans import DRIVER_STEPS, RandomProgram, programs
 
 DRIVER_PROGRAMS = programs(tuple(DRIVER_STEPS))
 

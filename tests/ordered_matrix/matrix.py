@@ -10,11 +10,11 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.testing.equivalence import EngineRunner, spark_layout
 from sframe_spark.testing.oracle.values import rows_equal
 from tests.ordered_matrix import key_programs, order_programs, row_programs
 from tests.ordered_matrix.case import Case, Program
 from tests.ordered_matrix.shapes import FORMS, SHAPES
+from tests.random_programs.equivalence import EngineRunner, spark_layout
 
 PROGRAMS: dict[str, Program] = {**row_programs.PROGRAMS, **key_programs.PROGRAMS, **order_programs.PROGRAMS}
 PARTITIONS = (1, 2, 7, 64)

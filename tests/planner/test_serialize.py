@@ -32,10 +32,10 @@ from sframe_spark.planner.serialize import FORMAT_VERSION, MOST_EMBEDDED_BYTES, 
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.examples import EXAMPLES, stored, table
 from sframe_spark.testing.oracle import Oracle, rows_equal
-from sframe_spark.testing.plans import ALL_STEPS, random_program
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, TYPES_BY_NAME
 from tests.planner.sample import DEEP, Leaf, Pair, chain, lattice, leaf, step
 from tests.planner.sample import Step as SampleStep
+from tests.random_programs.plans import ALL_STEPS, random_program
 
 CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}
 PORTABLE_STEPS = sorted(set(ALL_STEPS) - CALLING_PYTHON)

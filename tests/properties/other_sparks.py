@@ -22,8 +22,8 @@ from sframe_spark.session import get_session, is_remote
 from sframe_spark.session.build import local_settings
 from sframe_spark.session.java import find_java
 from sframe_spark.session.sockets import socket_settings
-from sframe_spark.testing.equivalence import EngineRunner, check_program, spark_layout
-from sframe_spark.testing.plans import random_program
+from tests.random_programs.equivalence import EngineRunner, check_program, spark_layout
+from tests.random_programs.plans import random_program
 
 MASTER = "local-cluster[3,1,700]"
 SERVER = "local[2]"

@@ -16,8 +16,8 @@ from sframe_spark.engine.planning.sooner_here import is_sooner_here
 from sframe_spark.engine.planning.udf_planning import calls_pure_functions
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.planner import pieces
-from sframe_spark.testing.equivalence import AnyPathRunner, check_program
-from sframe_spark.testing.plans import random_program
+from tests.random_programs.equivalence import AnyPathRunner, check_program
+from tests.random_programs.plans import random_program
 
 BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 

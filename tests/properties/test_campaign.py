@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.testing.equivalence import EngineRunner, LawRunner, check_program, spark_layout
-from sframe_spark.testing.plans import DRIVER_STEPS, random_program
 from tests.properties.test_spark import LAYOUTS
+from tests.random_programs.equivalence import EngineRunner, LawRunner, check_program, spark_layout
+from tests.random_programs.plans import DRIVER_STEPS, random_program
 
 FIRST = int(os.environ.get("SFRAME_SPARK_CAMPAIGN_SEED", "1000000"))
 

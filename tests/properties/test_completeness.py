@@ -12,11 +12,11 @@ from sframe_spark.operators.laws import builtin_laws, builtin_optimizer
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.registry import BUILTIN_MODULES
 from sframe_spark.testing.oracle.operators import MEANINGS
-from sframe_spark.testing.plans import ALL_STEPS, random_program
 from tests.properties.counts import IN_EACH_LAYOUT, ON_SPARK, WITHOUT_SPARK
 from tests.properties.test_spark import LAYOUTS
+from tests.random_programs.plans import ALL_STEPS, random_program
 
-# Operators that random programs do not hold yet: give one a meaning in `testing/oracle` and a step in `testing/steps.py`, and take it out.
+# Operators that random programs do not hold yet: give one a meaning in `testing/oracle` and a step in `tests/random_programs/steps.py`.
 NOT_YET = ("sorted_join", "suffix_sort")
 
 TABLES = ("memory_source", "segment_source", "archive_source", "range_source", "constant_source")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sframe_spark.config import config
 from sframe_spark.engine.runs import few_rows
 from sframe_spark.session import is_started
-from sframe_spark.testing.equivalence import EngineRunner, check_program
-from sframe_spark.testing.plans import DRIVER_STEPS, RandomProgram, programs
 from tests.properties.counts import BUDGETS, DRIVER, SMALL_BATCHES
+from tests.random_programs.equivalence import EngineRunner, check_program
+from tests.random_programs.plans import DRIVER_STEPS, RandomProgram, programs
 
 DRIVER_PROGRAMS = programs(tuple(DRIVER_STEPS))
 HISTORIES = st.randoms(use_true_random=False)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.config import config
-from sframe_spark.testing.equivalence import LawRunner, check_facts, check_program
-from sframe_spark.testing.plans import RandomProgram, programs
 from tests.properties.counts import CLAIMS, FEW_KINDS, LARGE, LAWS
+from tests.random_programs.equivalence import LawRunner, check_facts, check_program
+from tests.random_programs.plans import RandomProgram, programs
 
 HISTORIES = st.randoms(use_true_random=False)
 # Some laws are for few rows, some for what goes to Spark.

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.testing.equivalence import EngineRunner, check_program, spark_layout
-from sframe_spark.testing.plans import EXCHANGE_STEPS, random_program
 from tests.properties.counts import IN_EACH_LAYOUT
+from tests.random_programs.equivalence import EngineRunner, check_program, spark_layout
+from tests.random_programs.plans import EXCHANGE_STEPS, random_program
 
 LAYOUTS = tuple(itertools.product((1, 2, 7), (True, False)))
 

@@ -17,8 +17,8 @@ from sframe_spark.engine.runs.section_runs import Runs
 from sframe_spark.engine.segments import range_workers
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.planner import pieces
-from sframe_spark.testing.equivalence import EngineRunner, check_program
-from sframe_spark.testing.plans import ALL_STEPS, random_program
+from tests.random_programs.equivalence import EngineRunner, check_program
+from tests.random_programs.plans import ALL_STEPS, random_program
 
 BLOCKS, PROGRAMS, FIRST = 6, 8, 700_000
 # Programs of what is seldom met among all steps.

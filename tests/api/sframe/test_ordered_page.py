@@ -10,8 +10,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.testing.equivalence import EngineRunner
 from sframe_spark.testing.oracle.values import rank, rows_equal
+from tests.random_programs.equivalence import EngineRunner
 
 NAN = math.nan
 EXTREMES = {

@@ -10,10 +10,10 @@ import pytest
 from sframe_spark.operators.relational.append import append
 from sframe_spark.operators.relational.slice import slice_rows
 from sframe_spark.operators.running.rolling import KINDS, rolling
-from sframe_spark.testing.equivalence import EngineRunner
 from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.testing.tables import table_source
 from sframe_spark.types import FLOAT
+from tests.random_programs.equivalence import EngineRunner
 
 VALUES = [1e16, 0.1, 0.2, 0.3, 0.3, 0.3, 1e9, None, 5.0, 1.0, 2.0]
 

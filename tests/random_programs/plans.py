@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_text import plan_text
-from sframe_spark.testing import lookup_steps, ordered_steps, run_steps, steps
-from sframe_spark.testing.growth import Growth
 from sframe_spark.testing.oracle import Oracle, Rows
 from sframe_spark.testing.tables import random_table
+from tests.random_programs import lookup_steps, ordered_steps, run_steps, steps
+from tests.random_programs.growth import Growth
 
 DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "project": steps.project_some,

@@ -7,8 +7,8 @@ from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.shift import shift_rows
 from sframe_spark.operators.running.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.growth import Growth
-from sframe_spark.testing.steps import NUMBERS, SORTABLE, random_aggregation, sort_keys
+from tests.random_programs.growth import Growth
+from tests.random_programs.steps import NUMBERS, SORTABLE, random_aggregation, sort_keys
 
 
 def shift_some(growth: Growth) -> PlannerNode | None:

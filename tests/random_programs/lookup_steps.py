@@ -8,8 +8,8 @@ from sframe_spark.operators.lookups.merge_sorted import merge_sorted
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.growth import Growth
-from sframe_spark.testing.steps import has_columns, random_aggregation, sort_keys
+from tests.random_programs.growth import Growth
+from tests.random_programs.steps import has_columns, random_aggregation, sort_keys
 
 
 def numbered(node: PlannerNode) -> PlannerNode:

@@ -17,11 +17,11 @@ from sframe_spark.operators.rowwise import arrange, columns, elementwise, row_nu
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.running import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.growth import MOST_ROWS, Growth
 from sframe_spark.testing.pool import FLAT_POOL, POOL
-from sframe_spark.testing.scalar_steps import COMPARISONS, choose_between, run_program, transform_column, transform_two
 from sframe_spark.testing.tables import COLUMN_TYPES, table_like
 from sframe_spark.types import INT, STR
+from tests.random_programs.growth import MOST_ROWS, Growth
+from tests.random_programs.scalar_steps import COMPARISONS, choose_between, run_program, transform_column, transform_two
 
 __all__ = ["choose_between", "run_program", "transform_column", "transform_two"]
 

@@ -10,8 +10,8 @@ import attrs
 from sframe_spark.operators.rowwise import elementwise
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.growth import Growth
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from tests.random_programs.growth import Growth
 
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 ARITHMETIC = ("add", "subtract", "multiply")

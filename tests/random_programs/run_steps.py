@@ -16,9 +16,9 @@ from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.growth import Growth
-from sframe_spark.testing.steps import all_computable, random_aggregation, sort_keys
 from sframe_spark.types import FLOAT, INT
+from tests.random_programs.growth import Growth
+from tests.random_programs.steps import all_computable, random_aggregation, sort_keys
 
 # Fewer intervals than this lie between the first and the last.
 MOST_INTERVALS = 25

@@ -29,9 +29,9 @@ from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.oracle import Oracle, Rows, rows_equal
 from sframe_spark.testing.oracle.evaluate import Meaning
 from sframe_spark.testing.oracle.sources import rows_of
-from sframe_spark.testing.plans import RandomProgram
 from sframe_spark.testing.tables import table_source
 from sframe_spark.types import PYTHON_CLASS
+from tests.random_programs.plans import RandomProgram
 
 LIST_KINDS = ("list", "array")
 
@@ -64,7 +64,7 @@ class LawRunner:
 
     Examples
     --------
-    >>> from sframe_spark.testing.plans import random_program
+    >>> from tests.random_programs.plans import random_program
     >>> check_program(random_program(random.Random(3)), LawRunner(), random.Random(4))
     """
 
@@ -134,7 +134,7 @@ class AnyPathRunner(EngineRunner):
 
     Examples
     --------
-    >>> from sframe_spark.testing.plans import random_program
+    >>> from tests.random_programs.plans import random_program
     >>> check_program(random_program(random.Random(5)), AnyPathRunner(random.Random(6), ways=("few rows",)), random.Random(7))
     """
 
