@@ -49,14 +49,12 @@ TAIL_ELSEWHERE = 64 << 10
 
 @attrs.frozen(eq=False, slots=False)
 class Footer:
-    """The footer of one Parquet file, and where its row groups start.
+    """The footer of one Parquet file.
 
     Parameters
     ----------
     metadata
         Footer as pyarrow reads it.
-    starts
-        Row at which each row group starts, and at the end the number of rows.
     size
         Length of the file in bytes.
     identity
@@ -72,13 +70,18 @@ class Footer:
     """
 
     metadata: pq.FileMetaData
-    starts: tuple[int, ...]
     size: int
     identity: Identity
     tail: tuple[int, int] | None = None
     measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
     sound: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
     unknown: dict[str, str] = attrs.field(factory=dict, repr=False)
+
+    @functools.cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Row at which each row group starts, and at the end the number of rows."""
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
+        return tuple(itertools.accumulate((group.num_rows for group in groups), initial=0))
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -262,8 +265,7 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
-    rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), state.size, (location, state), found, unknown=unknown)
+    return Footer(metadata, state.size, (location, state), found, unknown=unknown)
 
 
 def _footer_elsewhere(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:

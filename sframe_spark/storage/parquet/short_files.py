@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import zlib
 
 import attrs
@@ -80,15 +79,11 @@ def read_short(directory: str, entry: SegmentEntry) -> ShortFile:
     if entry.whole is None and zlib.crc32(memoryview(content)[entry.size - entry.tail[0] :]) != entry.tail[1]:
         raise damaged_footer(location)
     try:
-        file = _parquet_file(content, verify=entry.whole is None)
+        file = pq.ParquetFile(
+            pa.BufferReader(content), pre_buffer=False, page_checksum_verification=entry.whole is None, coerce_int96_timestamp_unit=int96.UNIT
+        )
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
-    metadata = file.metadata
-    rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    footer = Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), entry.size, (location, state))
+    footer = Footer(file.metadata, entry.size, (location, state))
     require_rows(location, footer, entry)
     return ShortFile(content, footer, file, entry.whole is not None)
-
-
-def _parquet_file(content: bytes, verify: bool) -> pq.ParquetFile:
-    return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False, page_checksum_verification=verify, coerce_int96_timestamp_unit=int96.UNIT)

@@ -15,9 +15,8 @@ import pyarrow as pa
 from sframe_spark.process.memory import threads_with_room
 from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.parquet.footers import segment_footer
 from sframe_spark.storage.parquet.short_files import SHORT_BYTES
-from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, intersecting, segment_batches
+from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, group_starts, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
 DecodedPart = list[pa.Array]
@@ -116,8 +115,7 @@ class Decoder:
     def _units(self, start: int) -> Iterator[Unit]:
         first = start
         for entry, low, high in intersecting(self._manifest, start, self._stop):
-            # Of a file of one row group the manifest says so, and it is opened once: when it is decoded.
-            starts = (0, entry.rows) if entry.group_bytes is not None else segment_footer(self._manifest, entry).starts
+            starts = group_starts(self._manifest, entry)
             groups: list[Unit] = []
             for begin, end in itertools.pairwise(starts):
                 bounds = max(low, begin), min(high, end)

@@ -122,10 +122,15 @@ def _not_told(manifest: Manifest, start: int, stop: int) -> StorageError:
     return StorageError(f"{what}: this is a fault of the engine, please report it")
 
 
+def group_starts(manifest: Manifest, entry: SegmentEntry) -> Sequence[int]:
+    """Return where the row groups of a segment start, and its number of rows; that of one row group is known without its footer."""
+    return (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest, entry).starts
+
+
 def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
     """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
     for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
-        starts = (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest, entry).starts
+        starts = group_starts(manifest, entry)
         found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
         return found if found > start else stop
     return stop
