@@ -13,13 +13,11 @@ from typing import Any, NoReturn
 
 import sframe_spark
 from sframe_spark.cli.clean import run_clean
-from sframe_spark.cli.cluster_check import check_cluster, end_connection
 from sframe_spark.cli.convert import ConvertOptions, run_convert
-from sframe_spark.cli.doctor import run_doctor
+from sframe_spark.cli.doctor import check_cluster, end_connection, run_doctor
+from sframe_spark.cli.prepare import run_prepare, run_usual_queries
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.session import stop
-from sframe_spark.session.class_archives.command import run_prepare
-from sframe_spark.testing.usual_queries import run_usual_queries
 from sframe_spark.turicreate.archive import ENCODING_ERRORS, STRICT
 from sframe_spark.visible import visible
 

@@ -12,8 +12,8 @@ import os
 import sys
 from pathlib import Path
 
-from sframe_spark.session.class_archives.writing import write_classes
-from sframe_spark.testing.usual_queries import run_usual_queries
+from sframe_spark.cli.prepare import run_usual_queries
+from sframe_spark.session.class_data_sharing_writer import write_classes
 
 
 def main(archive: Path) -> None:

@@ -176,8 +176,8 @@ def no_java_unless_marked(request: pytest.FixtureRequest) -> Iterator[None]:
 def active_session_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     """The session that a test makes active, as ``createDataFrame`` of a user's does, is not that of the tests after it."""
     from sframe_spark.session import is_started
-    from sframe_spark.session.active import keeping_active
     from sframe_spark.session.session import get_base
+    from sframe_spark.session.user_session import keeping_active
 
     if not is_started() or request.node.get_closest_marker("spark") is None:
         yield

@@ -215,9 +215,9 @@ def test_every_module_has_a_layer() -> None:
 
 # What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
 JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema", "_jconf"}
-DIAGNOSTICS = {"cli/cluster_check.py", "explain/executed_plans.py", "session/active.py", "session/settings.py"}
+DIAGNOSTICS = {"cli/doctor.py", "explain/executed_plans.py", "session/user_session.py", "session/launch.py"}
 # `to_spark` gives a plan of ours to the user's session; no public call does.
-GIVES = {"session/user.py"}
+GIVES = {"session/user_session.py"}
 # A forked process lets go of them.
 LETS_GO = {"process/fork_safety.py"}
 # Refuses DataFrames of a saved frame's files: the public call optimizes the whole query, and is silent about what is cached.

@@ -14,7 +14,7 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.engine.spark.messages import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.session import is_remote
-from sframe_spark.session.user import clone_of, in_session, user_session
+from sframe_spark.session.user_session import clone_of, in_session, user_session
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.visible import visible
 

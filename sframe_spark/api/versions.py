@@ -13,7 +13,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.locations import is_elsewhere, place_of
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.remote.vacuum import removable, remove_all
 from sframe_spark.storage.remote.versions import read_version, saved_versions

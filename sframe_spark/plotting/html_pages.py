@@ -13,7 +13,7 @@ from typing import Any
 
 from sframe_spark.config import config
 from sframe_spark.process.leases import directory_of_system
-from sframe_spark.session.notebooks import notebook_shell
+from sframe_spark.session.progress import notebook_shell
 from sframe_spark.visible import visible
 
 # --- Pages

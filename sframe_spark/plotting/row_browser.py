@@ -22,7 +22,7 @@ from sframe_spark.operators.rowwise.arrange import columns_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting.html_pages import open_address, page
 from sframe_spark.plotting.summary import size_text
-from sframe_spark.session.notebooks import notebook_shell
+from sframe_spark.session.progress import notebook_shell
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:

@@ -6,22 +6,140 @@ cross. Closing one, as Python does for the threads that are not in the new proce
 
 from __future__ import annotations
 
+import _imp
+import _thread
 import concurrent.futures.thread  # noqa: F401 - see the end
 import contextlib
+import importlib
+import itertools
 import logging  # noqa: F401 - see the end
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.process.import_locks import ImportLocks
-from sframe_spark.process.interrupted_forks import InterruptsAtFork
+from sframe_spark.process.interrupts import Deferral
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+POLL_SECONDS = 0.001
+
+
+class ImportLocks:
+    """All of them together, as one lock: taken while no other thread imports anything.
+
+    Examples
+    --------
+    >>> locks = ImportLocks()
+    >>> locks.acquire(timeout=1)
+    True
+    >>> locks.release()
+    """
+
+    def acquire(self, timeout: float) -> bool:
+        """Wait until no other thread imports, and let none begin; False if that takes longer."""
+        until = time.monotonic() + timeout
+        while True:
+            # Whoever begins to import a module needs it for a moment.
+            _imp.acquire_lock()
+            if not others_import():
+                return True
+            _imp.release_lock()
+            if time.monotonic() > until:
+                return False
+            time.sleep(POLL_SECONDS)
+
+    def release(self) -> None:
+        """Let others import."""
+        _imp.release_lock()
+
+    def _at_fork_reinit(self) -> None:
+        """Do nothing, in a new process that could not wait for it: Python has freed the lock."""
+
+
+def others_import() -> bool:
+    """Say whether another thread is importing a module."""
+    found = [reference() for reference in list(getattr(_bootstrap(), "_module_locks", {}).values())]
+    return any(lock is not None and _is_of_another(lock) for lock in found)
+
+
+def _bootstrap() -> Any:
+    return getattr(importlib, "_bootstrap", None)
+
+
+def _is_of_another(lock: Any) -> bool:
+    owner = getattr(lock, "owner", None)
+    if owner is not None:
+        return bool(owner != threading.get_ident())
+    # Another thread may be about to take or to free it.
+    guard = getattr(lock, "lock", None)
+    if guard is None:
+        return False
+    if not guard.acquire(False):
+        return True
+    guard.release()
+    return False
+
+
+# Ctrl-C while a process forks: raised in a function that Python calls at a fork it would break that off, and be lost.
+
+
+class InterruptsAtFork(threading.local):
+    """Puts Ctrl-C off from before a fork until after it, in both processes; each thread that forks has one."""
+
+    def __init__(self) -> None:
+        self._deferral: Deferral | None = None
+        self._mask: set[int] | None = None
+
+    def defer(self) -> None:
+        """Before the fork."""
+        if threading.current_thread() is threading.main_thread():
+            self._stand_in()
+        else:
+            # It interrupts the main thread only, which in the new process is this one.
+            self._mask = {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])}
+
+    def _stand_in(self) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            # Known before it is in place: Ctrl-C may come between.
+            self._deferral = Deferral(handler)
+            signal.signal(signal.SIGINT, self._deferral)
+
+    def follow_to_child(self) -> None:
+        """After the fork, in the new process."""
+        if self._mask is None:
+            return
+        handler = signal.getsignal(signal.SIGINT)
+        while isinstance(handler, Deferral):
+            # Of a block of the thread that was the main one: it never ends here.
+            handler = handler.handler
+        signal.signal(signal.SIGINT, handler)
+        self._stand_in()
+        self._unblock()
+
+    def _unblock(self) -> None:
+        mask, self._mask = self._mask, None
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    def __iter__(self) -> Iterator[object]:
+        """After the fork: what is left to be done, none of it by Python code, in which Ctrl-C would be raised too early."""
+        self._unblock()
+        deferral, self._deferral = self._deferral, None
+        if deferral is None:
+            return iter(())
+        return itertools.chain(map(signal.signal, (signal.SIGINT,), (deferral.handler,)), map(_thread.interrupt_main, deferral.came()))
+
+
+# What is done before and after each fork.
 
 FORKED = (
     "this process was forked from one that uses Spark, whose connections it cannot share. Start it afresh instead (multiprocessing: "

@@ -6,8 +6,12 @@ See ``docs/decisions/002-leases.md``.
 from __future__ import annotations
 
 import atexit
+import base64
 import contextlib
+import functools
+import hashlib
 import os
+import platform
 import re
 import secrets
 import stat
@@ -17,13 +21,120 @@ import time
 import weakref
 from collections.abc import Callable
 
+import attrs
+
 from sframe_spark.errors import StorageError
 from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.memory import has_room_for_thread
-from sframe_spark.process.processes import ProcessMark, mark_of_this_process
 from sframe_spark.visible import visible
+
+# Not a text that `place_of_numbers` makes: its alphabet has no digit 0.
+UNKNOWN_PLACE = "00000000"
+
+
+@attrs.frozen
+class ProcessMark:
+    """A process, named so that no other one has the same name.
+
+    Parameters
+    ----------
+    place
+        Where its number means this process: one start of one machine, one namespace of processes.
+    process
+        Its number there.
+    started
+        When it was started, in ticks since the machine was; numbers are given out again.
+    """
+
+    place: str
+    process: int
+    started: int
+
+    def __str__(self) -> str:
+        return f"{self.place}-{self.process}-{self.started:x}"
+
+
+def mark_of_this_process() -> ProcessMark:
+    """The mark of this process."""
+    return _mark(os.getpid())
+
+
+@functools.lru_cache(maxsize=1)
+def _mark(process: int) -> ProcessMark:
+    """The mark of this process, asked for by its number as a forked process has another one."""
+    status = _status("self")
+    if status is None or status.process != process:
+        # Without /proc, or with that of other processes, nobody can find out whether this one still runs.
+        return ProcessMark(UNKNOWN_PLACE, process, 0)
+    return ProcessMark(place_of_numbers(), process, status.started)
+
+
+def place_of_numbers() -> str:
+    """Eight characters that stand for where process numbers mean the same processes as here, and start times the same times.
+
+    Two containers may have one host name and a volume in common; two machines, clones of one, may have all but the start in common.
+    """
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+            start_of_machine = stream.read().strip()
+        namespaces = [os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "time") if os.path.lexists(f"/proc/self/ns/{kind}")]
+    except OSError:
+        return UNKNOWN_PLACE
+    if not start_of_machine or not namespaces:
+        return UNKNOWN_PLACE
+    text = "\n".join([platform.node(), start_of_machine, *namespaces])
+    return base64.b32encode(hashlib.blake2b(text.encode(), digest_size=5).digest()).decode().lower()
+
+
+@attrs.frozen
+class _Status:
+    """What the system says of a process."""
+
+    process: int
+    started: int
+    ended: bool
+
+
+def _status(process: int | str) -> _Status | None:
+    """What the system says of a process, or None."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
+            text = stream.read()
+        # The name of the program, in brackets, may hold brackets and blanks.
+        fields = text[text.rindex(")") + 2 :].split()
+        # A process that has ended keeps its number until its parent asks how it ended.
+        ended = fields[0] in "ZX" and int(fields[17]) <= 1
+        return _Status(int(text.split(maxsplit=1)[0]), int(fields[19]), ended)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def is_running(mark: ProcessMark) -> bool | None:
+    """Say whether a process runs; None where that cannot be known from here.
+
+    Examples
+    --------
+    >>> is_running(ProcessMark("elsewhere", 1, 2)) is None
+    True
+    """
+    here = mark_of_this_process()
+    if mark.place != here.place or here.place == UNKNOWN_PLACE:
+        return None
+    try:
+        os.kill(mark.process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        # It is another user's.
+        pass
+    status = _status(mark.process)
+    # Other users' processes may be hidden.
+    return status is None or (status.started == mark.started and not status.ended)
+
+
+# Names and claims: what belongs to this process, from its first moment to its last.
 
 PREFIX = "sframe_spark-"
 HIDDEN = "."
@@ -232,3 +343,81 @@ def show_in_use(path: str) -> None:
 CLAIMS = Claims()
 atexit.register(CLAIMS.remove)
 do_in_child(CLAIMS.start_over)
+
+
+# What dead processes left: found by name and owner alone, so that nothing in a directory others can write to is ever opened.
+
+# Of processes that cannot be seen from here; a process shows itself every ten minutes.
+SECONDS_WITHOUT_HEARTBEAT = 24 * 60 * 60
+
+
+def remove_leftovers(parent: str) -> list[str]:
+    """Delete what dead processes of this user left in a directory, and return the paths."""
+    paths = leftovers_in(parent)
+    for path in paths:
+        delete(path)
+    return paths
+
+
+def leftovers_in(parent: str) -> list[str]:
+    """Paths of what dead processes of this user left in a directory; of one that cannot be listed, or that anyone may rename things in, none."""
+    if may_be_renamed_by_anyone(parent):
+        return []
+    try:
+        # Of the many names in a directory few are ours, and each save looks at all of them.
+        names = sorted(name for name in [name for name in os.listdir(parent) if PREFIX in name] if owner_in(name) is not None)
+    except OSError:
+        # The caller's own work in it will say what is wrong.
+        return []
+    clock = Clock(parent)
+    return [path for name in names if is_leftover(path := os.path.join(parent, name), clock)]
+
+
+class Clock:
+    """The time of the file system that holds a directory, asked for once and only if need be: it may be another machine's."""
+
+    def __init__(self, parent: str) -> None:
+        self._parent = parent
+        self._now: float | None = None
+
+    def now(self) -> float | None:
+        """Seconds, or None where nothing can be written."""
+        if self._now is None:
+            try:
+                with tempfile.TemporaryFile(dir=self._parent) as stream:
+                    self._now = os.fstat(stream.fileno()).st_mtime
+            except OSError:
+                return None
+        return self._now
+
+
+def is_leftover(path: str, clock: Clock) -> bool:
+    """Say whether something is this user's and its process is known to have ended."""
+    owner = owner_in(os.path.basename(path))
+    if owner is None:
+        return False
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    if not is_ours(status) or not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+        return False
+    running = is_running(owner)
+    if running is not None:
+        return not running
+    now = clock.now()
+    return now is not None and now - status.st_mtime > SECONDS_WITHOUT_HEARTBEAT
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """Say whether a file belongs to this user; the administrator's processes leave other users' files alone, too."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+
+
+def may_be_renamed_by_anyone(parent: str) -> bool:
+    """Say whether any user may give another user's directory a name of ours in this directory."""
+    try:
+        mode = os.stat(parent).st_mode
+    except OSError:
+        return False
+    return os.name == "posix" and bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX

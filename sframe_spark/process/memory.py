@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import TooLargeError
-from sframe_spark.process.control_groups import SECONDS_REMEMBERED, ControlGroups, MemoryFiles
+from sframe_spark.process.resource_limits import SECONDS_REMEMBERED, ControlGroups, MemoryFiles
 from sframe_spark.visible import in_words
 
 if sys.platform != "win32":

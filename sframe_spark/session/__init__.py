@@ -1,7 +1,7 @@
 """Spark sessions: find Java, find or start Spark, run actions that can be cancelled; importing it imports no Spark."""
 
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.session.cancel import run_cancellable
+from sframe_spark.session.job_control import run_cancellable
 from sframe_spark.session.session import (
     QuerySize,
     SessionHolder,

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import Context, ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
@@ -17,12 +17,32 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.memory import has_room_for_thread
-from sframe_spark.session.build import is_remote
-from sframe_spark.session.notebooks import notebook_shell, show_in_place
+from sframe_spark.session.launch import is_remote
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def notebook_shell() -> Any:
+    """The shell of the kernel of a notebook, None elsewhere: IPython in a terminal shows no pictures. Nothing is imported.
+
+    Examples
+    --------
+    >>> notebook_shell() is None
+    True
+    """
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = get_ipython() if get_ipython is not None else None
+    return shell if hasattr(shell, "kernel") else None
+
+
+def show_in_place(shell: Any, display_id: str, forms: Mapping[str, str], is_there: bool) -> None:
+    """Show something below the cell that runs, in the forms given by media type, or in the place of what was shown there under the same name."""
+    shell.display_pub.publish(data=dict(forms), metadata={}, transient={"display_id": display_id}, update=is_there)
+
+
+# The bar.
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")

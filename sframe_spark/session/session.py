@@ -8,23 +8,118 @@ import os
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.process.child_processes import WorkerProcesses
-from sframe_spark.process.cores import available_cores
 from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, is_remote, open_session
-from sframe_spark.session.settings import QuerySize, UserSettings, apply, partitions_set
-from sframe_spark.session.source_cache import SourceCache
-from sframe_spark.session.starting import SparkStart
+from sframe_spark.process.memory import require_room_for_thread
+from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.threads import POLL_SECONDS
+from sframe_spark.session.launch import (
+    LARGEST_DEFAULT_PARALLELISM,
+    QuerySize,
+    UserSettings,
+    apply,
+    is_remote,
+    open_session,
+    partitions_set,
+    start_spark,
+)
+from sframe_spark.session.progress import WaitingLine, others_draw
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
+Value = TypeVar("Value")
+
+# An opened source holds its plan, and the rows of a small table, in the JVM.
+MOST_SOURCES = 64
+
+
+class SourceCache:
+    """The most recently used lowered sources of one session.
+
+    Examples
+    --------
+    >>> cache = SourceCache()
+    >>> cache.get("a", lambda: 1), cache.get("a", lambda: 2)
+    (1, 1)
+    """
+
+    def __init__(self, most: int = MOST_SOURCES) -> None:
+        self._most = most
+        self._found: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, build: Callable[[], Value]) -> Value:
+        """What was built under a key, built now if it is not there (by two threads at worst)."""
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                found: Value = self._found[key]
+                return found
+        value = build()
+        with self._lock:
+            self._found[key] = value
+            while len(self._found) > self._most:
+                self._found.popitem(last=False)
+        return value
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+# A start of Spark: Ctrl-C ends the wait for it, never the start, which would leave half a Spark behind.
+
+
+class SparkStart:
+    """A start of Spark in a thread of its own; whoever is interrupted while waiting may wait again."""
+
+    def __init__(self) -> None:
+        # Not a session that the user has made since the start was asked for.
+        self.is_ours = True
+        self._done = threading.Event()
+        self._session: SparkSession | None = None
+        self._error: BaseException | None = None
+        require_room_for_thread()
+        threading.Thread(target=self._run, name="sframe_spark start", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._session, self.is_ours = start_spark()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    @property
+    def failed(self) -> bool:
+        """True when it has ended without a session."""
+        return self._error is not None
+
+    def wait(self) -> SparkSession:
+        """Return the session when it is there, or raise what kept it from being started; a wait of more than a moment is told."""
+        line = WaitingLine("Spark is starting, once in a session")
+        with others_draw():
+            try:
+                while not self._done.wait(POLL_SECONDS):
+                    line.update()
+            finally:
+                line.close()
+        if self._error is not None:
+            raise self._error
+        assert self._session is not None
+        return self._session
+
+
+# The session of this process.
 
 # Set where another process, `spark-submit`, has started the JVM.
 GATEWAY_OF_OTHERS = "PYSPARK_GATEWAY_PORT"

@@ -13,8 +13,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.process.interpreter import environment_of_tasks
-from sframe_spark.process.leases import directory_of_system, own_directory
-from sframe_spark.process.leftovers import remove_leftovers
+from sframe_spark.process.leases import directory_of_system, own_directory, remove_leftovers
 
 # A path of a Unix socket has at most 103 bytes on any system; Spark's own names and ours take the rest.
 LONGEST_PARENT = 14

@@ -14,7 +14,7 @@ from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
-from sframe_spark.session.active import keeping_active
+from sframe_spark.session.user_session import keeping_active
 from sframe_spark.testing.contract_base import PARTITIONS, Rows, demand, multiset, rows_of, same_rows
 
 

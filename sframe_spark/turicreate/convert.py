@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.config import config
 from sframe_spark.errors import NarrowTypeError, StorageError
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets.save import check_replaceable, saving_directory
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry

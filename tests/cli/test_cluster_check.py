@@ -9,9 +9,8 @@ import attrs
 import pytest
 
 from sframe_spark.__main__ import main
-from sframe_spark.cli import cluster_check
-from sframe_spark.cli.cluster_check import check_cluster, distinct, finding_of, within
-from sframe_spark.cli.doctor import Diagnosis
+from sframe_spark.cli import doctor
+from sframe_spark.cli.doctor import Diagnosis, check_cluster, distinct, finding_of, within
 from sframe_spark.engine.spark.executor_answers import Answer, versions
 from sframe_spark.errors import NotSharedError
 
@@ -60,10 +59,10 @@ def test_whatever_fails_is_told_in_a_line() -> None:
     ],
 )
 def test_checks_end_where_they_make_no_sense(found: list[Answer], subjects: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_check, "_connected", lambda master: Diagnosis("cluster", master))
-    monkeypatch.setattr(cluster_check, "_registered", lambda seconds: Diagnosis("executors", "there are some"))
-    monkeypatch.setattr(cluster_check, "answers", lambda file, directory: found)
-    monkeypatch.setattr(cluster_check, "_shared", lambda: Diagnosis("shared directory", "seen"))
+    monkeypatch.setattr(doctor, "_connected", lambda master: Diagnosis("cluster", master))
+    monkeypatch.setattr(doctor, "_registered", lambda seconds: Diagnosis("executors", "there are some"))
+    monkeypatch.setattr(doctor, "answers", lambda file, directory: found)
+    monkeypatch.setattr(doctor, "_shared", lambda: Diagnosis("shared directory", "seen"))
     assert [finding.subject for finding in check_cluster("spark://x:1")] == subjects
 
 
@@ -94,10 +93,10 @@ class Context:
 @pytest.mark.parametrize("executors", [0, 2])
 def test_workers_without_room_for_an_executor_are_told_soon(executors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have less memory than one asks for: Spark would wait for ever."""
-    monkeypatch.setattr(cluster_check, "_connected", lambda master: Diagnosis("cluster", master))
-    monkeypatch.setattr(cluster_check, "get_session", lambda: Context(executors))
-    monkeypatch.setattr(cluster_check, "SECONDS_TO_REGISTER", 0.1)
-    monkeypatch.setattr(cluster_check, "answers", lambda file, directory: [BARE])
+    monkeypatch.setattr(doctor, "_connected", lambda master: Diagnosis("cluster", master))
+    monkeypatch.setattr(doctor, "get_session", lambda: Context(executors))
+    monkeypatch.setattr(doctor, "SECONDS_TO_REGISTER", 0.1)
+    monkeypatch.setattr(doctor, "answers", lambda file, directory: [BARE])
     found = list(check_cluster("spark://x:1"))
     assert [finding.subject for finding in found][1:] == (["executor on node-1 (working in /work/app-1/0)"] if executors else ["executors"])
     assert executors or "each asks for 3g of memory" in found[1].detail
@@ -106,15 +105,15 @@ def test_workers_without_room_for_an_executor_are_told_soon(executors: int, monk
 def test_executors_that_begin_with_work_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     context = Context(0)
     context.conf["spark.dynamicAllocation.enabled"] = "true"
-    monkeypatch.setattr(cluster_check, "get_session", lambda: context)
-    assert cluster_check._registered(0.1).fix is None
+    monkeypatch.setattr(doctor, "get_session", lambda: context)
+    assert doctor._registered(0.1).fix is None
 
 
 def test_a_cluster_that_is_not_there_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(master: str) -> Diagnosis:
         raise OSError(f"nobody at {master}")
 
-    monkeypatch.setattr(cluster_check, "_connected", refuse)
+    monkeypatch.setattr(doctor, "_connected", refuse)
     (found,) = check_cluster("spark://x:1")
     assert "nobody at spark://x:1" in found.detail and found.fix is not None
 
@@ -129,4 +128,4 @@ def test_the_command_names_a_cluster(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 @pytest.mark.spark
 def test_one_process_needs_no_directory(spark: object, tmp_path: Path) -> None:
-    assert cluster_check._shared() == Diagnosis("shared directory", "this machine does all work")
+    assert doctor._shared() == Diagnosis("shared directory", "this machine does all work")

@@ -31,7 +31,6 @@ WATCHED = tuple(
         "storage/exports/text_files.py",
         "engine/runs/actions.py",
         "process/interrupts.py",
-        "process/leftovers.py",
         "process/leases.py",
         "process/threads.py",
         "process/directory_trees.py",

@@ -21,7 +21,7 @@ from sframe_spark.errors import SFrameError
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plugin import frame_of, graph_from_json, graph_to_json
-from sframe_spark.session import starting
+from sframe_spark.session import session
 from sframe_spark.storage.manifests.text import sealed
 from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.oracle import Oracle, rows_equal
@@ -169,7 +169,7 @@ KINDS: dict[str, Callable[[Path], Any]] = {"plans": Plans, "manifests": Manifest
 
 def run(kind: str, first: int, count: int) -> dict[str, Any]:
     """Outcomes of some seeds by kind, and the cases that failed."""
-    starting.start_spark = without_spark
+    session.start_spark = without_spark
     outcomes: Counter[str] = Counter()
     failures: list[dict[str, Any]] = []
     directory = Path(tempfile.mkdtemp())

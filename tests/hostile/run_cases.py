@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.session import starting
+from sframe_spark.session import session
 from tests.hostile import hostile_frames, hostile_texts
 from tests.hostile.fuzz import MOST_BYTES, limited, without_spark
 
@@ -40,5 +40,5 @@ def outcome(name: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-    starting.start_spark = without_spark
+    session.start_spark = without_spark
     json.dump({name: outcome(name) for name in CASES}, sys.stdout)

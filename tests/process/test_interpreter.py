@@ -25,7 +25,7 @@ from sframe_spark.process.interpreter import (
     options,
 )
 from sframe_spark.session import is_started
-from sframe_spark.session.build import NO_PYTHON, python_of_tasks
+from sframe_spark.session.launch import NO_PYTHON, python_of_tasks
 from sframe_spark.session.session import get_processes
 
 ROWS = 3_000

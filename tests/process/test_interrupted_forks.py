@@ -30,11 +30,10 @@ register("earlier")
 import sframe_spark.members
 from sframe_spark.process import fork_safety
 from sframe_spark.process import interrupts
-from sframe_spark.process import interrupted_forks
 from sframe_spark.process.interrupts import interrupts_deferred
 register("later")
 assert len(fork_safety._LOCKS) >= 4 and len(fork_safety._IN_CHILD) >= 4
-FILES = {module.__file__ for module in (fork_safety, interrupted_forks, interrupts)}
+FILES = {module.__file__ for module in (fork_safety, interrupts)}
 
 class Lines:
     def __init__(self, parent, child):

@@ -13,11 +13,11 @@ import pytest
 
 from sframe_spark import config
 from sframe_spark.engine.segments.range_workers import Processes, Threads
-from sframe_spark.process import cores, memory
-from sframe_spark.process.control_groups import ControlGroups
+from sframe_spark.process import memory, resource_limits
 from sframe_spark.process.memory import AvailableMemory
-from sframe_spark.session import build
-from sframe_spark.session.build import local_settings
+from sframe_spark.process.resource_limits import ControlGroups
+from sframe_spark.session import launch
+from sframe_spark.session.launch import local_settings
 from tests.process.groups import UNIFIED, tree
 
 MIB = 1 << 20
@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 def forget() -> None:
     """Let limits be looked at again."""
-    cores._most_cores.cache_clear()
+    resource_limits._most_cores.cache_clear()
     memory._limits.cache_clear()
 
 
@@ -43,10 +43,10 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_cores(group: Path) -> None:
-    assert (cores.available_cores(), Threads().at_a_time(), Processes().at_a_time(), build.options_of_cores()) == (64, 8, 8, [])
+    assert (resource_limits.available_cores(), Threads().at_a_time(), Processes().at_a_time(), launch.options_of_cores()) == (64, 8, 8, [])
     (group / "cpu.max").write_text("250000 100000")
     forget()
-    assert (cores.available_cores(), Threads().at_a_time(), Processes().at_a_time()) == (3, 3, 3)
+    assert (resource_limits.available_cores(), Threads().at_a_time(), Processes().at_a_time()) == (3, 3, 3)
     settings = local_settings()
     assert settings["spark.sql.shuffle.partitions"] == "3" and "-XX:ActiveProcessorCount=3" in settings["spark.driver.extraJavaOptions"]
 
@@ -87,7 +87,7 @@ def test_threads_of_arrow(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         for set_by_user, found in ((64, 2), (7, 7), (1, 1)):
             pa.set_cpu_count(set_by_user)
-            cores.fit_arrow()
+            resource_limits.fit_arrow()
             assert pa.cpu_count() == found
     finally:
         pa.set_cpu_count(before)
@@ -103,8 +103,8 @@ for name in sys.argv[1:]:
 import pyarrow as pa
 from sframe_spark import SFrame
 from sframe_spark.process import memory
-from sframe_spark.session.build import local_settings
-from sframe_spark.process.cores import available_cores
+from sframe_spark.session.launch import local_settings
+from sframe_spark.process.resource_limits import available_cores
 print(available_cores(), pa.cpu_count(), memory.all_memory() >> 20, memory.available_memory().source, local_settings()["spark.driver.memory"])
 """
 

@@ -17,11 +17,23 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.process import leases, processes
+from sframe_spark.process import leases
 from sframe_spark.process.directory_trees import size_on_disk
-from sframe_spark.process.leases import PREFIX, new_name, own_directory, own_directory_beside, owner_in, remove_own, show_in_use
-from sframe_spark.process.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_in, remove_leftovers
-from sframe_spark.process.processes import ProcessMark, is_running, mark_of_this_process
+from sframe_spark.process.leases import (
+    PREFIX,
+    SECONDS_WITHOUT_HEARTBEAT,
+    ProcessMark,
+    is_running,
+    leftovers_in,
+    mark_of_this_process,
+    new_name,
+    own_directory,
+    own_directory_beside,
+    owner_in,
+    remove_leftovers,
+    remove_own,
+    show_in_use,
+)
 from sframe_spark.storage.files import temporary
 from sframe_spark.storage.files.temporary import DatasetHandle
 
@@ -84,7 +96,7 @@ def test_only_what_is_known_to_be_dead_is_deleted(tmp_path: Path) -> None:
 
 
 def status_of(process: int) -> int:
-    status = processes._status(process)
+    status = leases._status(process)
     assert status is not None
     return status.started
 
@@ -126,16 +138,16 @@ assert os.stat(path).st_mtime > 1
 
 
 def test_where_processes_cannot_be_told_apart_only_the_heartbeat_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_status", lambda *_: None)
-    processes._mark.cache_clear()
+    monkeypatch.setattr(leases, "_status", lambda *_: None)
+    leases._mark.cache_clear()
     try:
         name = new_name()
-        assert owner_in(name) == ProcessMark(processes.UNKNOWN_PLACE, os.getpid(), 0)
-        assert is_running(ProcessMark(processes.UNKNOWN_PLACE, DEAD, 0)) is None
+        assert owner_in(name) == ProcessMark(leases.UNKNOWN_PLACE, os.getpid(), 0)
+        assert is_running(ProcessMark(leases.UNKNOWN_PLACE, DEAD, 0)) is None
         remove_own(own_directory(str(tmp_path)))
         assert list(tmp_path.iterdir()) == []
     finally:
-        processes._mark.cache_clear()
+        leases._mark.cache_clear()
 
 
 FORKS = """
@@ -175,7 +187,7 @@ def test_a_container_with_the_same_host_name_deletes_nothing_of_the_living(tmp_p
     apart = ["unshare", "--pid", "--fork", *options]
     if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces here")
-    program = f"from sframe_spark.process.leftovers import remove_leftovers; print(remove_leftovers({str(tmp_path)!r}))"
+    program = f"from sframe_spark.process.leases import remove_leftovers; print(remove_leftovers({str(tmp_path)!r}))"
     # Where the numbers of processes of the other side mean nobody.
     mine = own_directory(str(tmp_path))
     with subprocess.Popen([*apart, sys.executable, "-c", LIVES, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.session.cancel import run_cancellable
-from sframe_spark.session.descriptions import MOST_CHARACTERS, description_of, statement_of, tag_of
+from sframe_spark.session.job_control import MOST_CHARACTERS, description_of, run_cancellable, statement_of, tag_of
 
 HERE = Path(__file__).name
 

@@ -12,8 +12,7 @@ import types
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.session import progress, starting
-from sframe_spark.session.notebooks import notebook_shell
+from sframe_spark.session import progress, session
 from sframe_spark.session.progress import (
     ClassicTasks,
     NotebookBar,
@@ -25,6 +24,7 @@ from sframe_spark.session.progress import (
     canvas_here,
     format_line,
     is_wanted,
+    notebook_shell,
     open_counted,
     open_progress,
 )
@@ -259,11 +259,11 @@ def test_a_start_of_spark_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
-    monkeypatch.setattr(starting, "WaitingLine", Line)
-    monkeypatch.setattr(starting, "start_spark", lambda: ready.wait(60) and ("the session", True))
+    monkeypatch.setattr(session, "WaitingLine", Line)
+    monkeypatch.setattr(session, "start_spark", lambda: ready.wait(60) and ("the session", True))
     with config.using(progress="auto"):
-        assert starting.SparkStart().wait() == "the session"
-    assert "\rSpark is starting, " in stream.getvalue() and stream.getvalue().endswith(" \r")
+        assert session.SparkStart().wait() == "the session"
+    assert "\rSpark is session, " in stream.getvalue() and stream.getvalue().endswith(" \r")
 
 
 def test_messages_to_a_notebook_are_few(monkeypatch: pytest.MonkeyPatch) -> None:

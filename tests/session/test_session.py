@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sframe_spark.errors import SessionClosedError
+from sframe_spark.session import session
 from sframe_spark.session import session as module
-from sframe_spark.session import starting
-from sframe_spark.session.build import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, is_on_this_machine, local_settings, open_session
+from sframe_spark.session.launch import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, is_on_this_machine, local_settings, open_session
 from sframe_spark.session.session import SessionHolder
 
 # One program for both kinds of session: everything in it would change with the settings that a user may have made.
@@ -205,7 +205,7 @@ def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -
         holder.get()
     assert not holder.is_started()
     holder.stop()
-    monkeypatch.setattr(starting, "start_spark", lambda: ("local", True))
+    monkeypatch.setattr(session, "start_spark", lambda: ("local", True))
     assert holder.get() == ("ours", "local")
 
 

@@ -21,8 +21,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
-from sframe_spark.process.leases import owner_in, remove_own
-from sframe_spark.process.processes import ProcessMark
+from sframe_spark.process.leases import ProcessMark, owner_in, remove_own
 from sframe_spark.session import sockets
 from sframe_spark.session.sockets import LONGEST_PARENT, OnArrival, acknowledge_at_once, socket_directory, socket_settings
 

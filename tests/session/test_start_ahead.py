@@ -17,7 +17,7 @@ from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.engine.runs import executor
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.section_runs import Runs
-from sframe_spark.session import session, starting
+from sframe_spark.session import session
 from sframe_spark.session.session import SessionHolder
 
 
@@ -124,7 +124,7 @@ def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, m
 def test_a_session_that_the_user_made_meanwhile_stays_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be stopped as ours, and ours would have set its options."""
     users: Any = Base()
-    monkeypatch.setattr(starting, "start_spark", lambda: (users, False))
+    monkeypatch.setattr(session, "start_spark", lambda: (users, False))
     monkeypatch.setattr(session, "active_session", lambda: None)
     holder = SessionHolder()
     holder.start_ahead()
@@ -137,10 +137,11 @@ def test_a_session_that_the_user_made_meanwhile_stays_the_users(monkeypatch: pyt
 MEANWHILE = """
 import threading
 
-from sframe_spark.session import build, get_session, start_ahead, stop
+from sframe_spark.session import get_session, start_ahead, stop
+from sframe_spark.session import launch
 
-find, found, made = build.find_archive, threading.Event(), threading.Event()
-build.find_archive = lambda start: (found.set(), made.wait(60), find(start))[-1]
+find, found, made = launch.find_archive, threading.Event(), threading.Event()
+launch.find_archive = lambda start: (found.set(), made.wait(60), find(start))[-1]
 start_ahead()
 assert found.wait(60)
 from pyspark.sql import SparkSession

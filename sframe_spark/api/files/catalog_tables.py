@@ -33,7 +33,7 @@ from sframe_spark.errors import (
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.planner.facts import Length
-from sframe_spark.session.user import user_session
+from sframe_spark.session.user_session import user_session
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark
 from sframe_spark.engine.spark.messages import in_one_line, is_of_spark
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError, SFrameError, listed
-from sframe_spark.session.user import user_session
+from sframe_spark.session.user_session import user_session
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:

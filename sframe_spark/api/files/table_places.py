@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from sframe_spark.engine.spark.probe import require_writable
-from sframe_spark.session.build import is_remote
-from sframe_spark.session.workers import is_one_process
+from sframe_spark.session.deployment import is_one_process
+from sframe_spark.session.launch import is_remote
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 

@@ -16,7 +16,7 @@ from sframe_spark.api.interchange.spark_variants import variant_types
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.workers import naming_our_python
+from sframe_spark.session.deployment import naming_our_python
 from sframe_spark.storage.files.saved_places import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
 from sframe_spark.types import ColumnType

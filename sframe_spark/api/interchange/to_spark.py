@@ -22,8 +22,7 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import is_remote
-from sframe_spark.session.active import keeping_active
-from sframe_spark.session.user import in_session, starts_our_python, user_session
+from sframe_spark.session.user_session import in_session, keeping_active, starts_our_python, user_session
 from sframe_spark.storage.files.temporary import temporary_store
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.session.user import user_session
+from sframe_spark.session.user_session import user_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,9 +26,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import Pieces
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.session.workers import is_spark_wanted
+from sframe_spark.session.deployment import is_spark_wanted
 from sframe_spark.storage.datasets.adopt import adopt
 from sframe_spark.storage.datasets.commit import in_row_order, publish
 from sframe_spark.storage.files.paths import join

@@ -16,7 +16,7 @@ from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.operators.sources.memory_source import memory_source_of_parts
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.foreign.orc_source import OrcTable, StripesSeen
 from sframe_spark.storage.manifests.manifest import SegmentEntry

@@ -20,8 +20,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.process.threads import in_threads
 from sframe_spark.redaction import redacted, without_secrets
+from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
 from sframe_spark.session.progress import open_counted
-from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.in_place import AT_A_TIME
 from sframe_spark.storage.files.packing import packing_of

@@ -16,7 +16,7 @@ from sframe_spark.planner.graph import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import get_session
-from sframe_spark.session.workers import reads_our_files
+from sframe_spark.session.deployment import reads_our_files
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
 
 

@@ -21,7 +21,7 @@ from sframe_spark.planner.ours import is_ours
 from sframe_spark.process.child_processes import can_start
 from sframe_spark.process.interpreter import interpreter
 from sframe_spark.session import is_started
-from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
+from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
 MOST_STEPS_IN_SPARK = 120

@@ -16,7 +16,7 @@ from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.workers import is_spark_wanted
+from sframe_spark.session.deployment import is_spark_wanted
 
 # Each source is read by itself, batch by batch: where more stand side by side, all columns are made once and are one source again.
 MOST_SOURCES = 16

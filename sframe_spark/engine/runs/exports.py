@@ -22,10 +22,10 @@ from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
+from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_session
-from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.exports.part_files import PartForm, write_part
 from sframe_spark.storage.exports.staging import Staging
 from sframe_spark.storage.exports.text_files import staged_text, write_text_part

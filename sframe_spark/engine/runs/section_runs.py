@@ -45,7 +45,7 @@ from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Opera
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.session import get_session, is_remote
-from sframe_spark.session.workers import reads_our_files
+from sframe_spark.session.deployment import reads_our_files
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 

@@ -17,8 +17,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.spark.parcels import Parcel
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
-from sframe_spark.process.channel import Channel
-from sframe_spark.process.child_processes import READY
+from sframe_spark.process.child_processes import READY, Channel
 from sframe_spark.process.interpreter import STARTING, environment_of_functions
 from sframe_spark.udf.errors import error_text, process_ended
 

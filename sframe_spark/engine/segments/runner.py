@@ -19,7 +19,7 @@ from sframe_spark.operators.sources.readers import Reader
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 
 Value = TypeVar("Value")
 Interval = tuple[int, int]

@@ -17,9 +17,9 @@ from sframe_spark.engine.spark.packages import require_python
 from sframe_spark.engine.spark.parcels import Parcel, packed, pickling_told
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
-from sframe_spark.session.cancel import run_cancellable
+from sframe_spark.session.deployment import importing_safely, is_one_process, start_as_queries_do
+from sframe_spark.session.job_control import run_cancellable
 from sframe_spark.session.sockets import acknowledge_at_once
-from sframe_spark.session.workers import importing_safely, is_one_process, start_as_queries_do
 from sframe_spark.udf.errors import ErrorTransport, error_of_text, error_text, error_transport, process_ended
 
 if TYPE_CHECKING:

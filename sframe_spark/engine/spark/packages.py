@@ -14,8 +14,8 @@ from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import default_parallelism, follow_user, get_session
+from sframe_spark.session.deployment import importing_safely, is_one_process, require_python_of_tasks
 from sframe_spark.session.session import get_packages, ship
-from sframe_spark.session.workers import importing_safely, is_one_process, require_python_of_tasks
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.temporary import temporary_store
 

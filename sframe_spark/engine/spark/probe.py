@@ -30,8 +30,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.leases import Holder, own_directory_beside, remove_own
 from sframe_spark.session import get_reached, get_session
+from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_packages
-from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import as_named, join, spark_path
 from sframe_spark.storage.files.temporary import temporary_store

@@ -32,9 +32,8 @@ from sframe_spark.planner.relation import LoweringContext, Relation, SummedNumbe
 from sframe_spark.process.directory_trees import remove_others
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
-from sframe_spark.session.active import keeping_active
-from sframe_spark.session.user import in_session
-from sframe_spark.session.workers import importing_safely, naming_our_python
+from sframe_spark.session.deployment import importing_safely, naming_our_python
+from sframe_spark.session.user_session import in_session, keeping_active
 from sframe_spark.storage.files.paths import spark_path
 from sframe_spark.storage.manifests.physical import require_computed_as
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP

@@ -12,8 +12,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.build import is_remote
-from sframe_spark.session.settings import has_file_system
+from sframe_spark.session.launch import has_file_system, is_remote
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.files.file_systems import is_given
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry

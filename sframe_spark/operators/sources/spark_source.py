@@ -13,7 +13,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size
 from sframe_spark.session import is_remote, require_frame_open
-from sframe_spark.session.user import in_session
+from sframe_spark.session.user_session import in_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

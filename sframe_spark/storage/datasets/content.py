@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.claims.manifest_claims import SegmentClaims, check_order, check_summary, shown
 from sframe_spark.storage.datasets.commit import check_file

@@ -12,7 +12,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.objects import copy_within, download, upload

@@ -13,8 +13,7 @@ from typing import Protocol
 import attrs
 
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_directory_beside
-from sframe_spark.process.leftovers import remove_leftovers
+from sframe_spark.process.leases import Holder, own_directory_beside, remove_leftovers
 from sframe_spark.storage.datasets.commit import flush_directory, in_row_order, publish_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import check_replaceable

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.process.cores import available_cores
 from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.exports.staging import Staging, remove_files
 from sframe_spark.storage.files.objects import place_at, place_within, put_whole, require_bucket, upload

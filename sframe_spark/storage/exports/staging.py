@@ -9,8 +9,8 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_private
-from sframe_spark.process.cores import available_cores
 from sframe_spark.process.leases import HIDDEN, new_name
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.files.objects import listed, remove
 from sframe_spark.storage.files.paths import join

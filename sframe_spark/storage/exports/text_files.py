@@ -15,8 +15,7 @@ import pyarrow as pa
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS, is_elsewhere
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_directory_beside, remove_own
-from sframe_spark.process.leftovers import remove_leftovers
+from sframe_spark.process.leases import Holder, own_directory_beside, remove_leftovers, remove_own
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.datasets.commit import flush_directory
 from sframe_spark.storage.exports.staging import Staging, staged_elsewhere

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from sframe_spark.config import config
 from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.process.leases import CLAIMS, delete, directory_of_system, own_directory, require_directory
-from sframe_spark.process.leftovers import remove_leftovers
+from sframe_spark.process.leases import CLAIMS, delete, directory_of_system, own_directory, remove_leftovers, require_directory
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.handles import TemporaryHandle
 from sframe_spark.storage.files.objects import download, upload

@@ -18,10 +18,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 
 from sframe_spark.errors import StorageError
-from sframe_spark.process.cores import available_cores
-from sframe_spark.process.leases import SECONDS_BETWEEN_HEARTBEATS, new_name, owner_in
-from sframe_spark.process.leftovers import SECONDS_WITHOUT_HEARTBEAT
-from sframe_spark.process.processes import is_running
+from sframe_spark.process.leases import SECONDS_BETWEEN_HEARTBEATS, SECONDS_WITHOUT_HEARTBEAT, is_running, new_name, owner_in
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.files.handles import TemporaryHandle
 from sframe_spark.storage.files.objects import listed, place_at, put_bytes, remove

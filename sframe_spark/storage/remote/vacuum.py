@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.process.cores import available_cores
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.files.objects import FoundFile, listed, remove
 from sframe_spark.storage.files.paths import join

@@ -15,7 +15,7 @@ from sframe_spark import SFrame, aggregate, config
 from sframe_spark.api.files.catalog_tables import ORDER_COLUMN, _options_of, errors_of_catalog, parts_of
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError, UnsupportedOperationError
-from sframe_spark.session.user import user_session
+from sframe_spark.session.user_session import user_session
 
 ROWS = 3_000
 DATABASE = "sframe_tables"

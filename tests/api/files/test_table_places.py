@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark.api.files import table_places
 from sframe_spark.api.files.table_places import require_shared_place
-from sframe_spark.session.user import user_session
+from sframe_spark.session.user_session import user_session
 
 DATABASE = "sframe_places"
 

@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.runs import executor
-from sframe_spark.session import is_started, starting
+from sframe_spark.session import is_started, session
 
 ROWS = 3_000
 
@@ -68,7 +68,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def refuse() -> Any:
         raise AssertionError("Spark is started")
 
-    monkeypatch.setattr(starting, "start_spark", refuse)
+    monkeypatch.setattr(session, "start_spark", refuse)
     monkeypatch.setattr(executor, "start_ahead", refuse)
     with config.using(small_rows=100, progress="off"):
         yield

@@ -19,7 +19,7 @@ from sframe_spark.errors import NoRoomError
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
-from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.session.deployment import is_work_done_here
 from sframe_spark.testing.oracle.values import rows_equal
 
 ROWS = 3_000

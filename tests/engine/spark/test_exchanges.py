@@ -17,7 +17,7 @@ from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.sources.made import range_source
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.settings import QuerySize
+from sframe_spark.session.launch import QuerySize
 
 MB, GB, TB = 1 << 20, 1 << 30, 1 << 40
 ROW = 8 + BYTES_OF_KEY

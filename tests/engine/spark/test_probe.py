@@ -23,7 +23,7 @@ from sframe_spark.engine.spark.executor_answers import Answer, answering, lookin
 from sframe_spark.errors import NotSharedError, StorageError
 from sframe_spark.process.leases import delete, owner_in
 from sframe_spark.session import get_reached
-from sframe_spark.session.workers import is_one_process
+from sframe_spark.session.deployment import is_one_process
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="12-ab", written="answer-1", **versions())
 OPTION = r"config\.temporary_directory.*SFRAME_SPARK_TMP"

@@ -16,7 +16,7 @@ from sframe_spark import aggregate, load_sframe
 from sframe_spark.operators.kernels.number_table import DIGIT_BITS, digit_table, looked_up, shifts
 from sframe_spark.operators.sources.segment_scan import KEY_BITS, dense_position
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.session.build import open_session
+from sframe_spark.session.launch import open_session
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment

@@ -9,11 +9,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from sframe_spark.session.class_archives import fingerprints
-from sframe_spark.session.class_archives.fingerprints import JvmStart
+from sframe_spark.session import class_data_sharing
+from sframe_spark.session.class_data_sharing import JvmStart
 from sframe_spark.session.java import JavaRuntime
 
-VARIABLES = (*fingerprints._VARIABLES, *fingerprints._DIRECTORIES)
+VARIABLES = (*class_data_sharing._VARIABLES, *class_data_sharing._DIRECTORIES)
 
 
 def made_up_start(place: Path, options: str = "") -> JvmStart:

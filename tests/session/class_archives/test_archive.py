@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from sframe_spark.cli import prepare
 from sframe_spark.errors import ExecutionError
-from sframe_spark.process import own_cache
+from sframe_spark.process import directory_trees
 from sframe_spark.process.leases import delete
-from sframe_spark.session.build import local_settings
-from sframe_spark.session.class_archives import command, writing
-from sframe_spark.session.class_archives.archive import BASE, CLASSES, ClassArchive, find_archive
-from sframe_spark.session.class_archives.fingerprints import JvmStart
-from sframe_spark.session.class_archives.writing import archives_place, keep_archive, remove_archives
+from sframe_spark.session import class_data_sharing_writer
+from sframe_spark.session.class_data_sharing import BASE, CLASSES, ClassArchive, JvmStart, find_archive
+from sframe_spark.session.class_data_sharing_writer import archives_place, keep_archive, remove_archives
+from sframe_spark.session.launch import local_settings
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 from tests.session.test_java import make_java
 
@@ -33,7 +33,7 @@ def java_writes_texts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(writing, "write_classes", lambda file, use_spark, lower: file.write_text("classes"))
+    monkeypatch.setattr(class_data_sharing_writer, "write_classes", lambda file, use_spark, lower: file.write_text("classes"))
 
 
 @pytest.fixture
@@ -189,9 +189,9 @@ def test_whatever_is_in_doubt_there_is_none(damage: Callable[[Path, Path], None]
 
 def test_that_of_another_user_is_not_used(start: JvmStart, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(start)
-    monkeypatch.setattr(own_cache.os, "geteuid", lambda: 4_000_000)
+    monkeypatch.setattr(directory_trees.os, "geteuid", lambda: 4_000_000)
     assert find_archive(start) is None
-    assert command.run_prepare(lambda place: None, True, [].append) == 1
+    assert prepare.run_prepare(lambda place: None, True, [].append) == 1
 
 
 def test_a_path_that_java_would_read_otherwise_is_refused(start: JvmStart, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_what_fails_leaves_the_one_before(start: JvmStart, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ExecutionError("no room")
 
-    monkeypatch.setattr(writing, "write_classes", fail)
+    monkeypatch.setattr(class_data_sharing_writer, "write_classes", fail)
     with pytest.raises(ExecutionError):
         keep(start)
     found = find_archive(start)
@@ -243,7 +243,7 @@ def test_all_are_deleted_whatever_they_are(damage: Callable[[Path, Path], None],
     damage(file, record_of(start))
     for path in (file.parents[1], file.parent):
         path.chmod(0o700)
-    assert command.run_prepare(lambda place: None, True, [].append) == 0
+    assert prepare.run_prepare(lambda place: None, True, [].append) == 0
     assert list(archives_place().iterdir()) == []
 
 
@@ -251,21 +251,21 @@ def test_what_another_process_writes_while_all_are_deleted_is_no_error(start: Jv
     keep(start)
     record = record_of(start)
     text = record.read_text()
-    monkeypatch.setattr(writing, "delete", lambda path: (delete(path), record.write_text(text)))
+    monkeypatch.setattr(class_data_sharing_writer, "delete", lambda path: (delete(path), record.write_text(text)))
     told: list[str] = []
-    assert command.run_prepare(lambda place: None, True, told.append) == 0 and told == ["deleted 1 archives of Spark's classes"]
+    assert prepare.run_prepare(lambda place: None, True, told.append) == 0 and told == ["deleted 1 archives of Spark's classes"]
     assert find_archive(start) is None
 
 
 WRITER = """
 import os, sys
 from pathlib import Path
-from sframe_spark.session.class_archives import writing
+from sframe_spark.session import class_data_sharing_writer
 from tests.session.class_archives.made_up import made_up_start
-writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
+class_data_sharing_writer.write_classes = lambda file, use_spark, lower: file.write_text("classes")
 replace = os.replace
 os.replace = lambda *given: (replace(*given) if sys.argv[2] == "after" else None, os._exit(9))
-writing.keep_archive(made_up_start(Path(sys.argv[1])), None)
+class_data_sharing_writer.keep_archive(made_up_start(Path(sys.argv[1])), None)
 """
 
 
@@ -282,15 +282,15 @@ def test_a_writer_that_is_killed_leaves_nothing_for_good(start: JvmStart, tmp_pa
 SLOW_WRITER = """
 import sys
 from pathlib import Path
-from sframe_spark.session.class_archives import writing
+from sframe_spark.session import class_data_sharing_writer
 from tests.session.class_archives.made_up import made_up_start
 def write(file, use_spark, lower):
     file.write_text("half")
     print("begun", flush=True)
     sys.stdin.read()
     file.write_text("classes")
-writing.write_classes = write
-writing.keep_archive(made_up_start(Path(sys.argv[1])), None)
+class_data_sharing_writer.write_classes = write
+class_data_sharing_writer.keep_archive(made_up_start(Path(sys.argv[1])), None)
 """
 
 
@@ -302,7 +302,7 @@ def test_what_another_process_writes_just_now_is_not_taken_from_it(start: JvmSta
     told: list[str] = []
     with subprocess.Popen(command_line, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdin is not None and writer.stdout is not None and writer.stdout.readline() == "begun\n"
-        assert command.run_prepare(lambda place: None, True, told.append) == 0
+        assert prepare.run_prepare(lambda place: None, True, told.append) == 0
         assert told[0] == "deleted 1 archives of Spark's classes" and told[1].startswith("1 more stay") and len(told) == 2
         if not ends:
             writer.kill()
@@ -328,25 +328,26 @@ def test_what_is_no_longer_installed_goes_with_the_next(start: JvmStart, tmp_pat
 def test_the_command_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setenv("SFRAME_SPARK_JVM_OPTIONS", "-Xshare:off")
-    assert command.run_prepare(lambda place: None, False, shown.append) == 1
+    assert prepare.run_prepare(lambda place: None, False, shown.append) == 1
     assert shown == ["nothing was written: SFRAME_SPARK_JVM_OPTIONS says itself which archive there is"]
-    assert command.run_prepare(lambda place: None, True, shown.append) == 0
+    assert prepare.run_prepare(lambda place: None, True, shown.append) == 0
 
 
 START = """
 import sys
-from sframe_spark.session.build import start_spark
-from sframe_spark.session.class_archives import archive, writing
-from sframe_spark.session.class_archives.fingerprints import JvmStart
+from sframe_spark.session.launch import start_spark
+from sframe_spark.session import class_data_sharing_writer
+from sframe_spark.session import class_data_sharing
+from sframe_spark.session.class_data_sharing import JvmStart
 from sframe_spark.session.java import find_java
-writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
+class_data_sharing_writer.write_classes = lambda file, use_spark, lower: file.write_text("classes")
 here = JvmStart.here(find_java())
-writing.keep_archive(here, None)
-assert archive.find_archive(here) is not None
+class_data_sharing_writer.keep_archive(here, None)
+assert class_data_sharing.find_archive(here) is not None
 try:
     start_spark()
 except Exception as error:
-    print(type(error).__name__, archive.find_archive(here))
+    print(type(error).__name__, class_data_sharing.find_archive(here))
 """
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.session.class_archives.archive import CLASSES
+from sframe_spark.session.class_data_sharing import CLASSES
 from tests.session.class_archives.made_up import VARIABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs a list of what a process has mapped")]
 
 KEEP = """
-from sframe_spark.session.class_archives.command import run_prepare
+from sframe_spark.cli.prepare import run_prepare
 raise SystemExit(run_prepare(lambda place: None, False, print))
 """
 # What the JVM has mapped, and an answer of it.

@@ -21,9 +21,8 @@ from sframe_spark.cli.doctor import check_temporary_directory
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.plotting.html_pages import write_page
-from sframe_spark.process.leases import owner_in
-from sframe_spark.process.processes import mark_of_this_process
-from sframe_spark.session.build import local_settings
+from sframe_spark.process.leases import mark_of_this_process, owner_in
+from sframe_spark.session.launch import local_settings
 from sframe_spark.storage.files.temporary import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
 
 

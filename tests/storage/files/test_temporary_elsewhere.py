@@ -24,8 +24,7 @@ from sframe_spark import SFrame, SFrameBuilder, config, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.process.leases import new_name, owner_in
-from sframe_spark.process.processes import mark_of_this_process
+from sframe_spark.process.leases import mark_of_this_process, new_name, owner_in
 from sframe_spark.storage.files import temporary_elsewhere
 from sframe_spark.storage.files.objects import listed, put_bytes
 from sframe_spark.storage.files.temporary import TemporaryStore, scratch_store, temporary_store

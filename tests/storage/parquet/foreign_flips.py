@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark import SFrame
 from sframe_spark.errors import SFrameError
-from sframe_spark.session import starting
+from sframe_spark.session import session
 from tests.hostile.fuzz import NeedsSpark, limited, without_spark
 
 ROWS = 300
@@ -51,7 +51,7 @@ def read(place: Path) -> list[Any]:
 
 def run(kind: str, first: int, count: int) -> dict[str, Any]:
     """Outcomes of some seeds by kind, and the cases that failed."""
-    starting.start_spark = without_spark
+    session.start_spark = without_spark
     outcomes: Counter[str] = Counter()
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as directory:

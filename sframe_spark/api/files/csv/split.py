@@ -23,7 +23,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import room_left
-from sframe_spark.session.workers import is_spark_wanted
+from sframe_spark.session.deployment import is_spark_wanted
 from sframe_spark.storage.files.streams import FileRange, WatchedFiles
 
 # So little is not worth to be written by several threads.

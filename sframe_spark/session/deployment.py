@@ -16,7 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import NotSharedError
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.interpreter import environment_of_workers
-from sframe_spark.session.build import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_attached, is_on_this_machine, is_remote, python_of_tasks
+from sframe_spark.session.launch import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_attached, is_on_this_machine, is_remote, python_of_tasks
 from sframe_spark.session.session import active_session, get_session, is_started
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The session in which a user works, and DataFrames of ours that belong to it."""
+"""The session in which a user works: it stays the active one, and DataFrames of ours can be made to belong to it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,41 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sframe_spark.session.build import WORKER_PYTHON, is_remote
+from sframe_spark.session.deployment import is_same_program
+from sframe_spark.session.launch import WORKER_PYTHON, is_remote
 from sframe_spark.session.session import active_session, get_base, get_session, own_sessions
-from sframe_spark.session.workers import is_same_program
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+@contextlib.contextmanager
+def keeping_active(session: SparkSession) -> Iterator[None]:
+    """Give back, after the block, the session that was active before it.
+
+    ``createDataFrame`` makes its session the active one of the thread. Without this a user's ``SparkSession.active()``
+    would, after a query of ours, no longer find their own views and settings.
+    """
+    if is_remote(session):
+        # A remote session becomes active only when it is created.
+        yield
+        return
+    from pyspark.sql import SparkSession
+
+    # No public call makes a session active, and nothing here decides a result.
+    java_class = SparkSession._get_j_spark_session_class(session.sparkContext._jvm)
+    python_side, java_side = SparkSession._activeSession, java_class.getActiveSession()
+    try:
+        yield
+    finally:
+        SparkSession._activeSession = python_side
+        if java_side.isDefined():
+            java_class.setActiveSession(java_side.get())
+        else:
+            java_class.clearActiveSession()
+
+
+# The session, and what belongs to it.
 
 
 def user_session() -> SparkSession:

@@ -1,16 +1,16 @@
-"""The control groups of Linux that this process is in, of version 1 and 2: containers, jobs of schedulers and services have limits by these.
-
-A group is within others, and the limits of all of them hold; which of them can be seen depends on what a container mounts.
-Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/
-"""
+"""What memory and how many cores the control groups of this process allow it, and Arrow's threads, which are to be no more than the cores."""
 
 from __future__ import annotations
 
+import functools
+import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import attrs
+import pyarrow as pa
 
 # Version 2 has one hierarchy, for which no controller is named.
 UNIFIED = "cgroup2"
@@ -165,3 +165,33 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii", errors="replace")
     except OSError:
         return ""
+
+
+# Cores.
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use: those that it may run on, but no more than its container gets the time of."""
+    return min(cores_here(), _most_cores(os.getpid(), int(time.monotonic() / SECONDS_REMEMBERED)))
+
+
+def cores_here() -> int:
+    """Return how many cores the system runs this process on, whatever time it gets there."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.lru_cache(maxsize=1)
+def _most_cores(process: int, moment: int) -> int:
+    """As many as the groups of the process allow, and as many as Python was told that there are (``-X cpu_count``)."""
+    known = [cores for cores in (os.cpu_count(), ControlGroups.of_this_process().cores()) if cores is not None]
+    return min(known, default=1)
+
+
+def fit_arrow() -> None:
+    """Let Arrow start no more threads than this process has cores: by itself it does not see what time a container gets.
+
+    A number that the user has set stays.
+    """
+    cores = available_cores()
+    if cores < pa.cpu_count() == cores_here() and not os.environ.get("OMP_NUM_THREADS"):
+        pa.set_cpu_count(cores)

@@ -16,12 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark.errors import ExecutionError
-from sframe_spark.process.leases import CLAIMS, delete, own_directory, owner_in
-from sframe_spark.process.leftovers import leftovers_in
-from sframe_spark.process.own_cache import own_cache, require_own
-from sframe_spark.process.processes import mark_of_this_process
-from sframe_spark.session.class_archives.archive import BASE, CLASSES, PLACE, is_plain_path, read_record, record_path
-from sframe_spark.session.class_archives.fingerprints import BASE_OF_JAVA, JVM_OPTIONS, JvmStart, size_and_time
+from sframe_spark.process.directory_trees import own_cache, require_own
+from sframe_spark.process.leases import CLAIMS, delete, leftovers_in, mark_of_this_process, own_directory, owner_in
+from sframe_spark.session.class_data_sharing import (
+    BASE,
+    BASE_OF_JAVA,
+    CLASSES,
+    JVM_OPTIONS,
+    PLACE,
+    JvmStart,
+    is_plain_path,
+    read_record,
+    record_path,
+    size_and_time,
+)
 from sframe_spark.session.session import get_session, is_started, stop
 
 # A busy machine takes minutes.

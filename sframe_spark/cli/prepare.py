@@ -1,0 +1,61 @@
+"""``python -m sframe_spark prepare``: keep an archive of Spark's classes for this user, or delete all there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sframe_spark.api import aggregate
+from sframe_spark.api.sframe import SFrame, load_sframe
+from sframe_spark.config import config
+from sframe_spark.errors import SFrameError
+from sframe_spark.process.directory_trees import size_on_disk
+from sframe_spark.session.class_data_sharing import JvmStart
+from sframe_spark.session.class_data_sharing_writer import keep_archive, remove_archives
+from sframe_spark.session.java import find_java
+
+ROWS, SEGMENTS = 300, 3
+
+
+def run_usual_queries(place: Path) -> None:
+    """Make, save, load, filter, join, group and sort a frame, and call a function for each row: all by Spark, in an empty directory."""
+    with config.using(small_rows=0, single_task_rows=0, default_segments=SEGMENTS):
+        frame = SFrame({"a": range(ROWS), "k": [str(number % 7) for number in range(ROWS)], "x": [number / 8 for number in range(ROWS)]})
+        frame.save(str(place / "saved"))
+        frame = load_sframe(str(place / "saved"))
+        frame["b"] = frame["a"].apply(lambda value: value + 1, dtype=int)
+        joined = frame[frame["x"] > 3].join(frame.groupby("k", {"n": aggregate.COUNT(), "s": aggregate.SUM("x")}), on="k")
+        joined.sort("b", ascending=False).materialize()
+        joined["x"].cumulative_sum().materialize()
+        # As those do who have a session of their own. No assertions: what these contain is not run where Python leaves them out.
+        joined.to_spark().groupBy("k").count().collect()
+        SFrame(joined.to_spark()).unique().materialize()
+
+
+# The command.
+
+
+def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[[str], None]) -> int:
+    """Write the archive, or delete all, and show what was done; return 1 where it could not be done, otherwise 0."""
+    try:
+        if delete:
+            deleted, busy = remove_archives()
+            show(f"deleted {deleted} archives of Spark's classes")
+            if busy:
+                show(f"{busy} more stay, as other processes write them just now: delete them when these have ended")
+            return 0
+        start = JvmStart.here(find_java())
+        reason = start.hindrance()
+        if reason is not None:
+            show(f"nothing was written: {reason}")
+            return 1
+        show("Spark is started, used and stopped, and its classes are written down: half a minute or so")
+        begun = time.monotonic()
+        directory = keep_archive(start, use_spark)
+    except (OSError, SFrameError) as error:
+        show(f"nothing was written: {error}")
+        return 1
+    size = size_on_disk(str(directory)) / (1 << 20)
+    show(f"written in {time.monotonic() - begun:.0f} s, {size:.0f} MiB in {directory}: Spark's next sessions start from it")
+    return 0

@@ -1,0 +1,243 @@
+"""Spark's jobs: described by the user's own statement, and cancelled by Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import sys
+import sysconfig
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from functools import lru_cache
+from types import FrameType
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.memory import require_room_for_thread
+from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
+from sframe_spark.session.launch import is_remote
+from sframe_spark.session.progress import open_progress
+from sframe_spark.session.session import get_base, get_session, own_sessions
+from sframe_spark.session.user_session import tags_of_user
+from sframe_spark.visible import visible
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+LIBRARIES = tuple({os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+MOST_CHARACTERS, MOST_OF_NAME = 200, 80
+# Properties of a thread from which Spark takes what it lists.
+DESCRIPTION, SHORT_SITE, LONG_SITE = "spark.job.description", "callSite.short", "callSite.long"
+
+# The line that started what this thread works on, for threads of ours, in which no line of the user's runs.
+_STATEMENT: ContextVar[str] = ContextVar("sframe_spark_statement", default="")
+
+
+def description_of(operation: str) -> str:
+    """Return what is to be listed of an operation that the calling statement started.
+
+    Examples
+    --------
+    >>> description_of("sort").endswith(" sort")
+    True
+    """
+    statement = statement_of(sys._getframe(1)) or _STATEMENT.get()
+    _STATEMENT.set(statement)
+    return visible(f"{statement} {operation}".strip())[:MOST_CHARACTERS]
+
+
+def statement_of(frame: FrameType | None) -> str:
+    """File and line of the innermost frame of the user's: neither ours nor, if there are others, of an installed library. Empty if there is none."""
+    outside = ""
+    while frame is not None:
+        kind = _kind(frame.f_code.co_filename)
+        if kind != "ours":
+            place = _place(frame)
+            if kind == "user's":
+                return place
+            outside = outside or place
+        frame = frame.f_back
+    return "" if _is_of_thread(outside) else outside
+
+
+def _is_of_thread(place: str) -> bool:
+    """True where a thread of ours began."""
+    return place.startswith(("threading.py:", "thread.py:"))
+
+
+@lru_cache(maxsize=1024)
+def _kind(file: str) -> str:
+    path = os.path.abspath(file)
+    if path.startswith(PACKAGE):
+        return "ours"
+    if file.startswith("<frozen") or path.startswith(LIBRARIES):
+        return "library's"
+    return "user's"
+
+
+def _place(frame: FrameType) -> str:
+    return f"{os.path.basename(frame.f_code.co_filename)[-MOST_OF_NAME:]}:{frame.f_lineno}"
+
+
+@contextlib.contextmanager
+def described(session: SparkSession, text: str, *tags: str) -> Iterator[None]:
+    """Let jobs and operations that this thread starts in the block carry a text and tags; what the user has set is there again after it."""
+    if is_remote(session):
+        with _tagged((*tags, *filter(None, [tag_of(text)]))):
+            yield
+        return
+    context = session.sparkContext
+    wanted = dict.fromkeys((DESCRIPTION, SHORT_SITE, LONG_SITE), text) if text else {}
+    before = {key: context.getLocalProperty(key) for key in wanted}
+    for key, value in wanted.items():
+        context.setLocalProperty(key, value)
+    present = context.getJobTags() if tags else ()
+    # Those that are there are taken away by whoever has put them there.
+    new = [tag for tag in tags if tag not in present]
+    for tag in new:
+        context.addJobTag(tag)
+    try:
+        yield
+    finally:
+        for tag in new:
+            context.removeJobTag(tag)
+        for key, old in before.items():
+            # Spark takes null for "not set".
+            context.setLocalProperty(key, old)
+
+
+def tag_of(text: str) -> str:
+    """A description as a tag of Spark Connect's, which has no commas; empty if there is none.
+
+    Examples
+    --------
+    >>> tag_of("a,b.py:3 sort")
+    'sframe_spark: a;b.py:3 sort'
+    """
+    return f"sframe_spark: {text.replace(',', ';')}" if text else ""
+
+
+@contextlib.contextmanager
+def _tagged(tags: tuple[str, ...]) -> Iterator[None]:
+    """Queries run in sessions of ours of several sizes, and those of users' DataFrames in theirs."""
+    sessions = remote_sessions()
+    new = [(session, tag) for session in sessions for tag in tags if tag not in session.getTags()]
+    for session, tag in new:
+        session.addTag(tag)
+    try:
+        yield
+    finally:
+        for session, tag in new:
+            session.removeTag(tag)
+
+
+def remote_sessions() -> list[SparkSession]:
+    """Sessions on a server in which something of ours may run."""
+    return [*own_sessions(), get_base()]
+
+
+# Run an action so that Ctrl-C really stops it.
+
+Result = TypeVar("Result")
+
+
+def run_cancellable(action: Callable[[], Result], description: str = "") -> Result:
+    """Run a Spark action and return its result; Ctrl-C cancels its jobs before ``KeyboardInterrupt`` is raised.
+
+    In the main thread the action runs in a worker thread while the main thread waits. In any other thread, where no
+    ``KeyboardInterrupt`` ever arrives, the action runs directly.
+
+    Parameters
+    ----------
+    action
+        Does the work in Spark. Between two steps, and before it publishes anything, it calls
+        :func:`raise_if_cancelled`.
+    description
+        What is being done, for the progress bar and, behind the file and line of the user's statement, for Spark's own list of jobs.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After all jobs of the action have ended. A second Ctrl-C gives up waiting for that.
+    """
+    session, text = get_session(), description_of(description)
+    tags = tags_of_user()
+    if threading.current_thread() is not threading.main_thread():
+        with described(session, text, *tags):
+            return action()
+    return CancellableAction(session, action, description, text, tags).run()
+
+
+class CancellableAction(Generic[Result]):
+    """One action in a worker thread, with its jobs tagged so that they, and no others, can be cancelled."""
+
+    def __init__(self, session: SparkSession, action: Callable[[], Result], description: str, listed: str = "", tags: Sequence[str] = ()) -> None:
+        self._session = session
+        self._action = action
+        self._description = description
+        self._listed = listed
+        self._tags = tuple(tags)
+        self._tag = f"sframe_spark-{uuid.uuid4().hex}"
+        self._done = threading.Event()
+        self._cancelled = threading.Event()
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> Result:
+        """Start the worker, wait for it, and return or raise what it did."""
+        # Inherits local properties (pool, job group) of this thread; the context carries `config.using`.
+        from pyspark import InheritableThread
+
+        require_room_for_thread()
+        context = contextvars.copy_context()
+        worker = InheritableThread(target=lambda: context.run(self._work), session=self._session)
+        worker.name = f"sframe_spark {worker.name}"
+        worker.daemon = True
+        try:
+            with interrupts_deferred():
+                # Of a thread whose start is interrupted nobody knows that it runs.
+                worker.start()
+            self._wait()
+        except KeyboardInterrupt:
+            self._cancel(worker)
+            raise
+        if self._error is not None:
+            raise self._error
+        return cast("Result", self._result)
+
+    def _work(self) -> None:
+        """Run the action in the worker thread, with its jobs tagged."""
+        _CANCELLED.set(self._cancelled.is_set)
+        try:
+            with described(self._session, self._listed, self._tag, *self._tags):
+                self._result = self._action()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    def _wait(self) -> None:
+        """Wait for the action and show how far it is; an Event, as a thread's join cannot be interrupted safely."""
+        with open_progress(self._session, self._description) as progress:
+            while not self._done.wait(POLL_SECONDS):
+                progress.update()
+
+    def _cancel(self, worker: threading.Thread) -> None:
+        """Cancel the jobs of the action again and again until it has ended: it may start another one meanwhile."""
+        self._cancelled.set()
+        while not self._done.is_set() and worker.is_alive():
+            self._cancel_jobs()
+            self._done.wait(POLL_SECONDS)
+
+    def _cancel_jobs(self) -> None:
+        if is_remote(self._session):
+            for session in remote_sessions():
+                session.interruptTag(self._tag)
+        else:
+            # `session.interruptTag` cancels nothing here when called from another thread than the job's.
+            self._session.sparkContext.cancelJobsWithTag(self._tag)
