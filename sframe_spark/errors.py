@@ -2,6 +2,8 @@
 
 Each class derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
 class that the original SFrame raises in the same situation, so existing ``except TypeError`` clauses go on working.
+
+A class that derives from two is what programs written for the reference catch; its docstring says both. See ``docs/decisions/045-exception-classes.md``.
 """
 
 from __future__ import annotations
@@ -413,3 +415,381 @@ def users_level() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (__name__.split(".")[0], "contextlib"):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return level
+
+
+# Of what is asked for: names, numbers, types and functions that users give.
+
+
+@travelling
+class MixedTypesError(SchemaError):
+    """Raised when values that should be one column have no common type."""
+
+
+class UnknownResultError(SchemaError, UnsupportedOperationError):
+    """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
+
+
+class NotValuesError(SchemaError, UnsupportedOperationError):
+    """What should be several values is one; a TypeError and, as in the reference, a RuntimeError."""
+
+
+class NoSubsetError(ColumnNotFoundError, TypeError):
+    """No column has the name; a KeyError and, as in the reference, a TypeError."""
+
+
+class MissingColumnError(ColumnNotFoundError, RuntimeError):
+    """No column has the name; a KeyError and, as in the reference, a RuntimeError."""
+
+
+class TakenNameError(UnsupportedOperationError, ValueError):
+    """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
+
+
+class UnknownNameError(ColumnNotFoundError, ValueError):
+    """No column has the name; a KeyError and, as in the reference, a ValueError."""
+
+
+class RowNotFoundError(SFrameError, IndexError, OverflowError):
+    """There is no row of that number; an IndexError and, as negative numbers in the reference, an OverflowError."""
+
+
+class RowKeyError(SchemaError, IndexError):
+    """Rows are not chosen by that; a TypeError and, as in the reference, an IndexError."""
+
+
+class MaskLengthError(LengthMismatchError, IndexError):
+    """A mask has another length than what it selects from; a RuntimeError and an IndexError, as in the reference."""
+
+
+class NegativeCountError(InvalidArgumentError, OverflowError):
+    """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
+
+
+@travelling
+class BeyondRangeError(InvalidArgumentError, OverflowError):
+    """A number of rows needs more than 64 bits, or an int is beyond the largest float; a ValueError and, as in the reference, an OverflowError."""
+
+
+class NegativeSizeError(InvalidArgumentError, RuntimeError):
+    """A sequence would have fewer than no rows; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class ZeroStepError(InvalidArgumentError, RuntimeError):
+    """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
+
+
+class NotANameError(SchemaError, UnsupportedOperationError):
+    """A column is not given by its name; a TypeError and, as in the reference for lists with names of no column, a RuntimeError."""
+
+
+class NoAttributeError(SFrameError, AttributeError):
+    """Raised when an attribute is asked for, or assigned to, that frames and columns do not have."""
+
+
+class NotCallableError(SchemaError, AssertionError):
+    """What should be a function is none; a TypeError and, as in the reference, an AssertionError."""
+
+
+class ColumnsOfRowsError(SchemaError, AssertionError):
+    """Names, types and rows do not go together; a TypeError and, as in the reference, an AssertionError."""
+
+
+class RowNumberError(InvalidArgumentError, AssertionError):
+    """A number of rows is no whole number or negative; a ValueError and, as in the reference, an AssertionError."""
+
+
+class UnorderedError(SchemaError, UnsupportedOperationError):
+    """Values have no order; a TypeError and, as in some places of the reference, a RuntimeError."""
+
+
+class MissingArgumentColumnError(ColumnNotFoundError, RuntimeError):
+    """An aggregate names a column that does not exist; a KeyError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class NoColumnTypeError(SchemaError, UnsupportedOperationError):
+    """No column holds values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
+
+
+@travelling
+class FillValueError(UnsupportedOperationError, SchemaError):
+    """A value does not fill the gaps of a column; a RuntimeError and, as in the reference for what no column holds, a TypeError."""
+
+
+@travelling
+class TimeFormatError(InvalidArgumentError, UnsupportedOperationError):
+    """A format of date-times has a directive that cannot be read, or none; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class TakenKeyError(TakenNameError, KeyError):
+    """A column of that name exists already; as in one place of the reference, a KeyError too."""
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, which would put the sentence in quotes.
+        return visible(str(self.args[0]), lines=True)
+
+
+class SettingError(InvalidArgumentError, UnsupportedOperationError):
+    """A setting of the reference means nothing here, or has no such value; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class NotAColumnError(SchemaError, AttributeError):
+    """An SArray is asked for, and something else given; a TypeError and, as in the reference, an AttributeError."""
+
+
+class SeedError(SchemaError, InvalidArgumentError):
+    """A seed is no number; a TypeError and, as in parts of the reference, a ValueError."""
+
+
+class BuilderError(UnsupportedOperationError, InvalidArgumentError):
+    """A builder does not take a value, has no such segment or is closed; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class BoundsError(InvalidArgumentError, UnsupportedOperationError):
+    """Two bounds leave nothing between them; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class PictureFormatError(UnsupportedOperationError, NotImplementedError):
+    """A chart is not written in that format; a RuntimeError and, as in the reference, a NotImplementedError."""
+
+
+class FrameComparisonError(UnsupportedOperationError, NotImplementedError):
+    """A frame is compared with something as a whole; a RuntimeError and, as in the reference, a NotImplementedError."""
+
+
+class MissingLibraryError(SFrameError, ImportError):
+    """A library that is not installed with this one is needed; an ImportError."""
+
+
+class NoPictureError(UnsupportedOperationError, InvalidArgumentError):
+    """Values of that type are not drawn so; a RuntimeError and, as in parts of the reference, a ValueError."""
+
+
+class ArgumentClassError(SchemaError, AssertionError):
+    """An argument is of another class; a TypeError and, as in the reference, an AssertionError."""
+
+
+class ColumnCodeError(InvalidArgumentError, UnsupportedOperationError):
+    """No random column goes by that letter; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class EmptyColumnsError(InvalidArgumentError, UnsupportedOperationError):
+    """No column is named; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class NoArchiveError(SchemaError, StorageError):
+    """Nothing is saved under a path; an OSError and, as in the reference, a TypeError."""
+
+
+class AbsentModuleError(SFrameError, ModuleNotFoundError):
+    """Something is imported that this package has not; an ImportError that tells what to use instead."""
+
+
+# Of files: what is in them, and what does not fit.
+
+
+@travelling
+class DamagedValueError(StorageError, ValueError):
+    """A stored text is not one of a value.
+
+    Raised when a row is read whose file was damaged or written by something else.
+    """
+
+
+@travelling
+class JsonError(StorageError, RuntimeError):
+    """A file is not JSON of the form that was asked for; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class NoMemoryError(StorageError, MemoryError):
+    """There is no memory for what is read or written; an OSError and a MemoryError. The file may be good."""
+
+
+class NotOneColumnError(StorageError, RuntimeError):
+    """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class NotSavedError(StorageError, RuntimeError):
+    """A file is no saved frame; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class ConcurrentSaveError(StorageError):
+    """Somebody else saved a frame in the same place meanwhile.
+
+    Raised by a save to a file system elsewhere, and by ``checkpoint`` anywhere. What they saved is as they saved it, and of this save nothing is
+    left: save again.
+    """
+
+
+@travelling
+class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
+    """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
+    """A number of rows or lines is none; a TypeError and, as in the reference, a ValueError (of a text) and a RuntimeError (of anything else)."""
+
+
+@travelling
+class CsvNoLineError(StorageError, RuntimeError):
+    """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class CsvLineError(StorageError, RuntimeError):
+    """A line does not fit the columns and was not to be left out; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class CsvEncodingError(StorageError, ValueError):
+    """The file is not text in the encoding that it is read in; an OSError and, as in the reference, a ValueError."""
+
+
+class BrokenThrift(ValueError):
+    """The bytes are not what Thrift writes."""
+
+
+@travelling
+class UnknownColumnTypeError(StorageError):
+    """Raised when a text names a column type that does not exist: this version knows all that it writes."""
+
+
+class BrokenPages(BrokenThrift):
+    """The pages of a column are not where the footer says."""
+
+
+class BrokenPayload(ValueError):
+    """The bytes of a block of an archive are not what its writer writes.
+
+    Parameters
+    ----------
+    reason
+        What is wrong.
+    place
+        Number of the byte at which reading ended; None where it is not known.
+    """
+
+    def __init__(self, reason: str, place: int | None = None) -> None:
+        self.reason = reason
+        self.place = place
+        super().__init__(reason, place)
+
+
+@travelling
+class ArchiveTextError(StorageError, ValueError):
+    """A text in an archive of Turi Create is not UTF-8; an OSError and, as in the reference, a ValueError."""
+
+
+@travelling
+class ArchiveDateError(StorageError, OverflowError):
+    """A date-time in an archive of Turi Create is outside the years that Python has; an OSError and an OverflowError."""
+
+
+# Signals within the engine, and of the test kit; none of them reaches a user.
+
+
+class NotPortable(Exception):
+    """A value that no JSON can hold, and where it is."""
+
+    def __init__(self, path: str, value: Any, found: str | None = None) -> None:
+        shown = repr(value)
+        super().__init__(path)
+        self.path = path
+        self.found = found or f"a {type(value).__qualname__} ({shown if len(shown) <= 80 else shown[:77] + '...'}), which is not portable"
+
+
+class RowsNotFixedError(Exception):
+    """A plan would compute rows of users' DataFrames for itself alone, where others need the same rows; ``frames`` tells which DataFrames."""
+
+    def __init__(self, frames: Iterable[int]) -> None:
+        super().__init__("a plan keeps rows of a DataFrame for itself")
+        self.frames = frozenset(frames)
+
+
+class CallsElsewhereError(Exception):
+    """A Spark task would call functions that are called on the driver, or by others; ``memos`` tells which."""
+
+    def __init__(self, memos: Sequence[int]) -> None:
+        super().__init__("a plan calls functions that it does not own")
+        self.memos = memos
+
+
+class MemoFullError(Exception):
+    """A memo has more results than memory should hold: its node is to be materialised. What it has stays."""
+
+
+class StateTooLargeError(Exception):
+    """What a function reaches takes more bytes than it may."""
+
+
+class VariableNotSentError(Exception):
+    """A variable that a function reaches cannot be pickled.
+
+    Parameters
+    ----------
+    place
+        Its module and name.
+    reason
+        Why. Whoever tells the user says what to do.
+    """
+
+    def __init__(self, place: tuple[str, str], reason: str) -> None:
+        super().__init__(f"{'.'.join(place)}, {reason}")
+        self.place, self.reason = place, reason
+
+
+class CarriedError(Exception):
+    """An error on its way through Spark; its text holds the original."""
+
+
+@travelling
+class NumbersLeftOutError(SFrameError):
+    """Raised by a query whose sums left out floats of a group: it is made anew with all of them, and nobody sees this."""
+
+
+class ProcessNotStartedError(Exception):
+    """A Python process of ours could not be started, or ended before it was ready; what it was to do is done in this one."""
+
+
+class NoRoomError(Exception):
+    """Rows that are brought together take more bytes than they may; what reads them is planned otherwise."""
+
+
+class ResultsTooLongError(Exception):
+    """Results for some of the rows are as many bytes as a batch should have: ``done`` of the ``asked`` rows have theirs."""
+
+    def __init__(self, done: int, asked: int) -> None:
+        super().__init__(f"{done} of {asked} rows have results that are enough for a batch")
+        self.done, self.asked = done, asked
+
+
+class NotOneTypeError(Exception):
+    """The values share no type; never leaves this module."""
+
+
+class InfiniteNumberError(Exception):
+    """A number of JSON is larger than all floats; Python's reader makes it infinite, which JSON has no number for."""
+
+    def __init__(self, text: str, most: int) -> None:
+        self.text = text
+        shown = text if len(text) <= most else f"{text[:most]}..."
+        super().__init__(f"the number {shown} is larger than any float: write it as a text")
+
+
+class MisfitError(Exception):
+    """A value further on in the file is not of the type that the first rows suggested."""
+
+
+class NotEquivalent(AssertionError):
+    """A node has other rows, or other facts, than it must have."""
+
+
+class ContractBroken(AssertionError):
+    """An operator does not do what it says of itself."""
+
+    def __init__(self, node: Any, rule: str, found: str) -> None:
+        super().__init__(f"{node.operator_type}[{node.operator.describe()}] breaks the rule that {rule}: {found}")
