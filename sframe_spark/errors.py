@@ -3,7 +3,8 @@
 Each class derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
 class that the original SFrame raises in the same situation, so existing ``except TypeError`` clauses go on working.
 
-A class that derives from two is what programs written for the reference catch; its docstring says both. See ``docs/decisions/045-exception-classes.md``.
+A class with two bases is caught as programs written for the reference catch it; its docstring names both. See
+``docs/decisions/045-exception-classes.md``.
 """
 
 from __future__ import annotations
@@ -417,7 +418,7 @@ def users_level() -> int:
     return level
 
 
-# Of what is asked for: names, numbers, types and functions that users give.
+# What is asked for: names, numbers, types and functions that users give.
 
 
 @travelling
@@ -585,7 +586,7 @@ class AbsentModuleError(SFrameError, ModuleNotFoundError):
     """Something is imported that this package has not; an ImportError that tells what to use instead."""
 
 
-# Of files: what is in them, and what does not fit.
+# Files: what is in them, and what does not fit.
 
 
 @travelling
