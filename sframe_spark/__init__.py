@@ -15,7 +15,7 @@ from sframe_spark.api.hints import tell_of_absent_modules
 from sframe_spark.config import config
 
 if TYPE_CHECKING:
-    from sframe_spark.members import (
+    from sframe_spark.public_api import (
         SArray,
         SArrayBuilder,
         SFrame,
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> object:
     """
     if name.startswith("__"):
         raise AttributeError(name)
-    import sframe_spark.members as members
+    import sframe_spark.public_api as members
     from sframe_spark.api.hints import no_module_member
 
     found = globals()

@@ -17,9 +17,9 @@ from sframe_spark.cli.convert import ConvertOptions, run_convert
 from sframe_spark.cli.doctor import check_cluster, end_connection, run_doctor
 from sframe_spark.cli.prepare import run_prepare, run_usual_queries
 from sframe_spark.cli.verify import run_verify
+from sframe_spark.message_text import visible
 from sframe_spark.session import stop
 from sframe_spark.turicreate.archive import ENCODING_ERRORS, STRICT
-from sframe_spark.visible import visible
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -23,10 +23,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
+from sframe_spark.message_text import brief
 from sframe_spark.option_values import one_of, optional, path_text, place_text, set_of_names, whole_number
 from sframe_spark.redaction import hide, hide_in_error, secrets_in
 from sframe_spark.storage_options import StorageOptions
-from sframe_spark.visible import brief
 
 Value = TypeVar("Value")
 

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from sframe_spark.message_text import brief, visible
 from sframe_spark.redaction import redacted
-from sframe_spark.visible import brief, visible
 
 # A message with two thousand names helps nobody.
 MOST_NAMES_SHOWN = 20

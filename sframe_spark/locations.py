@@ -9,8 +9,8 @@ import sys
 import urllib.parse
 
 from sframe_spark.errors import StorageError
+from sframe_spark.message_text import is_unicode, visible
 from sframe_spark.redaction import has_user, secrets_of, without_secrets
-from sframe_spark.visible import is_unicode, visible
 
 # One letter is a drive of Windows. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
 # fsspec has schemes with an underscore, and puts one before another: "simplecache::s3://bucket".

@@ -89,34 +89,34 @@ from sframe_spark.api.column_names import require_distinct
 from sframe_spark.api.node_values import literal_of, require_pairs, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
+from sframe_spark.compute.exact_sum import ExactSum
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
-from sframe_spark.operators.aggregates.decompositions import Decomposition
-from sframe_spark.operators.aggregates.support import define_aggregate
-from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
-from sframe_spark.operators.functions.support import define_function
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
-from sframe_spark.operators.kernels.exact_sums import ExactSum
-from sframe_spark.operators.laws import STAGES
-from sframe_spark.operators.relational.append import append
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.relational.reverse import reverse
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.relational.sort import sort_rows
-from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.rowwise.elementwise import RowWise, apply_program
-from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate
+from sframe_spark.expressions.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.expressions.functions.base import FUNCTIONS, ScalarFunction
+from sframe_spark.expressions.functions.scalar_function import define_function
+from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.laws import STAGES
+from sframe_spark.operators.append import append
+from sframe_spark.operators.elementwise import RowWise, apply_program
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
+from sframe_spark.operators.project import project, zip_columns
+from sframe_spark.operators.reverse import reverse
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.law import Law, Stage, law
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator, any_parameter
+from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
-from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.planner.traits import Origin
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode

@@ -210,8 +210,8 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     Installed packages are loaded before: they are loaded once in a process.
     """
-    from sframe_spark.operators.aggregates.base import AGGREGATES
-    from sframe_spark.operators.functions.base import FUNCTIONS
+    from sframe_spark.expressions.aggregates.base import AGGREGATES
+    from sframe_spark.expressions.functions.base import FUNCTIONS
     from sframe_spark.planner import installed, registry
 
     registry.import_builtin_operators()

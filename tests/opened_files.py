@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.rows import reader
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.segments import reader
 
 
 def watch_opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -18,14 +18,14 @@ from typing import Any
 
 import sframe_spark.errors
 from sframe_spark.errors import NarrowTypeError, SFrameError
-from sframe_spark.operators.laws import LAWS, STAGES
-from sframe_spark.operators.sources.segment_parts import parts_of
+from sframe_spark.laws import LAWS, STAGES
+from sframe_spark.operators.sources.segment_subset import parts_of
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.optimizer import StageLaws
+from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.planner.portable import value_classes
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type
-from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.turicreate.source import ArchiveSource
@@ -40,8 +40,8 @@ LIST_REGISTERED = """
 import json, sys
 import sframe_spark
 sframe_spark.SFrame
-from sframe_spark.operators.aggregates.base import AGGREGATES
-from sframe_spark.operators.functions.base import FUNCTIONS
+from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.functions.base import FUNCTIONS
 from sframe_spark.process import fork_safety
 names = {}
 for name, module in list(sys.modules.items()):

@@ -24,10 +24,10 @@ ROOT = Path(sframe_spark.__file__).parent
 
 # Lower layers first; a module may import modules of its own and of lower layers.
 LAYERS = (
-    ("redaction", "visible", "optional_parts"),
+    ("redaction", "message_text", "optional_parts"),
     ("errors",),
-    ("locations",),
-    ("config", "option_values", "storage_options", "types"),
+    ("locations", "types"),
+    ("config",),
     ("process",),
     ("values",),
     ("session",),
@@ -35,49 +35,29 @@ LAYERS = (
     ("order",),
     ("planner",),
     ("udf",),
+    ("compute",),
+    ("expressions",),
     ("operators",),
+    ("laws",),
     ("engine",),
     ("explain",),
     ("api",),
     # Optional parts: what is below names them in `optional_parts` only, and imports them when something of theirs is asked for.
     ("turicreate",),
     ("plotting",),
-    ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "members", "__init__", "__main__"),
+    ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "public_api", "__init__", "__main__"),
 )
 OPTIONAL_PARTS = ("turicreate", "plotting")
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "values": (("temporal", "moment_texts"), ("layouts", "inexact"), ("flat",), (NO_ROOM,), ("outgoing",)),
-    "storage": (
-        ("files",),
-        ("calendars",),
-        ("manifests",),
-        ("parquet",),
-        ("rows",),
-        ("claims",),
-        ("datasets",),
-        ("remote", "foreign", "exports"),
-    ),
-    "operators": (
-        ("kernels",),
-        ("functions",),
-        ("rowwise",),
-        ("sources",),
-        ("aggregates",),
-        ("relational",),
-        ("grouped",),
-        ("running",),
-        ("lookups",),
-        ("joins",),
-        ("pruning",),
-        ("user_calls",),
-        ("laws",),
-        (NO_ROOM,),
-    ),
-    "engine": (("spark",), ("segments",), ("datasets",), ("planning",), ("runs",)),
-    "api": (("interchange", "files"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "versions")),
+    "values": (("datetimes",), ("arrow_layouts", "inexact_numbers"), ("nested",), (NO_ROOM,)),
+    "storage": (("filesystem",), ("hybrid_calendar",), ("manifest",), ("parquet",), ("segments",), ("datasets",), ("external", NO_ROOM)),
+    "expressions": (("functions",), ("aggregates", NO_ROOM)),
+    "operators": (("sources",), (NO_ROOM,), ("groupby",), ("window",), ("lookup",), ("joins",), ("udf_calls",)),
+    "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("execution",)),
+    "api": ((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "versions")),
 }
 # As many modules as one looks through.
 SCREENFUL = 25

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import sframe_spark
-from sframe_spark import members
+from sframe_spark import public_api
 
 
 def printed(program: str) -> str:
@@ -68,20 +68,20 @@ def printed_by_one_of(starter: subprocess.Popen[str], program: str) -> str:
 
 
 def test_the_list_is_the_one_that_is_loaded() -> None:
-    assert set(sframe_spark.__all__) - set(members.__all__) == {"__version__", "config", "version_info"}
-    assert set(members.__all__) <= set(sframe_spark.__all__) <= set(dir(sframe_spark))
-    assert all(getattr(sframe_spark, name) is getattr(members, name) for name in members.__all__)
+    assert set(sframe_spark.__all__) - set(public_api.__all__) == {"__version__", "config", "version_info"}
+    assert set(public_api.__all__) <= set(sframe_spark.__all__) <= set(dir(sframe_spark))
+    assert all(getattr(sframe_spark, name) is getattr(public_api, name) for name in public_api.__all__)
 
 
 def test_an_import_alone_loads_little() -> None:
-    heavy = "'numpy', 'pyarrow', 'pyspark', 'networkx', 'sframe_spark.members', 'sframe_spark.planner'"
+    heavy = "'numpy', 'pyarrow', 'pyspark', 'networkx', 'sframe_spark.public_api', 'sframe_spark.planner'"
     assert printed(f"import sys, sframe_spark; print({{{heavy}}} & set(sys.modules), sframe_spark.version_info)") == "set() (0, 1, 0)\n"
 
 
 def test_processes_for_works_load_no_api() -> None:
     program = (
-        "import sys, sframe_spark.engine.segments.process_worker, sframe_spark.engine.segments.tasks\n"
-        "print({'sframe_spark.members', 'sframe_spark.api.sframe', 'sframe_spark.operators.laws', 'networkx'} & set(sys.modules))"
+        "import sys, sframe_spark.engine.runtime.worker_process, sframe_spark.engine.runtime.tasks\n"
+        "print({'sframe_spark.public_api', 'sframe_spark.api.sframe', 'sframe_spark.laws', 'networkx'} & set(sys.modules))"
     )
     assert printed(program) == "set()\n"
 

@@ -12,7 +12,7 @@ import pytest
 
 import sframe_spark as sfs
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -23,7 +23,7 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
     UserFunctionError,
 )
-from sframe_spark.explain.foreseen import foresee
+from sframe_spark.explain.dry_run import foresee
 from sframe_spark.planner.graph import postorder
 from sframe_spark.plugin import (
     FLOAT,

@@ -17,10 +17,10 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.runs.looks import optimize
-from sframe_spark.engine.segments.inferred_rows import require_inferred
+from sframe_spark.engine.execution.actions import optimize
+from sframe_spark.engine.runtime.inferred_rows import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
-from sframe_spark.operators.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.base import AGGREGATES
 from sframe_spark.planner import installed
 from sframe_spark.plugin import (
     INT,
@@ -262,7 +262,7 @@ def test_jobs_of_fused_functions_go_by_the_names_of_functions(spark: Any, monkey
         made = SFrame({"b": frame["a"].apply(add_three, dtype=int) * 2, "c": frame["a"] - 1})
         assert node_of(frame["a"].apply(add_three, dtype=int)).operator.called().startswith(f"{add_three.__qualname__} at {__file__}:")
         doing: list[str] = []
-        monkeypatch.setattr("sframe_spark.engine.segments.range_workers.run_tasks", lambda works, description, *_: doing.append(description) or 1 / 0)
+        monkeypatch.setattr("sframe_spark.engine.runtime.scheduler.run_tasks", lambda works, description, *_: doing.append(description) or 1 / 0)
         with pytest.raises(ZeroDivisionError):
             made.materialize()
     assert len(doing) == 1 and add_three.__qualname__ in doing[0] and "transform" not in doing[0], doing

@@ -17,16 +17,16 @@ import pyarrow as pa
 
 from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
-from sframe_spark.engine.segments.range_tasks import RangeTask
-from sframe_spark.engine.segments.tasks import Tries, part_of_range, summarize_range, write_range
+from sframe_spark.engine.runtime.range_tasks import RangeTask
+from sframe_spark.engine.runtime.tasks import Tries, part_of_range, summarize_range, write_range
 from sframe_spark.engine.spark.page_checks import require_sound_pages
-from sframe_spark.engine.spark.parcels import packed
+from sframe_spark.engine.task_pickling import packed
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
-from sframe_spark.storage.manifests.column_statistics import Scalar
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.sound import SoundColumns
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
@@ -124,7 +124,7 @@ class FakeCluster:
                 f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.page_checks.SOUND_COLUMNS": SoundColumns(),
-                "sframe_spark.storage.rows.pruning.segment_footer": self.footer,
+                "sframe_spark.storage.segments.pruning.segment_footer": self.footer,
             }.items():
                 stack.enter_context(mock.patch(name, value))
             yield

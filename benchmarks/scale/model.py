@@ -10,7 +10,7 @@ import attrs
 
 from benchmarks.scale.programs import Program, Way
 from benchmarks.scale.shapes import VALUE_BYTES, Shape
-from sframe_spark.engine.segments.range_tasks import row_ranges
+from sframe_spark.engine.runtime.range_tasks import row_ranges
 from sframe_spark.engine.spark.exchanges import BYTES_OF_KEY, Flow, partitions_for
 from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
 from sframe_spark.planner.node import PlannerNode

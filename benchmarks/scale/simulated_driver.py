@@ -21,7 +21,7 @@ from benchmarks.scale.fake_cluster import FakeCluster, NotRun
 from benchmarks.scale.fake_frames import write_fake
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, LARGE_CORES, Shape
-from sframe_spark.explain.foreseen import foresee
+from sframe_spark.explain.dry_run import foresee
 
 RESULTS = Path(__file__).with_name("simulated.json")
 LOOKS: dict[str, Callable[[Frames], Any]] = {

@@ -11,7 +11,7 @@ import numpy as np
 from sframe_spark.api.column_names import unique_names
 from sframe_spark.api.hints import answer_wrong_calls
 from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
-from sframe_spark.visible import brief, called
+from sframe_spark.message_text import brief, called
 
 
 @attrs.frozen

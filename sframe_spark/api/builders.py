@@ -9,9 +9,9 @@ from typing import Any
 
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
-from sframe_spark.api.files import persistence
-from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.hints import with_answers
+from sframe_spark.api.io import saved_frames
+from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_values import AppendedRows, appended
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
@@ -22,13 +22,13 @@ from sframe_spark.errors import (
     SchemaError,
     SFrameError,
 )
+from sframe_spark.message_text import brief
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.inexact.rounded import RoundedNumbers, may_be_rounded
+from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.plain import MISSING, NUMBERS, family_of, plain_number
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import MISSING, NUMBERS, family_of, plain_number
 
 
 class _Builder(NeverPickled):
@@ -364,7 +364,7 @@ class SFrameBuilder(_Builder):
         """
         node = self._closed()
         if self._save_location is not None:
-            persistence.save_node(node, self._save_location, self._names)
+            saved_frames.save_node(node, self._save_location, self._names)
         return make_frame(node, self._names)
 
 

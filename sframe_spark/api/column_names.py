@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
-from sframe_spark.visible import is_unicode
+from sframe_spark.message_text import is_unicode
 
 # So many names are searched for before there is a dict: each step of a program that removes columns one by one would keep one.
 MOST_SEARCHES = 8

@@ -14,12 +14,12 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.node_values import first_tuples, first_values, row_count
-from sframe_spark.operators.rowwise.arrange import columns_of
+from sframe_spark.message_text import visible
+from sframe_spark.operators.arrange import columns_of
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.infer import infer_planner_node_length
+from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND
-from sframe_spark.visible import visible
 
 SHOWN_ROWS = 10
 SHOWN_VALUES = 100

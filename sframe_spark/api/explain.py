@@ -6,26 +6,26 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.optimized import optimize
-from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
-from sframe_spark.engine.runs.few_rows import needs_no_plan
-from sframe_spark.engine.runs.journal import Journal, Outcome
-from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.execution.direct_execution import needs_no_plan
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.run_log import Journal, Outcome
+from sframe_spark.engine.execution.source_validation import find_claimed_orders
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.column_names import ColumnNames
+from sframe_spark.explain.dry_run import foresee
 from sframe_spark.explain.explanation import Explanation, physical_lines, run_lines
-from sframe_spark.explain.foreseen import foresee
-from sframe_spark.explain.reasons import order_reasons
+from sframe_spark.explain.order_reasons import order_reasons
+from sframe_spark.explain.plan_tree import ExplainedSection, explained_sections, names_of_sections
 from sframe_spark.explain.spark_work import work_in_spark
-from sframe_spark.explain.tree import ExplainedSection, explained_sections, names_of_sections
 from sframe_spark.explain.verification import require_classic_session, verification
-from sframe_spark.operators.laws import STAGES
+from sframe_spark.laws import STAGES
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.message_text import visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.plan_text import plan_text, trace_text
-from sframe_spark.visible import visible
 
 WITHOUT_PLAN = "few rows in memory: computed without this plan, one kernel after the other"
 

@@ -14,7 +14,7 @@ import numpy as np
 from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.api.user_functions import compute_captured
 from sframe_spark.config import config
-from sframe_spark.engine.runs.watched_files import require_unchanged_files, watched_manifests
+from sframe_spark.engine.execution.watched_files import require_unchanged_files, watched_manifests
 from sframe_spark.errors import (
     BeyondRangeError,
     InvalidArgumentError,
@@ -26,15 +26,15 @@ from sframe_spark.errors import (
     ZeroStepError,
 )
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.user_calls import calls_users
-from sframe_spark.planner.infer import infer_planner_node_length
+from sframe_spark.message_text import brief
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND
 from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.values.libraries import is_of_spark
-from sframe_spark.values.plain import is_number, one_value
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import is_number, one_value
 
 MOST_ROWS = 2**62
 """More rows than any frame has, with room for adding."""

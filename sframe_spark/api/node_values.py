@@ -10,37 +10,37 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.datasets.new_datasets import write_runs
-from sframe_spark.engine.runs.collecting import require_room, require_room_in_numpy
-from sframe_spark.engine.runs.few_rows import few_rows
-from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
-from sframe_spark.engine.runs.peeks import peek
-from sframe_spark.engine.runs.watched_files import require_unchanged_files
+from sframe_spark.engine.execution.collect_limits import require_room, require_room_in_numpy
+from sframe_spark.engine.execution.direct_execution import few_rows
+from sframe_spark.engine.execution.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
+from sframe_spark.engine.execution.preview import peek
+from sframe_spark.engine.execution.watched_files import require_unchanged_files
+from sframe_spark.engine.runtime.dataset_writer import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import reduce_columns
-from sframe_spark.operators.relational.append import append
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, replace_column
-from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.sources.memory_source import MemorySource, memory_source, memory_source_of_parts
+from sframe_spark.expressions.program import Literal
+from sframe_spark.operators.append import append
+from sframe_spark.operators.arrange import column_of, columns_beside, replace_column
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import reduce_columns
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sources.memory import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
+from sframe_spark.planner.inference import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import aligned_chunks
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.broken_texts import broken_texts_told, require_unicode_values
 from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_parts
-from sframe_spark.values.inexact.rounded import rounding_told
+from sframe_spark.values.inexact_numbers import rounding_told
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
+from sframe_spark.values.input_values import simplify
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
-from sframe_spark.values.plain import one_value, plain
 from sframe_spark.values.sound_arrow import require_sound
-from sframe_spark.values.sources import simplify
+from sframe_spark.values.value_errors import broken_texts_told, require_unicode_values
+from sframe_spark.values.value_model import one_value, plain
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:

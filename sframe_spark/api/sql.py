@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.hints import answered
 from sframe_spark.api.interchange.views import make_view, require_name
 from sframe_spark.api.sframe import SFrame
-from sframe_spark.engine.spark.messages import in_one_line
+from sframe_spark.engine.spark.actions import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
+from sframe_spark.message_text import visible
 from sframe_spark.session import is_remote
 from sframe_spark.session.user_session import clone_of, in_session, user_session
-from sframe_spark.values.broken_texts import require_unicode_values
-from sframe_spark.visible import visible
+from sframe_spark.values.value_errors import require_unicode_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ import numpy as np
 
 from sframe_spark.api.node_values import first_values, reduce_values
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import (
     ARRAY_KIND,
@@ -26,10 +26,10 @@ from sframe_spark.types import (
     ColumnType,
     of_any_offset,
 )
-from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.plain import families_of, plain_number
-from sframe_spark.values.text import display_text
+from sframe_spark.values.tagged_json import display_text
+from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.value_model import families_of, plain_number
 
 
 def require_prefix(prefix: Any) -> None:

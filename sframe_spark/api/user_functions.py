@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.engine.planning.placement import is_small
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
+from sframe_spark.engine.execution.materialize import is_materialized, materialize
+from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, SchemaError, UnknownResultError, users_level
-from sframe_spark.operators.rowwise.python_function import describe_function, kept
-from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.expressions.python_function import describe_function, kept
+from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
@@ -25,9 +25,9 @@ from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.encode import encode
-from sframe_spark.values.inexact.rounded import DIGITS_OF_FLOAT, rounding_told
+from sframe_spark.values.inexact_numbers import DIGITS_OF_FLOAT, rounding_told
 from sframe_spark.values.infer import column_type_for, infer_type
-from sframe_spark.values.plain import MISSING, family_of
+from sframe_spark.values.value_model import MISSING, family_of
 
 # The rows of a column, and of a frame, that results are inferred from, as in the reference.
 SAMPLE_VALUES = 100

@@ -6,17 +6,17 @@ import datetime
 import os
 from functools import partial
 
-from sframe_spark.api.files.paths import path_text
-from sframe_spark.api.files.persistence import put_together
 from sframe_spark.api.hints import answered
+from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.saved_frames import put_together
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.locations import is_elsewhere, place_of
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.remote.vacuum import removable, remove_all
-from sframe_spark.storage.remote.versions import read_version, saved_versions
+from sframe_spark.storage.datasets.vacuum import removable, remove_all
+from sframe_spark.storage.datasets.versioned_datasets import read_version, saved_versions
 
 LONGEST_AGE = 36_500
 

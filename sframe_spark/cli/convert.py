@@ -14,16 +14,16 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.message_text import in_words
 from sframe_spark.session.progress import ProgressBar, canvas_here, is_wanted
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.listing import sizes_below
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, MANIFEST_FILE, is_archive
-from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.listing import sizes_below
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.saved_places import ARCHIVE_FILE, MANIFEST_FILE, is_archive
+from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.turicreate.archive import STRICT, Archive, open_archive
 from sframe_spark.turicreate.convert import convert_archive, is_beside, require_same_rows
-from sframe_spark.visible import in_words
 
 ALL_CONVERTED, NOT_ALL = 0, 1
 CONVERTED, REFUSED, LEFT_OUT = "converted", "refused", "left out"

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
 from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
-from sframe_spark.engine.spark.executor_answers import Answer
-from sframe_spark.engine.spark.messages import in_one_line, is_of_spark
+from sframe_spark.engine.spark.executor_environment import Answer
+from sframe_spark.engine.spark.file_checks import require_writable
 from sframe_spark.engine.spark.packages import SAME_VERSIONS, answers, difference, is_without_package
-from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.errors import NotSharedError, SFrameError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.process.leases import directory_of_system
@@ -29,7 +29,7 @@ from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
 from sframe_spark.session.launch import connect
 from sframe_spark.session.session import get_base, get_packages
-from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary import temporary_store
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_FREE_BYTES = 1 << 30

@@ -8,7 +8,7 @@ from sframe_spark.config import config
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-from sframe_spark.planner.sizes import Sizes, row_bytes
+from sframe_spark.planner.row_sizes import Sizes, row_bytes
 
 # What a value of unknown length is taken for where nobody can look at it before it is sent.
 UNKNOWN_BYTES = 8_192

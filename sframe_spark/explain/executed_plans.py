@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.order.partitioning import PlanNode
+from sframe_spark.order.spark_partitioning import PlanNode
 from sframe_spark.session import get_session, is_started
 from sframe_spark.session.session import active_session
 

@@ -6,12 +6,12 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sframe_spark.engine.runs.journal import Outcome
+from sframe_spark.engine.execution.run_log import Outcome
 from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, mermaid_of
 from sframe_spark.explain.picture import svg_of
-from sframe_spark.explain.tree import ExplainedSection
+from sframe_spark.explain.plan_tree import ExplainedSection
+from sframe_spark.message_text import in_words, visible
 from sframe_spark.redaction import redacted
-from sframe_spark.visible import in_words, visible
 
 if TYPE_CHECKING:
     import networkx

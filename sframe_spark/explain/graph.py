@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sframe_spark.explain.tree import ExplainedSection
+from sframe_spark.explain.plan_tree import ExplainedSection
 
 if TYPE_CHECKING:
     import networkx

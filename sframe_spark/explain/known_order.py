@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.engine.planning.column_origins import origins_of
+from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.operators.rowwise.elementwise import RowWise
-from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentParts
+from sframe_spark.message_text import visible
+from sframe_spark.operators.elementwise import RowWise
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import is_in_order, properties_of
-from sframe_spark.visible import visible
 
 Order = Sequence[tuple[int, bool]]
 
@@ -56,8 +56,8 @@ def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = No
 
     Examples
     --------
-    >>> from sframe_spark.operators.relational.slice import slice_rows
-    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.slice import slice_rows
+    >>> from sframe_spark.operators.sources.generated import range_source
     >>> origin_of_order(slice_rows(range_source(0, 9), 2, 5), [(0, True)])
     'the numbers are consecutive; kept by slice'
     """

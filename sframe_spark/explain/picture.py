@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, short
-from sframe_spark.explain.tree import ExplainedSection
+from sframe_spark.explain.plan_tree import ExplainedSection
 
 if TYPE_CHECKING:
     import networkx

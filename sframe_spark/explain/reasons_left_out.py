@@ -6,28 +6,28 @@ from collections.abc import Iterator
 
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.known_order import origin_of_order
-from sframe_spark.operators.grouped.groupby import GroupBy
+from sframe_spark.laws.aggregation import count_is_length, reduce_from_statistics
+from sframe_spark.laws.algorithm_choice import group_by_of_sort, group_by_of_sorted, join_of_sorted
+from sframe_spark.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
+from sframe_spark.laws.joins import join_of_few, join_of_nothing_read, right_join
+from sframe_spark.laws.laws_pruning import filter_by_recorded_bounds, wanted_values
+from sframe_spark.laws.slice_pushdown import head_of_sort
+from sframe_spark.laws.sort_elimination import group_by_of_neighbours
+from sframe_spark.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
+from sframe_spark.laws.value_ranges import ValueRanges, intersection
+from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.laws.backwards import group_by_of_neighbours
-from sframe_spark.operators.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
-from sframe_spark.operators.laws.joins import join_of_few, join_of_nothing_read, right_join
-from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds, wanted_values
-from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
-from sframe_spark.operators.laws.slices import head_of_sort
-from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
-from sframe_spark.operators.laws.streaming import group_by_of_sort, group_by_of_sorted, join_of_sorted
-from sframe_spark.operators.pruning.value_ranges import ValueRanges, intersection
-from sframe_spark.operators.relational.slice import SliceRows
-from sframe_spark.operators.relational.sort import Sort, SuffixSort
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentParts
+from sframe_spark.operators.slice import SliceRows
+from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.optimizer import Firing
-from sframe_spark.storage.rows.pruning import Bounds
-from sframe_spark.storage.rows.reader import intersecting
+from sframe_spark.storage.segments.pruning import Bounds
+from sframe_spark.storage.segments.reader import intersecting
 
 # Of more ranges or segments, not all are named.
 MOST_SHOWN = 5

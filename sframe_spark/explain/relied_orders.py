@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
+from sframe_spark.laws.sorts import sort_of_sorted, top_of_sorted
+from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.joins.asof_join import AsofJoin
+from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.laws.sorts import sort_of_sorted, top_of_sorted
-from sframe_spark.operators.lookups.asof_join import AsofJoin
-from sframe_spark.operators.lookups.key_window import KeyWindow
-from sframe_spark.operators.relational.sort import Sort, SuffixSort
-from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Firing, Trace

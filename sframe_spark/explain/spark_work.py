@@ -6,7 +6,7 @@ import contextlib
 import uuid
 from collections.abc import Iterator
 
-from sframe_spark.engine.options import Work
+from sframe_spark.engine.materialize_options import Work
 from sframe_spark.explain.executed_plans import stages_of
 from sframe_spark.session import get_session, is_remote, is_started
 

@@ -11,15 +11,15 @@ from functools import partial
 
 import attrs
 
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.placement import Placement, placement_of
-from sframe_spark.engine.planning.sections import Mode, Section
-from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.looks import Look, look
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
-from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs
-from sframe_spark.engine.segments.range_workers import RangeWorkers
-from sframe_spark.engine.segments.tasks import RangeTask
+from sframe_spark.engine.execution.actions import Look, look
+from sframe_spark.engine.execution.executor import NotAsPlanned, Runs
+from sframe_spark.engine.execution.materialize import is_materialized, materialize
+from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical.placement import Placement, placement_of
+from sframe_spark.engine.physical.sections import Mode, Section
+from sframe_spark.engine.runtime.scheduler import RangeWorkers
+from sframe_spark.engine.runtime.tasks import RangeTask
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import recorded_plans

@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.engine.spark.query import fits_one_task
 from sframe_spark.explain.executed_plans import ExecutedPlan
-from sframe_spark.order.partitioning import KEEPS_ALL, plan_preservation, preservation_above
+from sframe_spark.order.spark_partitioning import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
@@ -53,8 +53,8 @@ def query_work(plan: PlannerNode) -> QueryWork | None:
     Examples
     --------
     >>> from sframe_spark.config import config
-    >>> from sframe_spark.operators.relational.sort import sort_rows
-    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.sort import sort_rows
+    >>> from sframe_spark.operators.sources.generated import range_source
     >>> with config.using(single_task_rows=0):
     ...     query_work(sort_rows(range_source(9, 3, -1), [(0, True)]))
     QueryWork(exchanges=1, sorts=1)

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.optimized import optimize
-from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.materialize import is_materialized
+from sframe_spark.engine.execution.materialize import is_materialized
+from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import ExecutedPlan
 from sframe_spark.explain.relied_orders import relied_orders
+from sframe_spark.explain.row_verification import EqualColumns, InOrder, NotMissing, OneValue, RowClaim, Within, row_claims
 from sframe_spark.explain.verification_claims import Finding, check_query, check_tasks
 from sframe_spark.explain.verification_rows import check_rows, check_segments
-from sframe_spark.operators.relational.row_claims import EqualColumns, InOrder, NotMissing, OneValue, RowClaim, Within, row_claims
+from sframe_spark.laws.optimized import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -11,22 +11,22 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
-from sframe_spark.engine.segments.range_workers import SparkTasks
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.relational.row_claims import RowClaim, first_wrong_rows
-from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.explain.row_verification import RowClaim, first_wrong_rows
+from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.planner.infer import known_rows
+from sframe_spark.planner.inference import known_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT
-from sframe_spark.storage.parquet.footers import footer_of
-from sframe_spark.storage.parquet.opened_files import WantedChunks, opened
-from sframe_spark.storage.rows.reader import read_rows
-from sframe_spark.storage.rows.statistics import StatisticsCollector, compare_scalars
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.parquet.footer import footer_of
+from sframe_spark.storage.parquet.open_file import WantedChunks, opened
+from sframe_spark.storage.segments.reader import read_rows
+from sframe_spark.storage.segments.statistics import StatisticsCollector, compare_scalars
 
 ORDER_FACTS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant")
 

@@ -17,7 +17,7 @@ def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNa
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.sources.generated import range_source
     >>> print(not_known(range_source(3, 4, -1), [(0, True)], ColumnNames()))
     nothing known rules out column 0 of the range_source = 1 before column 0 of the range_source = 0
     """

@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.operators.aggregates.base import AGGREGATES
-from sframe_spark.operators.functions.base import FUNCTIONS
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.rowwise.program import Step
+from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.program import Step
+from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.operator import Operator
 
 
@@ -19,7 +19,7 @@ def calls_plugins(operator: Operator) -> bool:
 
     Examples
     --------
-    >>> from sframe_spark.operators.grouped.groupby import Reduce
+    >>> from sframe_spark.operators.groupby.groupby import Reduce
     >>> calls_plugins(Reduce((Aggregation("sum", (0,)),)))
     False
     """

@@ -1,11 +1,11 @@
 """Order and functional reasoning: what is known of a sequence of rows, and what operators make of it.
 
 :class:`OrderingProperties` decides whether a required ordering holds; :mod:`~sframe_spark.order.derive` has one small function per
-operator family; :mod:`~sframe_spark.order.partitioning` says what Spark's operations do to partitions.
+operator family; :mod:`~sframe_spark.order.spark_partitioning` says what Spark's operations do to partitions.
 """
 
-from sframe_spark.order.items import Case, Hidden, Monotone, OrderingItem, SequenceFacts, ordering_item
-from sframe_spark.order.ordering import OrderingProperties
+from sframe_spark.order.facts import Case, Hidden, Monotone, OrderingItem, SequenceFacts, ordering_item
+from sframe_spark.order.properties import OrderingProperties
 from sframe_spark.order.witness import Witness
 
 __all__ = ["Case", "Hidden", "Monotone", "OrderingItem", "OrderingProperties", "SequenceFacts", "Witness", "ordering_item"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sframe_spark.order.items import Case, Column, Hidden, Ordering, SequenceFacts, merged
+from sframe_spark.order.facts import Case, Column, Hidden, Ordering, SequenceFacts, merged
 from sframe_spark.order.outcomes import (
     BOTH_NULL,
     EQUAL,

@@ -9,16 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from sframe_spark.order.items import Column
+from sframe_spark.order.facts import Column
+from sframe_spark.order.implication import DependencyFact, OrderingFact, PairProblem, RelationFact, RestrictionFact
 from sframe_spark.order.monotone import revise
 from sframe_spark.order.outcomes import ALL, TIES, negate
-from sframe_spark.order.problem import (
-    DependencyFact,
-    OrderingFact,
-    PairProblem,
-    RelationFact,
-    RestrictionFact,
-)
 
 
 class PairState:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sframe_spark.order.closure import PairState
-from sframe_spark.order.items import Column
+from sframe_spark.order.facts import Column
 from sframe_spark.order.outcomes import TIES, in_one_direction
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.order.items import Effect
+from sframe_spark.order.facts import Effect
 from sframe_spark.order.outcomes import (
     BOTH_NULL,
     EQUAL,

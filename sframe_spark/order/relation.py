@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.order.items import Column, Hidden, SequenceFacts, merged_all
-from sframe_spark.order.ordering import OrderingProperties
+from sframe_spark.order.facts import Column, Hidden, SequenceFacts, merged_all
+from sframe_spark.order.properties import OrderingProperties
 from sframe_spark.order.rename import rename_facts
 
 # Smallest and largest value of a column that has neither missing values nor NaN.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sframe_spark.order.items import Case, Column, FunctionalDependency, Hidden, Monotone, SequenceFacts
+from sframe_spark.order.facts import Case, Column, FunctionalDependency, Hidden, Monotone, SequenceFacts
 
 Rename = Callable[[Column], Column]
 

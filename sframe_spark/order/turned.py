@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.order.items import SequenceFacts
+from sframe_spark.order.facts import SequenceFacts
 from sframe_spark.order.outcomes import exchange_rows
 
 
@@ -11,7 +11,7 @@ def turned_facts(facts: SequenceFacts) -> SequenceFacts:
 
     Examples
     --------
-    >>> from sframe_spark.order.items import ordering
+    >>> from sframe_spark.order.facts import ordering
     >>> turned_facts(SequenceFacts(orderings=(ordering([["a", "desc"]]),))).orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 from sframe_spark.order.closure import PairState
-from sframe_spark.order.items import Column, Hidden, column_sort_key
+from sframe_spark.order.facts import Column, Hidden, column_sort_key
 from sframe_spark.order.outcomes import OUTCOMES, TIES, WITNESS_VALUES, negate, one_of
 
 

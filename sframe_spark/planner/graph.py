@@ -9,7 +9,7 @@ import attrs
 
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.sizes import Sizes
+from sframe_spark.planner.row_sizes import Sizes
 
 if TYPE_CHECKING:
     import networkx

@@ -44,13 +44,13 @@ class PlannerNode:
         # Whether its rows were made of a source that may have others each time it is read, when the node was made.
         self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
         self.action: Any = None
-        # What users' functions that the operator calls gave for rows looked at so far (operators.user_calls).
+        # What users' functions that the operator calls gave for rows looked at so far (operators.udf_calls).
         self.calls: Any = ()
         # What `planner.properties_of` found lately; it follows from operator and inputs.
         self.known: Any = None
         # What users called the columns first, for messages only: no plan and no result depends on it.
         self.names: Sequence[str] | None = None
-        # What ran when somebody last looked at the rows, for messages only (engine.runs.journal).
+        # What ran when somebody last looked at the rows, for messages only (engine.execution.run_log).
         self.ran: Any = None
 
     @property

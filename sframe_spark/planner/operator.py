@@ -14,11 +14,11 @@ from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.sizes import Sizes, copied_sizes
+from sframe_spark.planner.row_sizes import Sizes, copied_sizes
 from sframe_spark.planner.traits import Traits
 
 if TYPE_CHECKING:
-    from sframe_spark.planner.relation import LoweringContext, Relation
+    from sframe_spark.planner.lowering import LoweringContext, Relation
 
 # More rows than there are.
 ALL_ROWS = 2**62

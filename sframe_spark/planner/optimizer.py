@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError, NonConvergenceError, PlanInvariantError, listed, near_names
 from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.infer import with_current_lengths
+from sframe_spark.planner.inference import with_current_lengths
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.node import PlannerNode, check_same_rows
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, listed, near_names
-from sframe_spark.visible import brief
+from sframe_spark.message_text import brief
 
 Validator = Callable[[Any, Any, Any], None]
 

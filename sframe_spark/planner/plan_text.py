@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sframe_spark.message_text import visible
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.visible import visible
 
 # What a node's column is called, or None.
 NameOfColumn = Callable[[PlannerNode, int], str | None]
@@ -18,7 +18,7 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.sources.generated import range_source
     >>> print(plan_text(range_source(0, 3)))
     r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
     >>> print(plan_text(range_source(0, 3), lambda node, position: "id"))

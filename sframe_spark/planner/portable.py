@@ -5,7 +5,7 @@ None, bools, ints, finite floats and texts stand for themselves, a list for a tu
 ======================================  ==========================================================================
 ``{"$type": name}``                     a column type
 ``{"$plain": text}``                    a list, dict, array, date-time or float without a JSON number, as tagged JSON text
-                                        (see :mod:`sframe_spark.values.text`)
+                                        (see :mod:`sframe_spark.values.tagged_json`)
 ``{"$value": name, field: value, ...}`` an attrs value of a class that an annotation of the operator names
 ======================================  ==========================================================================
 
@@ -26,9 +26,9 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError, NotPortable
+from sframe_spark.message_text import is_unicode
 from sframe_spark.types import TYPES_BY_NAME, ColumnType
-from sframe_spark.values.text import decode_value, encode_value
-from sframe_spark.visible import is_unicode
+from sframe_spark.values.tagged_json import decode_value, encode_value
 
 PLAIN_CLASSES = (list, dict, array.array, datetime.datetime)
 

@@ -12,20 +12,20 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_values import reduce_values, row_count, row_tuples
-from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.operators.aggregates.summaries import FREQUENT_SHARE
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.relational.sort import sort_rows
-from sframe_spark.operators.rowwise.arrange import column_of
-from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.expressions.aggregates.profiling import FREQUENT_SHARE
+from sframe_spark.expressions.program import Literal
+from sframe_spark.message_text import visible
+from sframe_spark.operators.arrange import column_of
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.project import project, zip_columns
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sort import sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
-from sframe_spark.visible import visible
 
 # --- Bins with round edges, of numbers and of times
 

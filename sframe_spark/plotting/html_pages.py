@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark.config import config
+from sframe_spark.message_text import visible
 from sframe_spark.process.leases import directory_of_system
 from sframe_spark.session.progress import notebook_shell
-from sframe_spark.visible import visible
 
 # --- Pages
 

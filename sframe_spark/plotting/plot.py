@@ -20,6 +20,7 @@ from sframe_spark.api.node_values import equal_length, row_count
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError, UnsupportedOperationError
 from sframe_spark.locations import place_of
+from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import vega
 from sframe_spark.plotting.chart_data import (
@@ -36,9 +37,8 @@ from sframe_spark.plotting.chart_data import (
 )
 from sframe_spark.plotting.html_pages import chart_page, show_page, write_page
 from sframe_spark.plotting.vega import Scale
-from sframe_spark.storage.exports.text_files import staged_text, write_text_part
+from sframe_spark.storage.export_files import staged_text, write_text_part
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND
-from sframe_spark.visible import brief, visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray

@@ -15,15 +15,15 @@ import attrs
 from sframe_spark.api.display import TABLE_STYLE, CellForm, table_parts
 from sframe_spark.api.node_values import row_count, row_tuples
 from sframe_spark.config import config
-from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import SFrameError
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.rowwise.arrange import columns_of
+from sframe_spark.message_text import visible
+from sframe_spark.operators.arrange import columns_of
+from sframe_spark.operators.slice import slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting.html_pages import open_address, page
 from sframe_spark.plotting.summary import size_text
 from sframe_spark.session.progress import notebook_shell
-from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     import http.server

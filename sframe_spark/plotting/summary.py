@@ -13,10 +13,11 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_values import reduce_values, row_count
-from sframe_spark.operators.aggregates.histograms import bin_numbers
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.rowwise.arrange import column_of
-from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.expressions.aggregates.histograms import bin_numbers
+from sframe_spark.message_text import visible
+from sframe_spark.operators.arrange import column_of
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.project import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import vega
 from sframe_spark.plotting.chart_data import (
@@ -40,7 +41,6 @@ from sframe_spark.plotting.html_pages import page
 from sframe_spark.plotting.plot import Plot
 from sframe_spark.plotting.vega import Scale
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND, ColumnType
-from sframe_spark.visible import visible
 
 # --- What columns hold: one pass over each column, and a few more over those with many different values, all at once
 

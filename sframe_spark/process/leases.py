@@ -24,11 +24,11 @@ from collections.abc import Callable
 import attrs
 
 from sframe_spark.errors import StorageError
+from sframe_spark.message_text import visible
 from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.memory import has_room_for_thread
-from sframe_spark.visible import visible
 
 # Not a text that `place_of_numbers` makes: its alphabet has no digit 0.
 UNKNOWN_PLACE = "00000000"

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import TooLargeError
+from sframe_spark.message_text import in_words
 from sframe_spark.process.resource_limits import SECONDS_REMEMBERED, ControlGroups, MemoryFiles
-from sframe_spark.visible import in_words
 
 if sys.platform != "win32":
     import resource

@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import FrameType
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
+from sframe_spark.message_text import visible
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.memory import require_room_for_thread
 from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
@@ -22,7 +23,6 @@ from sframe_spark.session.launch import is_remote
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_base, get_session, own_sessions
 from sframe_spark.session.user_session import tags_of_user
-from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.memory import has_room_for_thread
 from sframe_spark.session.launch import is_remote
-from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

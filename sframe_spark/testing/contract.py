@@ -28,10 +28,10 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
-from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.contract_base import Example, Rows, demand, multiset, same_rows
 from sframe_spark.testing.contract_kernels import check_kernel, check_parts, check_ranges, check_split, has_whole_kernel, kernel_rows, reordered
 from sframe_spark.testing.contract_lowering import check_partitions, spark_rows
+from sframe_spark.testing.order_claims import false_claims
 
 
 def check_contract(example: Example) -> None:
@@ -56,8 +56,8 @@ def check_operator(example: Example) -> None:
 
     Examples
     --------
-    >>> from sframe_spark.operators.relational.slice import slice_rows
-    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.slice import slice_rows
+    >>> from sframe_spark.operators.sources.generated import range_source
     >>> check_operator(Example("slice", "every other row", lambda: slice_rows(range_source(0, 9), 1, 8, 2)))
     """
     node = example.node()

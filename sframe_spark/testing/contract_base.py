@@ -42,7 +42,7 @@ class Example:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.sources.generated import range_source
     >>> str(Example("range_source", "three numbers", lambda: range_source(0, 3)))
     'range_source -- three numbers'
     """

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.engine.planning.matches import with_known_rows
-from sframe_spark.engine.planning.placement import Placement, place
-from sframe_spark.engine.segments.others import combined
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.engine.segments.summaries import summarize
-from sframe_spark.engine.segments.tasks import combined_parts
+from sframe_spark.compute.range_partitioning import KINDS, KeyRanges
+from sframe_spark.engine.physical.adaptive import with_known_rows
+from sframe_spark.engine.physical.placement import Placement, place
+from sframe_spark.engine.runtime.others import combined
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.summaries import summarize
+from sframe_spark.engine.runtime.tasks import combined_parts
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.kernels.key_ranges import KINDS, KeyRanges
-from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import Source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import fold

@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
+from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.spark import query
-from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.planner.graph import fold
+from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
 from sframe_spark.session.user_session import keeping_active
 from sframe_spark.testing.contract_base import PARTITIONS, Rows, demand, multiset, rows_of, same_rows

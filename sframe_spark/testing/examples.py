@@ -7,46 +7,46 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles
-from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
-from sframe_spark.operators.grouped.intervals import AssignIntervals, Grid
-from sframe_spark.operators.grouped.intervals_fill import FillIntervals
-from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
+from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.append import Append
+from sframe_spark.operators.arrange import Arrange
+from sframe_spark.operators.assumed_order import AssumeOrder
+from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
+from sframe_spark.operators.explode import Explode
+from sframe_spark.operators.filter import Filter, FilterRows
+from sframe_spark.operators.flat_map import FlatMap
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles
+from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.intervals import AssignIntervals, Grid
+from sframe_spark.operators.groupby.intervals_fill import FillIntervals
+from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import KINDS, Join
+from sframe_spark.operators.joins.key_window import KeyWindow
+from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.lookups.asof_join import AsofJoin
-from sframe_spark.operators.lookups.key_window import KeyWindow
-from sframe_spark.operators.lookups.merge_sorted import MergeSorted
-from sframe_spark.operators.relational.append import Append
-from sframe_spark.operators.relational.assumed_order import AssumeOrder
-from sframe_spark.operators.relational.explode import Explode
-from sframe_spark.operators.relational.filter import Filter, FilterRows
-from sframe_spark.operators.relational.flat_map import FlatMap
-from sframe_spark.operators.relational.reverse import Reverse
-from sframe_spark.operators.relational.slice import SliceRows
-from sframe_spark.operators.relational.sort import Sort, SuffixSort
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.arrange import Arrange
-from sframe_spark.operators.rowwise.columns import Project, Zip
-from sframe_spark.operators.rowwise.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
-from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
-from sframe_spark.operators.rowwise.python_function import PythonFunction
-from sframe_spark.operators.rowwise.row_number import RowNumber
-from sframe_spark.operators.running.cumulative import Cumulative
-from sframe_spark.operators.running.rolling import Rolling
-from sframe_spark.operators.running.running import Running
-from sframe_spark.operators.running.shift import Shift
-from sframe_spark.operators.running.smoothing import ExponentialSmoothing
-from sframe_spark.operators.sources.made import constant_source, range_source
-from sframe_spark.operators.sources.segment_parts import parts_of
-from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.operators.project import Project, Zip
+from sframe_spark.operators.reverse import Reverse
+from sframe_spark.operators.row_number import RowNumber
+from sframe_spark.operators.slice import SliceRows
+from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.sources.generated import constant_source, range_source
+from sframe_spark.operators.sources.segment_subset import parts_of
+from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.window.cumulative import Cumulative
+from sframe_spark.operators.window.rolling import Rolling
+from sframe_spark.operators.window.running_running import Running
+from sframe_spark.operators.window.shift import Shift
+from sframe_spark.operators.window.smoothing import ExponentialSmoothing
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.contract_base import Example
-from sframe_spark.testing.pool import halved, missing_cells, row_twice
+from sframe_spark.testing.sample_functions import halved, missing_cells, row_twice
 from sframe_spark.testing.tables import archive_source_of, segments_source, table_source
 from sframe_spark.types import ARRAY, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 

@@ -8,19 +8,19 @@ from typing import Any
 
 from sframe_spark.api.node_values import literal_of
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.aggregates.base import AGGREGATES
-from sframe_spark.operators.functions.base import FUNCTIONS
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
-from sframe_spark.operators.rowwise.elementwise import apply_program
-from sframe_spark.operators.rowwise.program import Program, Register, Step
-from sframe_spark.operators.rowwise.properties import monotone_step
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.operators.elementwise import apply_program
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
+from sframe_spark.operators.property_inference import monotone_step
+from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.claims import rank
 from sframe_spark.testing.contract import check_lowering, check_operator
 from sframe_spark.testing.contract_base import Example, demand, same_value
 from sframe_spark.testing.contract_kernels import kernel_rows, read_all
+from sframe_spark.testing.order_claims import rank
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import infer_type
 

@@ -18,23 +18,23 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
+from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.laws import builtin_optimizer
+from sframe_spark.operators.append import append
+from sframe_spark.operators.elementwise import apply_function, apply_program
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
-from sframe_spark.operators.laws import builtin_optimizer
-from sframe_spark.operators.relational.append import append
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.relational.reverse import reverse
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.relational.sort import sort_rows
-from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
-from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
-from sframe_spark.operators.rowwise.row_number import row_number
-from sframe_spark.operators.running.cumulative import cumulative
-from sframe_spark.operators.running.running import running
-from sframe_spark.operators.running.shift import shift_rows
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.project import project, zip_columns
+from sframe_spark.operators.reverse import reverse
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.window.cumulative import cumulative
+from sframe_spark.operators.window.running_running import running
+from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_text import plan_text
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.testing.operator_text import Declared, OperatorText, read_operator, read_types
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.testing.plan_parser import Declared, OperatorText, read_operator, read_types
 from sframe_spark.testing.recorded_text import read_segments
 
 NODE = re.compile(r"^(?P<register>r\d+) := (?P<operator>\w+)\[(?P<parameters>.*)\]\((?P<inputs>[^()]*)\)$")

@@ -6,8 +6,8 @@ import re
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.planner.facts import Schema
-from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
-from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
 
 FACT = re.compile(r"^c(?P<column>\d+) (?P<strict>strictly )?(?P<order>ascending|descending|constant|within) (?P<low>-?\d+)\.\.(?P<high>-?\d+)$")
 SEGMENTS = 3

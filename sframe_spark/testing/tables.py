@@ -12,15 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.operators.sources.made import constant_source, range_source
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.runtime.dataset_writer import new_dataset
+from sframe_spark.operators.sources.generated import constant_source, range_source
+from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.files.temporary import scratch_store
-from sframe_spark.storage.rows.writer import write_segment
-from sframe_spark.testing.archives import KINDS, made_column, write_archive
+from sframe_spark.storage.filesystem.temporary import scratch_store
+from sframe_spark.storage.segments.writer import write_segment
+from sframe_spark.testing.random_tables import KINDS, made_column, write_archive
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.source import archive_source
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType

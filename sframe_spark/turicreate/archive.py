@@ -20,12 +20,13 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayload, InvalidArgumentError, MisfitError, NarrowTypeError, StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.file_state import wait_for_tick
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.saved_places import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
-from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.local_files import wait_for_tick
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.saved_places import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
+from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.turicreate.block import COLUMN_TYPES, Block, BlockForm, kind_of
 from sframe_spark.turicreate.file_format import (
     BLANKS,
@@ -50,7 +51,6 @@ from sframe_spark.turicreate.object_decoding import MISSING
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.infer import encoding_for
-from sframe_spark.visible import visible
 
 # --- Names of columns: they stand in the index as they were given, with nothing quoted
 

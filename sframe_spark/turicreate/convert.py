@@ -14,9 +14,9 @@ from sframe_spark.errors import NarrowTypeError, StorageError
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets.save import check_replaceable, saving_directory
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.rows.reader import iterate_rows
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.segments.reader import iterate_rows
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.turicreate.archive import Archive, ArchiveReader, with_narrow_types
 from sframe_spark.types import DATETIME, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import recode

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import BrokenPayload, MisfitError, TooLargeError
+from sframe_spark.message_text import in_words
 from sframe_spark.types import DATETIME, ZONED_PHYSICAL, ColumnType
-from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds
-from sframe_spark.visible import in_words
+from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds
 
 # --- The bytes of a block, read from the front: what is requested is there, or the error says where it is not
 

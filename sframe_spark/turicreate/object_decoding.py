@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLargeError
+from sframe_spark.message_text import in_words
 from sframe_spark.turicreate.number_decoding import GROUP, MOST_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_moment
 from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.text import MOST_LEVELS, encode_value
-from sframe_spark.visible import in_words
+from sframe_spark.values.tagged_json import MOST_LEVELS, encode_value
 
 # --- Texts: lengths and then bytes, or numbers of the entries of a dictionary
 

@@ -11,21 +11,21 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError
-from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.operators.sources.readers import Reader
 from sframe_spark.operators.sources.source import MOST_BYTES_OF_PIECE, Saved, Source, check_range
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.planner.sizes import Sizes, fixed_size
+from sframe_spark.planner.row_sizes import Sizes, fixed_size
 from sframe_spark.session import default_parallelism
 from sframe_spark.session.sockets import acknowledge_at_once
-from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.turicreate.archive import Archive, ArchiveReader, open_archive, with_narrow_types
 from sframe_spark.turicreate.convert import archive_segments, require_readable_rows
 from sframe_spark.udf.errors import ErrorTransport, error_transport

@@ -30,8 +30,8 @@ from sframe_spark.errors import (
     SFrameError,
     UserFunctionError,
 )
-from sframe_spark.values.text import decode_value, encode_value
-from sframe_spark.visible import visible
+from sframe_spark.message_text import visible
+from sframe_spark.values.tagged_json import decode_value, encode_value
 
 MAX_SHOWN = 500
 MAX_TEXT = 10_000

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import MemoFullError, ResultsTooLongError, SchemaError
+from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk, joined, stacked
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
 from sframe_spark.values.encode import arrow_floats, encode
-from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
 
 # Calls a function for rows, given by their places; returns its results and how many result rows belong to each (None: one).
 MemoCall = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.flat.written import COMPARED, written
-from sframe_spark.values.text import canonical_value
+from sframe_spark.values.nested.text_writer import COMPARED, written
+from sframe_spark.values.tagged_json import canonical_value
 
 
 def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:

@@ -10,9 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
-from sframe_spark.values.inexact.rounded import RoundedNumbers, may_be_rounded
-from sframe_spark.values.plain import (
+from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
+from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
+from sframe_spark.values.tagged_json import display_text
+from sframe_spark.values.value_model import (
     LARGEST_INT,
     MISSING,
     NUMBERS,
@@ -25,16 +28,6 @@ from sframe_spark.values.plain import (
     plain_number,
     plain_text,
 )
-from sframe_spark.values.temporal import (
-    FIRST_MICROSECOND,
-    LAST_MICROSECOND,
-    SECOND,
-    from_microseconds,
-    to_datetime,
-    to_microseconds,
-)
-from sframe_spark.values.text import display_text
-from sframe_spark.visible import brief
 
 
 def construct_value(value: Any, kind: str) -> Any:

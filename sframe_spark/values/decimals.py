@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import MOST_NAMES_SHOWN, InexactDecimalWarning, users_level
-from sframe_spark.values.inexact.rounded import DIGITS_OF_FLOAT
+from sframe_spark.values.inexact_numbers import DIGITS_OF_FLOAT
 
 # All of these fit 64 bits.
 DIGITS_OF_INT = 18

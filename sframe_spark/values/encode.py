@@ -27,13 +27,16 @@ from sframe_spark.types import (
     ColumnType,
 )
 from sframe_spark.values.convert import construct_value
+from sframe_spark.values.datetimes import to_datetime, to_microseconds
 from sframe_spark.values.decode import decode
-from sframe_spark.values.flat.cells import stored_cells
-from sframe_spark.values.flat.stored import flat_items, stored_lists
 from sframe_spark.values.from_arrow import BEYOND_64_BITS, list_from_lengths, normalize, normalized_parts, zoned_array
 from sframe_spark.values.infer import infer_type
-from sframe_spark.values.layouts.parts import in_one_array, maps_of_dicts, parts_of
-from sframe_spark.values.plain import (
+from sframe_spark.values.input_values import simplify
+from sframe_spark.values.nested.json_items import flat_items, stored_lists
+from sframe_spark.values.nested.python_objects import stored_cells
+from sframe_spark.values.parts import in_one_array, maps_of_dicts, parts_of
+from sframe_spark.values.tagged_json import encode_value
+from sframe_spark.values.value_model import (
     MISSING,
     family_of,
     float_of_number,
@@ -44,9 +47,6 @@ from sframe_spark.values.plain import (
     plain_number,
     plain_text,
 )
-from sframe_spark.values.sources import simplify
-from sframe_spark.values.temporal import to_datetime, to_microseconds
-from sframe_spark.values.text import encode_value
 
 _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
 _DIRECT_KINDS = (INT_KIND, FLOAT_KIND, STR_KIND)

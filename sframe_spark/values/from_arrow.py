@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, SchemaError
+from sframe_spark.message_text import visible
 from sframe_spark.types import (
     ARRAY,
     DATETIME,
@@ -23,14 +24,13 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
+from sframe_spark.values.arrow_layouts import TICKS_PER_SECOND, is_list, standard_parts
+from sframe_spark.values.datetimes import MINUTE, SECOND, arrow_microseconds, floored
 from sframe_spark.values.decimals import DIGITS_OF_INT, floats_of_decimals, is_whole_decimal
-from sframe_spark.values.layouts.parts import in_one_array, maps_of_dicts, parts_of
-from sframe_spark.values.layouts.standard import TICKS_PER_SECOND, is_list, standard_parts
-from sframe_spark.values.plain import LARGEST_INT, plain, plain_dict, plain_list
-from sframe_spark.values.temporal import MINUTE, SECOND, arrow_microseconds, floored
-from sframe_spark.values.text import encode_value
-from sframe_spark.values.variants import VariantType, is_stored_variant, variant_value
-from sframe_spark.visible import visible
+from sframe_spark.values.parts import in_one_array, maps_of_dicts, parts_of
+from sframe_spark.values.tagged_json import encode_value
+from sframe_spark.values.value_model import LARGEST_INT, plain, plain_dict, plain_list
+from sframe_spark.values.variant import VariantType, is_stored_variant, variant_value
 
 MOST_MINUTES = 24 * 60 - 1
 

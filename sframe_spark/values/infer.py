@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import MixedTypesError
+from sframe_spark.message_text import brief
 from sframe_spark.types import (
     ARRAY,
     ARRAY_KIND,
@@ -35,9 +36,8 @@ from sframe_spark.types import (
     type_of_class,
 )
 from sframe_spark.values.from_arrow import arrow_column_type
-from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of, require_items
-from sframe_spark.values.sources import simplify
-from sframe_spark.visible import brief
+from sframe_spark.values.input_values import simplify
+from sframe_spark.values.value_model import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of, require_items
 
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 # Unsigned ints are those of which some are no signed ones.

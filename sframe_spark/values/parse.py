@@ -10,8 +10,8 @@ import array
 import re
 from typing import Any
 
-from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT
-from sframe_spark.values.text import MOST_LEVELS
+from sframe_spark.values.tagged_json import MOST_LEVELS
+from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 
 _MOST_DIGITS = len(str(LARGEST_INT))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.visible import visible
+from sframe_spark.message_text import visible
 
 EXTENSION_NAME = b"ARROW:extension:name"
 # Extensions whose values are what they are stored as, or are recognised by that.

@@ -12,7 +12,7 @@ import numpy as np
 from sframe_spark.errors import SFrameError
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.plain import family_of
+from sframe_spark.values.value_model import family_of
 
 UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datetime, datetime.date, datetime.timedelta})
 

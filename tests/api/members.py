@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.engine.runs import few_rows, looks
-from sframe_spark.operators.rowwise.elementwise import RowWise
-from sframe_spark.operators.rowwise.program import Program
+from sframe_spark.engine.execution import actions, direct_execution
+from sframe_spark.expressions.program import Program
+from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process import memory, resource_limits
@@ -317,7 +317,7 @@ def calls_per_row(call: Call) -> float:
         for module in (resource_limits, memory):
             patch.setattr(module, "SECONDS_REMEMBERED", 1e9)
         # Both numbers of rows go the same way.
-        patch.setattr(few_rows, "MOST_ROWS", -1)
+        patch.setattr(direct_execution, "MOST_ROWS", -1)
         givens = [Given(FEW, few), Given(MANY, many)]
         for given in givens:
             # What is made once is there afterwards.
@@ -329,7 +329,7 @@ def calls_per_row(call: Call) -> float:
 def planned(call: Call) -> tuple[list[str], list[str]]:
     """Names of the operators and of the scalar functions in all graphs that are planned for a call, sources left out."""
     roots: list[PlannerNode] = []
-    plan_look = looks.plan_look
+    plan_look = actions.plan_look
 
     def watched(root: PlannerNode, *arguments: Any) -> Any:
         # Nodes are spliced afterwards.
@@ -340,9 +340,9 @@ def planned(call: Call) -> tuple[list[str], list[str]]:
     operators: set[tuple[str, tuple[str, ...]]] = set()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         given = Given(20, directory)
-        patch.setattr(looks, "plan_look", watched)
+        patch.setattr(actions, "plan_look", watched)
         # Few rows need no plan.
-        patch.setattr(few_rows, "MOST_ROWS", -1)
+        patch.setattr(direct_execution, "MOST_ROWS", -1)
         result = call(given)
         for part in result if isinstance(result, tuple) else (result,):
             if isinstance(part, (SArray, SFrame)):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.engine.runs import collecting
+from sframe_spark.engine.execution import collect_limits
 from sframe_spark.errors import ExecutionError, TooLargeError
 from sframe_spark.process import memory
 from sframe_spark.process.memory import AvailableMemory
@@ -63,7 +63,7 @@ def test_numpy_gives_every_cell_the_room_of_the_longest_text(
 ) -> None:
     made = tc.SArray(values) if other is None else tc.SFrame({"a": values, "b": other})
     assert str(made.to_numpy().dtype) == dtype
-    monkeypatch.setattr(collecting, "available_memory", lambda: AvailableMemory(100_000_000, "free here"))
+    monkeypatch.setattr(collect_limits, "available_memory", lambda: AvailableMemory(100_000_000, "free here"))
     if dtype == "object":
         assert len(made.to_numpy()) == 1_000
         return
@@ -75,8 +75,8 @@ def test_numpy_gives_every_cell_the_room_of_the_longest_text(
 
 
 def test_rows_whose_size_shows_when_they_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "LITTLE", 0)
-    monkeypatch.setattr(collecting, "available_memory", lambda: AvailableMemory(10_000_000, "free here"))
+    monkeypatch.setattr(collect_limits, "LITTLE", 0)
+    monkeypatch.setattr(collect_limits, "available_memory", lambda: AvailableMemory(10_000_000, "free here"))
     column = tc.SArray(list(range(5_000)))
     assert len(column.apply(lambda value: "x" * 1_000, dtype=str).to_arrow()) == 5_000
     with pytest.raises(TooLargeError, match=r"5000 rows.*free here"):
@@ -89,8 +89,8 @@ def test_rows_whose_size_shows_when_they_are_computed(monkeypatch: pytest.Monkey
 
 
 def test_what_is_not_known_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "LITTLE", 0)
-    monkeypatch.setattr(collecting, "available_memory", lambda: None)
+    monkeypatch.setattr(collect_limits, "LITTLE", 0)
+    monkeypatch.setattr(collect_limits, "available_memory", lambda: None)
     assert len(tc.SArray.from_sequence(10_000).to_numpy()) == 10_000
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.planning import placement
-from sframe_spark.operators.grouped import groupby
+from sframe_spark.engine.physical import placement
+from sframe_spark.operators.groupby import groupby
 
 ROWS = 800
 # Of these each other order of adding gives other last digits; some are far from zero, some beyond the squares of floats.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.segments import range_workers
+from sframe_spark.engine.runtime import scheduler
 from tests.api.test_cuts import of_column, rows_of
 from tests.examples import examples
 
@@ -136,7 +136,7 @@ def differing(seed: int, kinds: tuple[str, str], base: Path, names: tuple[str, .
         expected = None
         for number, cut in enumerate(cuts):
             threads = int(random.choice([1, 2, 8]))
-            with config.using(**cut), mock.patch.object(range_workers, "threads_here", partial(int, threads)):
+            with config.using(**cut), mock.patch.object(scheduler, "threads_here", partial(int, threads)):
                 given = repr(PROGRAMS[name](load_sframe(str(base / str(number)))))
             expected = expected or given
             if given != expected:

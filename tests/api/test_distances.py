@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, uniform_clock
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SFrameError
 from sframe_spark.testing.oracle.values import rows_equal
 from tests.random_programs.equivalence import EngineRunner

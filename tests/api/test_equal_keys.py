@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.testing.oracle.values import rows_equal
 from sframe_spark.testing.tables import segments_source, table_source
 from sframe_spark.types import FLOAT, INT

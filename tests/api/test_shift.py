@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, config
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import compute
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.values.decode import decode

@@ -21,7 +21,7 @@ from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
 from sframe_spark.engine.spark.exchanges import flow_of, partitions_for
 from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
-from sframe_spark.storage.manifests import stored_segments
+from sframe_spark.storage.manifest import segment_index
 
 SHAPE, CORES = Shape(10**8, 5, 10_000), 800
 RANGES = [program.name for program in PROGRAMS if program.way in (Way.RANGES, Way.PARTS)]
@@ -51,7 +51,7 @@ def frames(place: Path) -> Frames:
 @pytest.fixture
 def blocks() -> Iterator[mock.Mock]:
     """Counts the blocks that are read of what is beside a manifest."""
-    with mock.patch.object(stored_segments, "read_block", wraps=stored_segments.read_block) as counting:
+    with mock.patch.object(segment_index, "read_block", wraps=segment_index.read_block) as counting:
         yield counting
 
 
@@ -145,13 +145,13 @@ def test_spark_exchanged_rows_as_often_as_the_model_says(name: str) -> None:
 
 
 def test_parts_of_many_tasks_stay_below_what_a_driver_may_collect(frames: Frames) -> None:
-    from sframe_spark.engine.runs import section_runs
+    from sframe_spark.engine.execution import executor
 
     most = []
     with mock.patch.object(FakeCluster, "answer", lambda self, work: most.append(work.args[3]) or answered(self, work)):
         simulate("group-by, 100 groups", SHAPE, frames, CORES)
     assert len(most) == tasks_of_pass(BY_NAME["group-by, 100 groups"], SHAPE, CORES)
-    assert sum(most) <= max(section_runs.SENT_PARTS_BYTES, section_runs.PARTS_BYTES)
+    assert sum(most) <= max(executor.SENT_PARTS_BYTES, executor.PARTS_BYTES)
 
 
 answered = FakeCluster.answer

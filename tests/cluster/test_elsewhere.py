@@ -49,8 +49,8 @@ import fsspec
 import numpy as np
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.datasets import parts_of_files
-from sframe_spark.engine.segments.range_workers import SparkTasks
+from sframe_spark.engine.runtime import parallel_scan as parts_of_files
+from sframe_spark.engine.runtime.scheduler import SparkTasks
 url, settings, options, scratch, rows = json.loads(sys.argv[1])
 # Files of this process that no other machine sees.
 tempfile.tempdir = scratch

@@ -22,8 +22,8 @@ PROGRAM = """
 import json, logging, sys
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, config
-from sframe_spark.engine.datasets import parts_of_files
-from sframe_spark.engine.segments.range_workers import SparkTasks
+from sframe_spark.engine.runtime import parallel_scan as parts_of_files
+from sframe_spark.engine.runtime.scheduler import SparkTasks
 from sframe_spark.errors import StorageError
 url, settings, place, tmp, rows = json.loads(sys.argv[1])
 config.temporary_directory, config.small_rows, config.single_task_rows = tmp, 0, 0

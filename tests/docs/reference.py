@@ -11,7 +11,7 @@ from typing import Any
 
 import sframe_spark
 import sframe_spark.operators
-from sframe_spark.operators.laws import STAGES, builtin_laws
+from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
@@ -19,8 +19,8 @@ from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.laws import LawCase, read_case_files
 from sframe_spark.types import ColumnType
 from tests.api.members import MEMBERS, ONE_BY_ONE, OTHERS, planned
-from tests.operators.functions.row_by_row import is_row_by_row, kernels
-from tests.operators.functions.test_spark_columns import own_functions
+from tests.expressions.functions.row_by_row import is_row_by_row, kernels
+from tests.expressions.functions.test_spark_columns import own_functions
 
 ROOT = Path(__file__).parents[2]
 FLAGS = (

@@ -15,19 +15,19 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
 from sframe_spark.engine.budgets import fits_driver, weight_of
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.optimized import optimize
-from sframe_spark.engine.planning.placement import is_small
-from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical.placement import is_small
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
-from sframe_spark.storage.rows import reader
+from sframe_spark.storage.segments import reader
 
 ROWS, LONG = 2_000, 1_000
 
@@ -56,9 +56,8 @@ def bytes_of_row(made: Any) -> float:
 
 
 def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.storage.rows import sizes
 
-    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(segments_row_sizes, "WORTH_A_LOOK", 0)
     assert LONG < bytes_of_row(frame) < 1.1 * LONG
     assert bytes_of_row(frame["a"]) == 8
     assert bytes_of_row(frame[10:20]) > LONG
@@ -76,9 +75,8 @@ def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest
     ],
 )
 def test_long_rows_are_not_small_however_few(frame: SFrame, derived: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.storage.rows import sizes
 
-    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(segments_row_sizes, "WORTH_A_LOOK", 0)
     with config.using(memory_budget=ROWS * LONG // 2):
         assert not is_small(optimize(derived(frame)._node))
     with config.using(memory_budget=ROWS * LONG * 4):
@@ -103,9 +101,9 @@ def test_batches_hold_bytes_not_rows(frame: SFrame, monkeypatch: pytest.MonkeyPa
             decoded.append(batch.num_rows)
             yield batch
 
-    from sframe_spark.storage.rows import sizes
+    from sframe_spark.storage.segments import row_sizes as segments_row_sizes
 
-    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(segments_row_sizes, "WORTH_A_LOOK", 0)
     expected = [text[:5] for text in frame["t"]]
     read.clear()
     monkeypatch.setattr(reader, "_batches", counted)
@@ -206,13 +204,13 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_large_row_group_of_others_is_several_blocks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators.lookups import blocks, lookup
+    from sframe_spark.operators.lookup import blocks, source_lookup
 
     monkeypatch.setattr(blocks, "LARGEST_BLOCK_BYTES", 20 * LONG)
     table = pa.table({"k": pa.array(range(0, 200, 2)), "t": pa.array([f"{row:05d}" * (LONG // 5) for row in range(100)])})
     pq.write_table(table, tmp_path / "one.parquet")
     right = SFrame.read_parquet(str(tmp_path / "one.parquet"))
-    assert 4 <= lookup.Lookup.of(source_of(right._node)).block_count <= 6
+    assert 4 <= source_lookup.Lookup.of(source_of(right._node)).block_count <= 6
     found = SFrame({"k": [0, 77, 198]}).asof_join(right.assume_sorted("k"), on="k")
     assert [row["t"][:5] for row in found] == ["00000", "00038", "00099"]
 

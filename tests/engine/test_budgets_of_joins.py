@@ -10,13 +10,13 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.planning.placement import placement_of
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.physical.placement import placement_of
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.planner.graph import rebuild, sizes_of
-from sframe_spark.planner.infer import known_rows
+from sframe_spark.planner.inference import known_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.sizes import row_bytes
+from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.session import is_started
 from tests.engine.test_budgets import ready_root
 
@@ -94,7 +94,7 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
 
 @pytest.mark.parametrize("how", JOINS)
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.engine.planning import shortcuts
+    from sframe_spark.engine.physical import shortcuts
 
     monkeypatch.setattr(shortcuts, "MOST_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.engine.planning.sections import Alternative, Mode
-from sframe_spark.engine.runs.few_rows import needs_no_plan
-from sframe_spark.engine.runs.journal import Outcome
-from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.explain.foreseen import foresee
+from sframe_spark.engine.execution.direct_execution import needs_no_plan
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.physical.sections import Alternative, Mode
+from sframe_spark.explain.dry_run import foresee
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 

@@ -13,15 +13,15 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.planning.sections import Mode, Section
-from sframe_spark.engine.runs.journal import Outcome
+from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.physical.sections import Mode, Section
 from sframe_spark.explain import graph, picture
 from sframe_spark.explain.column_names import ColumnNames
+from sframe_spark.explain.dry_run import foresee
 from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran
-from sframe_spark.explain.foreseen import foresee
-from sframe_spark.explain.tree import explained_sections
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.sources.made import range_source
+from sframe_spark.explain.plan_tree import explained_sections
+from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.sources.generated import range_source
 from tests.random_programs.plans import DRIVER_STEPS, random_program
 
 Box = tuple[float, float, float, float]

@@ -11,12 +11,12 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.planning import placement
-from sframe_spark.engine.planning.sections import THE_RESULT, Alternative, Mode
-from sframe_spark.engine.runs import section_runs
-from sframe_spark.engine.runs.journal import Outcome
-from sframe_spark.engine.runs.section_runs import workers_of
-from sframe_spark.explain.foreseen import foresee
+from sframe_spark.engine.execution import executor
+from sframe_spark.engine.execution.executor import workers_of
+from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.physical import placement
+from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode
+from sframe_spark.explain.dry_run import foresee
 from tests.examples import part
 from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
@@ -100,7 +100,7 @@ def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows:
 
 def test_parts_that_may_be_too_large_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PARTS_BYTES", "LEAST_PART_BYTES"):
-        monkeypatch.setattr(section_runs, name, 100)
+        monkeypatch.setattr(executor, name, 100)
     with config.using(small_rows=20):
         groups = frame().groupby("v", {"s": aggregate.SUM("k")})
         assert Alternative.LARGE_PARTS in printed(groups._node)[-1].alternatives

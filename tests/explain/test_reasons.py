@@ -13,7 +13,7 @@ import sframe_spark as tc
 from sframe_spark import SArray, SFrame
 from sframe_spark import aggregate as agg
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.rows.writer import SegmentWriter
+from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import INT
 
 ROWS = 400

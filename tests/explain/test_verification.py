@@ -12,10 +12,10 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import SFrame
 from sframe_spark import aggregate as agg
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.explain import verification
-from sframe_spark.operators.grouped.groupby import GroupBy
+from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.traits import NO_WORK
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from sframe_spark.config import config
-from sframe_spark.engine.planning.optimized import optimize
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.reasons import order_reasons
+from sframe_spark.explain.order_reasons import order_reasons
 from sframe_spark.explain.verification import verification
+from sframe_spark.laws.optimized import optimize
 from sframe_spark.planner.optimizer import Trace
 from tests.examples import examples
 from tests.random_programs.plans import DRIVER_STEPS, RandomProgram, programs

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
+from sframe_spark.explain.row_verification import InOrder, NotMissing
 from sframe_spark.explain.verification_rows import check_rows, check_segments, refuted, row_ranges
-from sframe_spark.operators.relational.row_claims import InOrder, NotMissing
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.rows.writer import SegmentWriter
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.statistics import ColumnStatistics
+from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import FLOAT, INT
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary import temporary_store
 from tests.faults.steps import in_child, names_in
 
 pytestmark = [
@@ -28,15 +28,15 @@ PACKAGE = os.path.dirname(sframe_spark.__file__)
 WATCHED = tuple(
     os.path.join(PACKAGE, *file.split("/"))
     for file in (
-        "storage/exports/text_files.py",
-        "engine/runs/actions.py",
+        "storage/export_files.py",
+        "engine/execution/runs_actions.py",
         "process/interrupts.py",
         "process/leases.py",
         "process/threads.py",
         "process/directory_trees.py",
         "storage/datasets/opened.py",
         "storage/datasets/save.py",
-        "storage/files/temporary.py",
+        "storage/filesystem/temporary.py",
     )
 )
 

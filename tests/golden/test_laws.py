@@ -9,8 +9,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from sframe_spark.operators import laws
-from sframe_spark.operators.laws import LAWS, STAGES, builtin_laws
+from sframe_spark import laws
+from sframe_spark.laws import LAWS, STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.testing.laws import LawCase, laws_without_cases, main, read_case_files, rewritten, run_case
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.storage.manifests.text import sealed
+from sframe_spark.storage.manifest.manifest_json import sealed
 from tests.hostile.canary import Canary
 
 Change = Callable[[dict[str, Any]], Any]

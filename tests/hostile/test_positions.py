@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from sframe_spark.engine.runs.materialize import read_all
+from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.serialize import graph_from_json, graph_to_json
+from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.examples import EXAMPLES
 from tests.hostile.fuzz import CALLING_PYTHON

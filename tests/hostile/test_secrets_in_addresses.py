@@ -22,12 +22,12 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, config, load_sframe, util
-from sframe_spark.engine.runs.materialize import compute
+from sframe_spark.engine.execution.materialize import compute
 from sframe_spark.errors import StorageError
-from sframe_spark.planner.serialize import graph_to_json
+from sframe_spark.planner.plan_serialization import graph_to_json
 from sframe_spark.plotting.plot import Plot
-from sframe_spark.storage.files import file_systems
-from sframe_spark.storage.files.temporary import scratch_store
+from sframe_spark.storage.filesystem import file_systems
+from sframe_spark.storage.filesystem.temporary import scratch_store
 
 SECRET = "S3kr1tMark"
 ADDRESSES = [address.replace("SECRET", SECRET) for address in (

@@ -17,8 +17,8 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.cli.doctor import Diagnosis
 from sframe_spark.errors import SFrameError
+from sframe_spark.message_text import visible
 from sframe_spark.session.progress import format_line
-from sframe_spark.visible import visible
 
 HOSTILE = [
     *map(chr, range(0x20)),

@@ -14,11 +14,11 @@ from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
-from sframe_spark.engine.planning.optimized import optimize
-from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from tests.model.programs import program_of

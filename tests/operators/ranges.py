@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
-from sframe_spark.engine.segments.summaries import summarize
-from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.summaries import summarize
+from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator

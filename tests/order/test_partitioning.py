@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.order.partitioning import NODE_PRESERVATION, Preservation, plan_preservation, plan_tree
+from sframe_spark.order.spark_partitioning import NODE_PRESERVATION, Preservation, plan_preservation, plan_tree
 from tests.order import replay_cases as order_cases
 from tests.order.replay_partitions import partition_claims
 

@@ -9,7 +9,7 @@ from itertools import product
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.testing.oracle.values import rows_equal
 from tests.ordered_matrix import key_programs, order_programs, row_programs
 from tests.ordered_matrix.case import Case, Program

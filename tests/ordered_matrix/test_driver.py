@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.session import is_started
 from tests.examples import part
 from tests.ordered_matrix import key_programs, row_programs

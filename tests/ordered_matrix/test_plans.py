@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.plan_text import plan_text
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle import Oracle

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.session import is_started
 from tests.examples import examples
 from tests.ordered_matrix.case import Case

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.runtime.dataset_writer import new_dataset
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.session import is_started
-from sframe_spark.storage.rows.writer import SegmentWriter
-from sframe_spark.testing.claims import false_claims
+from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.testing.oracle.values import rank, rows_equal
+from sframe_spark.testing.order_claims import false_claims
 from sframe_spark.testing.tables import column_array
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from tests.examples import examples

@@ -7,7 +7,7 @@ from typing import ClassVar
 import attrs
 
 from sframe_spark.planner.facts import Length
-from sframe_spark.planner.infer import (
+from sframe_spark.planner.inference import (
     current_facts,
     infer_planner_node_length,
     infer_planner_node_type,

@@ -12,7 +12,7 @@ import pytest
 import sframe_spark as sf
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
-from sframe_spark.operators.laws import STAGES, builtin_laws, require_sound_laws
+from sframe_spark.laws import STAGES, builtin_laws, require_sound_laws
 from sframe_spark.planner.optimizer import Optimizer
 from sframe_spark.plugin import FLOAT, Chunk, Operator, column_of, graph_from_json, graph_to_json, law, node_of, register
 from tests.planner.plan_parameters import leaves, with_leaf
@@ -155,8 +155,8 @@ def test_a_plan_with_a_parameter_that_does_not_exist_is_refused(name: str) -> No
 
 
 def test_parameters_have_their_domains_for_everybody() -> None:
-    from sframe_spark.operators.relational.slice import slice_rows
-    from sframe_spark.operators.running.cumulative import cumulative
+    from sframe_spark.operators.slice import slice_rows
+    from sframe_spark.operators.window.cumulative import cumulative
 
     x = node_of(SArray([1, 2]))
     with pytest.raises(InvalidArgumentError, match=r"'kind' of the operator 'cumulative' is one of 'sum', .* not 'summ': did you mean 'sum'"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.statistics import memory_statistics
 from sframe_spark.planner import pieces
 from sframe_spark.planner.chunk import Chunk, concatenate

@@ -6,7 +6,7 @@ import attrs
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.operators.laws import STAGES, builtin_laws
+from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.law import Stage
 from sframe_spark.planner.optimizer import Optimizer, Trace

@@ -13,22 +13,22 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
+from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.operators.elementwise import apply_lambda, apply_program
 from sframe_spark.operators.joins.hash_join import HashJoin
-from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.rowwise.elementwise import apply_lambda, apply_program
-from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
-from sframe_spark.operators.sources.made import range_source
-from sframe_spark.operators.sources.memory_source import memory_source
-from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.operators.project import project, zip_columns
+from sframe_spark.operators.sources.generated import range_source
+from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.infer import prove_equal_length, same_plan
+from sframe_spark.planner.inference import prove_equal_length, same_plan
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MOST_EMBEDDED_BYTES, graph_from_json, graph_to_json
 from sframe_spark.planner.plan_text import plan_text
 from sframe_spark.planner.portable import from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.serialize import FORMAT_VERSION, MOST_EMBEDDED_BYTES, graph_from_json, graph_to_json
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.examples import EXAMPLES, stored, table
 from sframe_spark.testing.oracle import Oracle, rows_equal

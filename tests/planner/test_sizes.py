@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.planner.sizes import bytes_of_runs
+from sframe_spark.planner.row_sizes import bytes_of_runs
 
 TEXTS = st.text(max_size=3)
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.config import config
-from sframe_spark.operators.aggregates import summaries
+from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.plotting import chart_data, summary
 from sframe_spark.testing.functions import check_aggregate
 from sframe_spark.types import STR
@@ -108,8 +108,8 @@ def test_bars_of_texts_add_up() -> None:
 
 def few_values(monkeypatch: pytest.MonkeyPatch, share: int = 16) -> None:
     """As if memory held few values of a column, and values in more than one of so many rows were counted."""
-    monkeypatch.setattr(summaries, "MOST_VALUES", share)
-    for module in (summaries, chart_data):
+    monkeypatch.setattr(profiling, "MOST_VALUES", share)
+    for module in (profiling, chart_data):
         monkeypatch.setattr(module, "FREQUENT_SHARE", share)
 
 
@@ -119,7 +119,7 @@ def test_of_many_values_the_frequent_ones_are_counted(segments: int, long_texts:
     """Whatever a pass forgets, and where it cannot keep enough as texts are long."""
     few_values(monkeypatch)
     if long_texts:
-        monkeypatch.setattr(summaries, "MOST_BYTES", 100)
+        monkeypatch.setattr(profiling, "MOST_BYTES", 100)
     expected = collections.Counter(VALUES["text"])
     table, top = chart_data.frequencies_of(column("text", segments)._node)
     often = {value: count for value, count in expected.items() if count > ROWS // 16 or value is None}
@@ -147,13 +147,13 @@ def test_a_summary_forgets_no_frequent_value(seed: int, monkeypatch: pytest.Monk
     values = [f"{int(chosen.expovariate(chosen.choice([0.001, 0.02, 0.1])))}" for _ in range(chosen.randrange(100, 1500))]
     cuts = sorted(chosen.randrange(len(values)) for _ in range(chosen.randrange(12)))
     parts = [
-        summaries._part([pa.array(values[start:stop], pa.string())], stop - start, [STR], ())
+        profiling._part([pa.array(values[start:stop], pa.string())], stop - start, [STR], ())
         for start, stop in zip([0, *cuts], [*cuts, len(values)], strict=True)
     ]
     while len(parts) > 1:
         place = chosen.randrange(len(parts) - 1)
-        parts[place : place + 2] = [summaries._merged(parts[place], parts[place + 1], [STR])]
-    told, expected = summaries._as_dict(parts[0], [STR], ()), collections.Counter(values)
+        parts[place : place + 2] = [profiling._merged(parts[place], parts[place + 1], [STR])]
+    told, expected = profiling._as_dict(parts[0], [STR], ()), collections.Counter(values)
     assert told["counted"] is None and told["error"] <= len(values) / 17
     for value, count in expected.items():
         assert told["frequent"].get(value, 0) <= count <= told["frequent"].get(value, 0) + told["error"]

@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.api import node_values
-from sframe_spark.operators.aggregates import summaries
+from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.plotting import chart_data, summary
 
@@ -55,7 +55,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
 
     monkeypatch.setattr(node_values, "reduce_columns", counted)
     monkeypatch.setattr(node_values, "rows_of", noted)
-    monkeypatch.setattr(summaries, "MOST_VALUES", 5000)
+    monkeypatch.setattr(profiling, "MOST_VALUES", 5000)
     monkeypatch.setattr(chart_data, "FEW_ROWS", 100)
     return found
 

@@ -64,9 +64,9 @@ def test_work_on_the_driver_goes_on_whatever_the_parent_was_doing() -> None:
     run("""
 import multiprocessing, pyarrow.compute as pc, pyarrow as pa
 from concurrent.futures import ProcessPoolExecutor
-from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.runs.actions import Action
-from sframe_spark.storage.files import temporary
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.execution.runs_actions import Action
+from sframe_spark.storage.filesystem import temporary
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})
 frame["b"] = frame["a"] * 2
@@ -270,7 +270,7 @@ def test_a_child_forked_while_a_thread_imports() -> None:
 import importlib.machinery
 imports = importlib.machinery.SourceFileLoader.exec_module
 
-for module in ("sframe_spark.api.files.csv.writer", "json.tool"):
+for module in ("sframe_spark.api.io.csv.csv_writer", "json.tool"):
     assert module not in sys.modules
     begun = threading.Event()
 

@@ -27,7 +27,7 @@ def register(name):
     os.register_at_fork(before=pressing(f"before, {name}"), after_in_parent=pressing(f"parent, {name}"), after_in_child=pressing(f"child, {name}"))
 
 register("earlier")
-import sframe_spark.members
+import sframe_spark.public_api
 from sframe_spark.process import fork_safety
 from sframe_spark.process import interrupts
 from sframe_spark.process.interrupts import interrupts_deferred

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import config
-from sframe_spark.engine.segments.range_workers import Processes, Threads
+from sframe_spark.engine.runtime.scheduler import Processes, Threads
 from sframe_spark.process import memory, resource_limits
 from sframe_spark.process.memory import AvailableMemory
 from sframe_spark.process.resource_limits import ControlGroups

@@ -16,7 +16,7 @@ from sframe_spark.errors import CancelledError, NoMemoryError, TooLargeError
 from sframe_spark.process import memory
 from sframe_spark.process.memory import BYTES_OF_THREAD, LEAST_ROOM, AvailableMemory, require_room_for_thread, threads_with_room
 from sframe_spark.process.threads import ThreadPool, in_threads, in_threads_ahead, raise_if_cancelled
-from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.filesystem.io_errors import telling
 from tests.examples import square
 
 SCRIPT = """

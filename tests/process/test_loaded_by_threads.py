@@ -10,7 +10,7 @@ import pytest
 # While one thread loads PySpark, and has just begun, the other one wants it too.
 PROGRAM = """
 import importlib.abc, sys, threading, time
-from sframe_spark.engine.spark.parcels import dumped
+from sframe_spark.engine.task_pickling import dumped
 from sframe_spark.udf.pickling import pack_function
 from sframe_spark.session.session import active_session
 

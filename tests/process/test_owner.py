@@ -34,8 +34,8 @@ from sframe_spark.process.leases import (
     remove_own,
     show_in_use,
 )
-from sframe_spark.storage.files import temporary
-from sframe_spark.storage.files.temporary import DatasetHandle
+from sframe_spark.storage.filesystem import temporary
+from sframe_spark.storage.filesystem.temporary import DatasetHandle
 
 DEAD = 2**22 + 1
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them")
@@ -246,7 +246,7 @@ def test_nothing_in_a_shared_directory_makes_a_start_hang(tmp_path: Path) -> Non
             directory.mkdir()
             make(directory / below)
     done = python(f"""
-from sframe_spark.storage.files.temporary import TemporaryStore
+from sframe_spark.storage.filesystem.temporary import TemporaryStore
 from sframe_spark.session.sockets import socket_directory
 from sframe_spark import SFrame
 socket_directory({str(tmp_path)!r})

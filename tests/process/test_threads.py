@@ -15,17 +15,17 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.datasets.new_datasets import write_held
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.runtime.dataset_writer import write_held
 from sframe_spark.errors import CancelledError, StorageError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.process import threads
 from sframe_spark.process.leases import CLAIMS
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
-from sframe_spark.storage.datasets import content
-from sframe_spark.storage.files.temporary import temporary_store
-from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
-from sframe_spark.storage.rows.writer import SegmentWriter
+from sframe_spark.storage.datasets import integrity
+from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER
+from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import INT
 
 TIMES = 4
@@ -156,7 +156,7 @@ def test_nothing_stays_of_temporary_data(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_verifying_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SFrame({"a": range(1000)}).save(tmp_path / "frame")
-    calls = pressing_once(monkeypatch, content, "check_bytes")
+    calls = pressing_once(monkeypatch, integrity, "check_bytes")
     running = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         load_sframe(tmp_path / "frame", verify=True)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.planning import gathered, joins_here, physical, placement, udf_planning
-from sframe_spark.engine.planning.joins_here import can_stay
-from sframe_spark.engine.planning.sooner_here import is_sooner_here
-from sframe_spark.engine.planning.udf_planning import calls_pure_functions
-from sframe_spark.operators.laws import few_rows, joins
+from sframe_spark.engine.physical import joins_here, local_strategies, physical_planner, placement, udf_planning
+from sframe_spark.engine.physical.joins_here import can_stay
+from sframe_spark.engine.physical.sooner_here import is_sooner_here
+from sframe_spark.engine.physical.udf_planning import calls_pure_functions
+from sframe_spark.laws import few_rows, joins
 from sframe_spark.planner import pieces
 from tests.random_programs.equivalence import AnyPathRunner, check_program
 from tests.random_programs.plans import random_program
@@ -26,11 +26,11 @@ BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in memory stay in short pieces, more than three are exchanged, and processes of ours work, as if no Spark had started, or do not."""
     monkeypatch.setattr(pieces, "FEW_ROWS", 2)
-    monkeypatch.setattr(gathered, "LEAST_ROWS_SPLIT", 4)
+    monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
-    monkeypatch.setattr(physical, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
+    monkeypatch.setattr(physical_planner, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
     monkeypatch.setattr(udf_planning, "STEPS_OF_SMALL_ROW", 10_000)
 
 
@@ -40,9 +40,9 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         choose = random.Random(block)
         monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
-        for module in (gathered, physical):
+        for module in (local_strategies, physical_planner):
             monkeypatch.setattr(module, "is_sooner_here", lambda root: choose.random() < 0.3 and is_sooner_here(root))
-        monkeypatch.setattr(gathered, "BYTES_OF_TASKS_RANGE", 50)
+        monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 50)
 
 
 @pytest.fixture

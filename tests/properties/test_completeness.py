@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sframe_spark.config import config
-from sframe_spark.operators.laws import builtin_laws, builtin_optimizer
+from sframe_spark.laws import builtin_laws, builtin_optimizer
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.registry import BUILTIN_MODULES
-from sframe_spark.testing.oracle.operators import MEANINGS
+from sframe_spark.testing.oracle.interpreter import MEANINGS
 from tests.properties.counts import IN_EACH_LAYOUT, ON_SPARK, WITHOUT_SPARK
 from tests.properties.test_spark import LAYOUTS
 from tests.random_programs.plans import ALL_STEPS, random_program

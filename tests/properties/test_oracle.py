@@ -8,19 +8,18 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.operators.grouped import groupby
-from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators import project, sort
+from sframe_spark.operators.append import append
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.groupby import groupby
+from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import join
-from sframe_spark.operators.relational import sort
-from sframe_spark.operators.relational.append import append
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise import columns
-from sframe_spark.operators.running import cumulative, rolling
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle, rows_equal
-from sframe_spark.testing.oracle.scalar import SCALARS
+from sframe_spark.testing.oracle.scalar_functions import SCALARS
 from sframe_spark.testing.tables import table_source
 from sframe_spark.types import FLOAT, INT, STR
 from tests.facts import from_fact, load_facts, same
@@ -94,7 +93,7 @@ CASES: list[tuple[str, PlannerNode, list[tuple[Any, ...]]]] = [
     ),
     (
         "a mask drops missing and zero",
-        filter_by_mask(LEFT, columns.project(table_source([[1, 0, None, -1]], [INT], 4), [0])),
+        filter_by_mask(LEFT, project.project(table_source([[1, 0, None, -1]], [INT], 4), [0])),
         [(2, "a"), (None, "d")],
     ),
     ("running sums pass over missing values", cumulative.cumulative(NUMBERS, "sum"), [(3,), (3,), (4,), (6,)]),

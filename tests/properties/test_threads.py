@@ -10,12 +10,12 @@ from unittest import mock
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning import gathered, joins_here
-from sframe_spark.engine.planning.joins_here import can_stay
-from sframe_spark.engine.runs.section_runs import Runs
-from sframe_spark.engine.segments import range_workers
-from sframe_spark.operators.laws import few_rows, joins
+from sframe_spark.engine.execution.executor import Runs
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical import joins_here, local_strategies
+from sframe_spark.engine.physical.joins_here import can_stay
+from sframe_spark.engine.runtime import scheduler
+from sframe_spark.laws import few_rows, joins
 from sframe_spark.planner import pieces
 from tests.random_programs.equivalence import EngineRunner, check_program
 from tests.random_programs.plans import ALL_STEPS, random_program
@@ -32,7 +32,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
     # Few threads make running values in the order of the rows, more of them side by side.
     threads = choose.choice((1, 2, 8))
     with (
-        mock.patch.object(range_workers, "threads_here", lambda: threads),
+        mock.patch.object(scheduler, "threads_here", lambda: threads),
         config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room),
     ):
         options = MaterializeOptions(segments=choose.choice((1, 2, 7)), in_memory=choose.choice((0, 3, 100_000)))
@@ -43,7 +43,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that stay in memory stay in pieces of a few rows, and more than three are exchanged between threads."""
     monkeypatch.setattr(pieces, "FEW_ROWS", 1)
-    monkeypatch.setattr(gathered, "LEAST_ROWS_SPLIT", 4)
+    monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 4)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from sframe_spark.errors import NotEquivalent
-from sframe_spark.operators.laws import STAGES, builtin_laws
+from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.optimizer import Optimizer
 from tests.properties.counts import RIGHT_LAWS

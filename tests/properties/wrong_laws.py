@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.operators.grouped.groupby import GroupBy
+from sframe_spark.laws.filters import filters_merged
+from sframe_spark.operators.elementwise import GeneralizedTransform
+from sframe_spark.operators.filter import Filter
+from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.laws.filters import filters_merged
-from sframe_spark.operators.relational.filter import Filter
-from sframe_spark.operators.relational.slice import SliceRows, slice_rows
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.columns import Project, Zip, zip_columns
-from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
-from sframe_spark.operators.running.cumulative import Cumulative
+from sframe_spark.operators.project import Project, Zip, zip_columns
+from sframe_spark.operators.slice import SliceRows, slice_rows
+from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.law import Law, law
 from sframe_spark.planner.node import PlannerNode
 

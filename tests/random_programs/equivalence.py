@@ -15,20 +15,20 @@ from typing import Protocol
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import compute, materialize
+from sframe_spark.engine.execution.materialize import compute, materialize
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import NotEquivalent
-from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.laws import builtin_optimizer
 from sframe_spark.operators.sources.source import source_of
-from sframe_spark.planner.infer import current_facts, prove_equal_length
+from sframe_spark.planner.inference import current_facts, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.plan_text import plan_text, trace_text
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.oracle import Oracle, Rows, rows_equal
 from sframe_spark.testing.oracle.evaluate import Meaning
 from sframe_spark.testing.oracle.sources import rows_of
+from sframe_spark.testing.order_claims import false_claims
 from sframe_spark.testing.tables import table_source
 from sframe_spark.types import PYTHON_CLASS
 from tests.random_programs.plans import RandomProgram

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.running.running import running
-from sframe_spark.operators.running.shift import shift_rows
-from sframe_spark.operators.running.smoothing import exponential_smoothing
+from sframe_spark.expressions.program import Literal
+from sframe_spark.operators.window.running_running import running
+from sframe_spark.operators.window.shift import shift_rows
+from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from tests.random_programs.growth import Growth
 from tests.random_programs.steps import NUMBERS, SORTABLE, random_aggregation, sort_keys

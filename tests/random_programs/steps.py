@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.operators.grouped import groupby
-from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.expressions.program import Literal
+from sframe_spark.operators import arrange, elementwise, explode, flat_map, project, reverse, row_number, sort
+from sframe_spark.operators.append import append
+from sframe_spark.operators.assumed_order import AssumeOrder
+from sframe_spark.operators.filter import FilterRows, filter_by_mask
+from sframe_spark.operators.groupby import groupby
+from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import join
-from sframe_spark.operators.relational import explode, flat_map, reverse, sort
-from sframe_spark.operators.relational.append import append
-from sframe_spark.operators.relational.assumed_order import AssumeOrder
-from sframe_spark.operators.relational.filter import FilterRows, filter_by_mask
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise import arrange, columns, elementwise, row_number
-from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.running import cumulative, rolling
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.pool import FLAT_POOL, POOL
+from sframe_spark.testing.sample_functions import FLAT_POOL, POOL
 from sframe_spark.testing.tables import COLUMN_TYPES, table_like
 from sframe_spark.types import INT, STR
 from tests.random_programs.growth import MOST_ROWS, Growth
@@ -40,7 +39,7 @@ def project_some(growth: Growth) -> PlannerNode | None:
     if node is None:
         return None
     positions = [growth.choose.randrange(node.facts.width) for _ in range(growth.choose.randint(1, 4))]
-    return growth.add(columns.project(node, positions))
+    return growth.add(project.project(node, positions))
 
 
 def zip_some(growth: Growth) -> PlannerNode | None:
@@ -51,7 +50,7 @@ def zip_some(growth: Growth) -> PlannerNode | None:
     for _ in range(growth.choose.randint(1, 2)):
         partner = growth.partner(lambda node: growth.rows(node) == growth.rows(first))
         parts.append(partner or first)
-    return growth.add(columns.zip_columns(*parts))
+    return growth.add(project.zip_columns(*parts))
 
 
 def arrange_some(growth: Growth) -> PlannerNode | None:
@@ -171,7 +170,7 @@ def number_rows(growth: Growth) -> PlannerNode | None:
     node = growth.any_node()
     assert node is not None
     numbers = growth.add(row_number.row_number(node, growth.choose.choice((0, 1, 5))))
-    return growth.add(columns.zip_columns(numbers, node)) if growth.choose.random() < 0.6 else numbers
+    return growth.add(project.zip_columns(numbers, node)) if growth.choose.random() < 0.6 else numbers
 
 
 def run_along(growth: Growth) -> PlannerNode | None:
@@ -180,7 +179,7 @@ def run_along(growth: Growth) -> PlannerNode | None:
     if column is None:
         return None
     values = growth.add(cumulative.cumulative(growth.single(column), growth.choose.choice(cumulative.KINDS)))
-    return growth.add(columns.zip_columns(column[0], values)) if growth.choose.random() < 0.5 else values
+    return growth.add(project.zip_columns(column[0], values)) if growth.choose.random() < 0.5 else values
 
 
 def roll_along(growth: Growth) -> PlannerNode | None:

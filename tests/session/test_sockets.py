@@ -209,7 +209,7 @@ def test_every_function_for_workers_acknowledges() -> None:
     outside = {file for file, _ in found if ACKNOWLEDGING.isdisjoint(names_in(file))}
     assert found and outside == WITHOUT_PACKAGE
     # Arrow functions have one door.
-    assert [file for file, call in functions_for_workers() if "udf" in call.func.attr] == ["operators/kernels/spark_columns.py"]  # type: ignore[attr-defined]
+    assert [file for file, call in functions_for_workers() if "udf" in call.func.attr] == ["compute/spark_columns.py"]  # type: ignore[attr-defined]
 
 
 def names_in(file: str) -> set[str]:

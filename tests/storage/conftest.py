@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.rows.writer import SegmentWriter
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import INT, ColumnType
 
 

@@ -16,7 +16,7 @@ from unittest import mock
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.rows import writer
+from sframe_spark.storage.segments import writer
 from tests.storage.saved import save_dataset
 
 ROWS = 600

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from sframe_spark.storage.files.places import resolve
-from sframe_spark.storage.foreign.parquet_source import manifest_of_files, natural
-from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.external.parquet import manifest_of_files, natural
+from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.manifest.manifest import Manifest
 
 
 def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:

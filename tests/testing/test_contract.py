@@ -11,16 +11,16 @@ import pyarrow.compute as pc
 import pytest
 
 from sframe_spark.errors import ContractBroken
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.sources.made import range_source
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.testing.contract import Example, check_contract, check_lowering, check_operator, operators_without_examples
 from sframe_spark.testing.contract_base import same_value
 from sframe_spark.testing.contract_lowering import partitions_for

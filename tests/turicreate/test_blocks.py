@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.errors import BrokenPayload
-from sframe_spark.testing.archives import content, made_block, run_bytes, tagged
+from sframe_spark.testing.random_tables import content, made_block, run_bytes, tagged
 from sframe_spark.turicreate.archive import decoded
 from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, Block, BlockForm
 from sframe_spark.turicreate.object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR

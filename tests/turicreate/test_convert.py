@@ -16,7 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.session.progress import TerminalLine, format_line
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.testing.archives import made_column, write_archive
+from sframe_spark.testing.random_tables import made_column, write_archive
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.convert import convert_archive, is_beside, require_readable_rows, require_same_rows
 from sframe_spark.turicreate.object_decoding import INTEGER, REAL, TEXT

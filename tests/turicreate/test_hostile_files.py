@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.testing.archives import MadeBlock, MadeColumn, made_block, made_column, run_bytes, segment_bytes, write_archive
+from sframe_spark.testing.random_tables import MadeBlock, MadeColumn, made_block, made_column, run_bytes, segment_bytes, write_archive
 from sframe_spark.turicreate import file_format
 from sframe_spark.turicreate.file_format import MOST_FOOTER_BYTES
 from sframe_spark.turicreate.object_decoding import INTEGER, LIST, TEXT

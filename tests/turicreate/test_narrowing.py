@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.testing.archives import MadeColumn, made_block, made_column, run_bytes, write_archive
+from sframe_spark.testing.random_tables import MadeColumn, made_block, made_column, run_bytes, write_archive
 from sframe_spark.turicreate.archive import PLACES, ROWS_LOOKED_AT, open_archive, suggested_types
 from sframe_spark.turicreate.convert import convert_archive, require_same_rows
 from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, VECTOR

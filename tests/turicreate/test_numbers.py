@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sframe_spark.errors import BrokenPayload
-from sframe_spark.testing.archives import number_bytes, run_bytes
+from sframe_spark.testing.random_tables import number_bytes, run_bytes
 from sframe_spark.turicreate.number_decoding import GROUP, WIDTHS, NumberRun, Payload
 from tests.examples import examples
 

@@ -13,10 +13,10 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, load_sarray, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.planner.serialize import graph_from_json, graph_to_json
-from sframe_spark.testing.archives import MadeBlock, MadeColumn, made_column, run_bytes, write_archive
+from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
+from sframe_spark.testing.random_tables import MadeBlock, MadeColumn, made_column, run_bytes, write_archive
 from sframe_spark.turicreate import file_format
 from sframe_spark.turicreate import source as module
 from sframe_spark.turicreate.archive import open_archive

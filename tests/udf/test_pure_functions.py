@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sframe_spark.operators.rowwise.python_function import PythonFunction, Truth
+from sframe_spark.expressions.python_function import PythonFunction, Truth
 from sframe_spark.types import INT
 from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.pure_functions import STEPS_OF_CALL, steps_of_call

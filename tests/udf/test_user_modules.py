@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import CarriedError, UserFunctionError
-from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.types import INT
 from sframe_spark.udf.errors import error_transport
 from sframe_spark.udf.pickling import load_function, search_path

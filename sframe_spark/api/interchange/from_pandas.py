@@ -9,7 +9,7 @@ import pyarrow as pa
 from sframe_spark.api.column_names import require_distinct, with_automatic_names
 from sframe_spark.api.interchange.from_arrow import column_from_arrow
 from sframe_spark.api.node_values import combine_columns, node_from_values
-from sframe_spark.operators.sources.memory_source import memory_source, memory_source_of_parts
+from sframe_spark.operators.sources.memory import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.named_columns import column_named

@@ -14,16 +14,16 @@ from sframe_spark.api.interchange.spark_types import arrow_type_of
 from sframe_spark.api.interchange.spark_values import made_column, native_text
 from sframe_spark.api.interchange.spark_variants import variant_types
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.deployment import naming_our_python
-from sframe_spark.storage.files.saved_places import refuse_files_of_saved_for_spark
-from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
+from sframe_spark.storage.filesystem.saved_places import refuse_files_of_saved_for_spark
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.variants import VariantType
+from sframe_spark.values.variant import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -46,7 +46,7 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     TakenNameError
         If two columns have one name.
     """
-    from sframe_spark.engine.planning.frames import shared_node
+    from sframe_spark.engine.physical.user_dataframes import shared_node
     from sframe_spark.engine.spark.spark_actions import translated_errors
     from sframe_spark.session.session import require_frame_open
 
@@ -131,7 +131,7 @@ def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
 
 def _refusal(field: StructField, told: str) -> str:
     """What to do about a column that Spark shows but does not compute with, such as times of day where its settings do not say so."""
-    from sframe_spark.engine.spark.messages import in_one_line
+    from sframe_spark.engine.spark.actions import in_one_line
 
     kind, reason = field.dataType.simpleString(), in_one_line(told)
     change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in told else "cast it to another type first"

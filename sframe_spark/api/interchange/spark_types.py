@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.values.variants import VariantType
+from sframe_spark.values.variant import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sframe_spark.api.interchange.spark_types import nullable
+from sframe_spark.api.interchange.variant_columns import variant_column
+from sframe_spark.compute.spark_columns import arrow_function, ddl, fit, spark_type
 from sframe_spark.errors import DateTimeRangeError
-from sframe_spark.operators.kernels.spark_columns import arrow_function, ddl, fit, spark_type
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.variant_columns import variant_column
-from sframe_spark.values.variants import VariantType
+from sframe_spark.values.variant import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sframe_spark.api.interchange.variant_columns import may_widen, type_of_kinds, variant_kinds
+from sframe_spark.compute.spark_columns import arrow_function
 from sframe_spark.engine.spark.spark_actions import run_spark
-from sframe_spark.operators.kernels.spark_columns import arrow_function
 from sframe_spark.session.deployment import naming_our_python
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.variant_columns import may_widen, type_of_kinds, variant_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

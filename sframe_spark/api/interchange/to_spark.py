@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.engine.datasets.read_by_users import source_for_users
-from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.executor import Executor
-from sframe_spark.engine.runs.looks import look
-from sframe_spark.engine.runs.materialize import compute, materialize
-from sframe_spark.engine.runs.peeks import open_plan
-from sframe_spark.engine.runs.recipes import is_restored
+from sframe_spark.api.interchange.spark_types_out import has_native_types, with_json_texts, with_native_types
+from sframe_spark.engine.execution.actions import look
+from sframe_spark.engine.execution.materialize import compute, materialize
+from sframe_spark.engine.execution.preview import open_plan
+from sframe_spark.engine.execution.recovery import is_restored
+from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.runtime.read_by_users import source_for_users
 from sframe_spark.engine.spark.query import lower
-from sframe_spark.operators.rowwise.columns import Project
-from sframe_spark.operators.rowwise.spark_types_out import has_native_types, with_json_texts, with_native_types
+from sframe_spark.operators.project import Project
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import is_remote
 from sframe_spark.session.user_session import in_session, keeping_active, starts_our_python, user_session
-from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary import temporary_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

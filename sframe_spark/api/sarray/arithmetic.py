@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
-from sframe_spark.api.columns_of_others import is_column
+from sframe_spark.api.interchange.columns_of_others import is_column
 from sframe_spark.api.node_values import literal_of, node_from_values, recoded, require_pairs, single_value
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.sources.made import constant_source
+from sframe_spark.message_text import brief
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.sources.generated import constant_source
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, ColumnType, common_encoding
 from sframe_spark.values.libraries import library_of
-from sframe_spark.values.plain import NUMBERS, family_of, one_value
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import NUMBERS, family_of, one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray

@@ -8,23 +8,23 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
-from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.hints import as_in
+from sframe_spark.api.interchange.columns_of_others import is_column
 from sframe_spark.api.key_matching import ALIKE_AS_KEYS, are_among, are_many, require_clock_of_values
 from sframe_spark.api.sampling import require_seed
-from sframe_spark.engine.planning.placement import is_at_hand
-from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.physical.placement import is_at_hand
 from sframe_spark.errors import FillValueError, NotValuesError
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
+from sframe_spark.operators.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.sources.memory import MemorySource, memory_source
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
-from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.cast import cast_array
-from sframe_spark.values.inexact.rounded import rounding_told
+from sframe_spark.values.inexact_numbers import rounding_told
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.libraries import is_of_spark
-from sframe_spark.values.plain import one_value
+from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray

@@ -12,14 +12,14 @@ import numpy as np
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
-from sframe_spark.operators.functions.moment_parts import PARTS, TIMEZONE
-from sframe_spark.operators.rowwise.columns import zip_columns
-from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.sources.made import range_source
+from sframe_spark.expressions.functions.moment_parts import PARTS, TIMEZONE
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.project import zip_columns
+from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
+from sframe_spark.values.datetimes import is_shown, moment_text, to_microseconds
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
-from sframe_spark.values.temporal import is_shown, moment_text, to_microseconds
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray, SFrame

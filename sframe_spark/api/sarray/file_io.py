@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from sframe_spark.api.class_registry import make_array
-from sframe_spark.api.files import persistence
-from sframe_spark.api.files.checkpoints import checkpoint_node
-from sframe_spark.api.files.paths import path_text
-from sframe_spark.api.files.text_column import column_from_path, read_json_column
 from sframe_spark.api.hints import answered
-from sframe_spark.storage.manifests.manifest import SARRAY
+from sframe_spark.api.io import saved_frames
+from sframe_spark.api.io.checkpoints import checkpoint_node
+from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.text_files import column_from_path, read_json_column
+from sframe_spark.storage.manifest.manifest import SARRAY
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray
@@ -51,7 +51,7 @@ class ColumnFiles:
         ...     list(SArray(directory + "/values.txt", dtype=int))
         [1, None, 3]
         """
-        persistence.save_column(self._node, filename, format)
+        saved_frames.save_column(self._node, filename, format)
 
     def checkpoint(self, location: str) -> SArray:
         """Save all values and go on with what was saved: everything built on this column reads it there; see :meth:`SFrame.checkpoint`.
@@ -79,7 +79,7 @@ class ColumnFiles:
         ...     print(list((SArray([5, 3]) * 2).checkpoint(directory + "/doubles")), list(SArray(directory + "/doubles")))
         [10, 6] [10, 6]
         """
-        checkpoint_node(self._node, location, [persistence.COLUMN_NAME], SARRAY)
+        checkpoint_node(self._node, location, [saved_frames.COLUMN_NAME], SARRAY)
         return cast("SArray", self)
 
     @staticmethod

@@ -11,13 +11,13 @@ from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.node_values import literal_of
 from sframe_spark.api.unpacking import asked_types, distinct_keys, merged_type, prefixed, require_prefix, types_of_keys, types_of_places
 from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.functions.packing import value_parameter
-from sframe_spark.operators.functions.slots import item_type
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
-from sframe_spark.operators.rowwise.program import Program, Register, Step
+from sframe_spark.expressions.functions.element_access import item_type
+from sframe_spark.expressions.functions.packing import value_parameter
+from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.message_text import brief
+from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType
-from sframe_spark.values.plain import is_number, one_value, plain, plain_number
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import is_number, one_value, plain, plain_number
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray, SFrame

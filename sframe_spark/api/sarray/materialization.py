@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.columns_of_others import interface_of
-from sframe_spark.api.interchange.arrow_streams import array_of_values, forms_of, stream_of_values
+from sframe_spark.api.interchange.arrow_tables import array_of_values, forms_of, stream_of_values
+from sframe_spark.api.interchange.columns_of_others import interface_of
 from sframe_spark.api.node_values import numbers_for_numpy, numpy_column
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.column_origins import shown_column
-from sframe_spark.engine.runs.materialize import in_pieces, is_materialized, materialize
+from sframe_spark.engine.execution.materialize import in_pieces, is_materialized, materialize
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical.column_lineage import shown_column
 from sframe_spark.errors import NoAttributeError, UnsupportedOperationError
 from sframe_spark.explain.explanation import Explanation
-from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import to_stream
-from sframe_spark.planner.infer import infer_planner_node_length
+from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.serialize import graph_to_json
+from sframe_spark.planner.plan_serialization import graph_to_json
 from sframe_spark.types import STR_KIND
 
 BITS = 64
@@ -36,7 +36,7 @@ def content_identifier(node: PlannerNode) -> int:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.sources.generated import range_source
     >>> content_identifier(range_source(0, 3)) == content_identifier(range_source(0, 3)) != content_identifier(range_source(0, 4))
     True
     """

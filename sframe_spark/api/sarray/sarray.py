@@ -10,10 +10,6 @@ import numpy as np
 
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.columns_of_others import is_mask
-from sframe_spark.api.files.paths import nothing_to_verify
-from sframe_spark.api.files.serialization import Pickled
-from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.hints import HintedClass, as_in, no_array_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import (
     MOST_ROWS,
@@ -26,6 +22,10 @@ from sframe_spark.api.indexing import (
     sliced,
     unchanged_rows,
 )
+from sframe_spark.api.interchange.columns_of_others import is_mask
+from sframe_spark.api.io.paths import nothing_to_verify
+from sframe_spark.api.io.pickling import Pickled
+from sframe_spark.api.io.text_files import column_from_path
 from sframe_spark.api.node_values import (
     equal_length,
     first_values,
@@ -57,16 +57,16 @@ from sframe_spark.errors import (
     SchemaError,
     UnsupportedOperationError,
 )
-from sframe_spark.operators.relational.append import append
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.relational.slice import slice_rows
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.sources.made import constant_source, range_source
+from sframe_spark.message_text import brief
+from sframe_spark.operators.append import append
+from sframe_spark.operators.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sources.generated import constant_source, range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
-from sframe_spark.values.plain import one_value
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import one_value
 
 
 @with_members_of_its_own

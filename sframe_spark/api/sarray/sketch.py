@@ -12,26 +12,26 @@ import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.display import table_text
-from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.hints import with_answers
+from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_values import column_values, node_from_values, reduce_values
 from sframe_spark.api.sarray.rank_selection import Ranks
 from sframe_spark.api.unpacking import merged_type, types_of_keys
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
-from sframe_spark.operators.functions.packing import value_parameter
-from sframe_spark.operators.functions.slots import item_type
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.explode import explode
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
-from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.expressions.functions.element_access import item_type
+from sframe_spark.expressions.functions.packing import value_parameter
+from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.message_text import brief, visible
+from sframe_spark.operators.elementwise import apply_function, apply_program
+from sframe_spark.operators.explode import explode
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.project import project
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.plain import family_of, is_number, one_value, plain_number
-from sframe_spark.values.text import display_text
-from sframe_spark.visible import brief, visible
+from sframe_spark.values.tagged_json import display_text
+from sframe_spark.values.value_model import family_of, is_number, one_value, plain_number
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray

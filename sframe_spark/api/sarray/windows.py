@@ -8,19 +8,19 @@ from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.api.node_values import literal_of, recoded
-from sframe_spark.engine.planning.placement import is_at_hand
-from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.physical.placement import is_at_hand
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.running.cumulative import cumulative
-from sframe_spark.operators.running.rolling import rolling
-from sframe_spark.operators.running.running import running
-from sframe_spark.operators.running.shift import shift_rows
+from sframe_spark.expressions.program import Literal
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.window.cumulative import cumulative
+from sframe_spark.operators.window.rolling import rolling
+from sframe_spark.operators.window.running_running import running
+from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for
-from sframe_spark.values.plain import one_value
+from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray

@@ -14,16 +14,16 @@ from sframe_spark.api.node_values import first_tuples
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.user_functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
-from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
-from sframe_spark.operators.rowwise.elementwise import apply_lambda
-from sframe_spark.operators.rowwise.python_function import describe_function
-from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.expressions.python_function import describe_function
+from sframe_spark.operators.elementwise import apply_lambda
+from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, taken_rows
+from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
-from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.nested.named_rows import named_rows
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray, SFrame

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_places
-from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, unchanged_rows
+from sframe_spark.api.interchange.columns_of_others import is_mask
 from sframe_spark.api.node_values import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
@@ -24,13 +24,13 @@ from sframe_spark.errors import (
     TakenNameError,
     UnknownNameError,
 )
-from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of, replace_column
-from sframe_spark.operators.rowwise.columns import all_columns
-from sframe_spark.operators.rowwise.row_number import row_number
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.message_text import brief
+from sframe_spark.operators.arrange import column_of, columns_beside, columns_of, replace_column
+from sframe_spark.operators.project import all_columns
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.plain import one_value
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

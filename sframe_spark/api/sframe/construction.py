@@ -10,28 +10,28 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, with_automatic_names
-from sframe_spark.api.files.csv.options import CsvRequest
-from sframe_spark.api.files.csv.reader import read_csv
-from sframe_spark.api.files.paths import nothing_to_verify, path_text
-from sframe_spark.api.files.persistence import load_frame
-from sframe_spark.api.interchange.arrow_streams import arrow_table, gives_rows
+from sframe_spark.api.interchange.arrow_tables import arrow_table, gives_rows
 from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
 from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.io.csv.options import CsvRequest
+from sframe_spark.api.io.csv.reader import read_csv
+from sframe_spark.api.io.paths import nothing_to_verify, path_text
+from sframe_spark.api.io.saved_frames import load_frame
 from sframe_spark.api.node_values import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
-from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.sources.memory_source import memory_source, memory_source_of_parts
+from sframe_spark.message_text import brief
+from sframe_spark.operators.project import project
+from sframe_spark.operators.sources.memory import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.files.packing import without_packing
-from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.filesystem.compression import without_packing
+from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.types import ColumnType
 from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
-from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
@@ -180,13 +180,13 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Return Parquet files as read-only segments, in file-name order; remote files are read in place, except those of web servers."""
-    from sframe_spark.engine.datasets.new_datasets import write_runs
+    from sframe_spark.engine.runtime.dataset_writer import write_runs
     from sframe_spark.locations import is_elsewhere
     from sframe_spark.operators.sources.source import segment_source
-    from sframe_spark.storage.files.places import resolve
-    from sframe_spark.storage.files.temporary import temporary_root
-    from sframe_spark.storage.foreign.parquet_source import manifest_of_files, natural
-    from sframe_spark.storage.rows.reader import iterate_rows
+    from sframe_spark.storage.external.parquet import manifest_of_files, natural
+    from sframe_spark.storage.filesystem.path_resolution import resolve
+    from sframe_spark.storage.filesystem.temporary import temporary_root
+    from sframe_spark.storage.segments.reader import iterate_rows
 
     files = resolve(path, natural, "Parquet file", in_place=True)
     with files.named_in_errors():
@@ -200,7 +200,7 @@ def frame_from_parquet(path: Any) -> Frame:
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
     """Return all rows of external files, given by manifests in row order."""
-    from sframe_spark.operators.relational.append import append
+    from sframe_spark.operators.append import append
     from sframe_spark.operators.sources.source import segment_source
 
     return append(*map(segment_source, manifests)), list(manifests[0].names or ())
@@ -208,10 +208,10 @@ def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
 
 def frame_from_orc(path: Any) -> Frame:
     """Return the rows of ORC files, in file-name order, converted to our own format."""
-    from sframe_spark.engine.datasets.orc_rows import orc_rows
-    from sframe_spark.storage.files.places import resolve
-    from sframe_spark.storage.foreign.orc_source import orc_table
-    from sframe_spark.storage.foreign.parquet_source import natural
+    from sframe_spark.engine.runtime.orc_scan import orc_rows
+    from sframe_spark.storage.external.orc import orc_table
+    from sframe_spark.storage.external.parquet import natural
+    from sframe_spark.storage.filesystem.path_resolution import resolve
 
     files = resolve(path, natural, "ORC file")
     with files.named_in_errors():

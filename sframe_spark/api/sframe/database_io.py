@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
-from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.project import project
+from sframe_spark.operators.sort import SORTABLE, sort_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class FrameDatabases(Columns):
         ...     list(SFrame.from_sql(conn, "select * from t where id > ?", params=[1]))
         [{'id': 2, 'name': None}]
         """
-        from sframe_spark.api.files.sql_database import read_sql
+        from sframe_spark.api.io.sql_database import read_sql
 
         return make_frame(*read_sql(conn, sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize))
 
@@ -112,7 +112,7 @@ class FrameDatabases(Columns):
         ...     conn.execute("select sum(id) from t").fetchone()
         (3,)
         """
-        from sframe_spark.api.files.sql_database import write_sql
+        from sframe_spark.api.io.sql_database import write_sql
 
         write_sql(self._node, self._names, conn, table_name, dbapi_module, use_python_type_specifiers, use_exact_column_names)
 
@@ -167,7 +167,7 @@ class FrameDatabases(Columns):
         >>> list(SFrame.read_jdbc("jdbc:derby:memory:shop", "users", order_by="id"))  # doctest: +SKIP
         [{'id': 1, 'name': 'ann'}, {'id': 2, 'name': 'bob'}]
         """
-        from sframe_spark.api.files.jdbc import JdbcRequest, read_jdbc
+        from sframe_spark.api.io.jdbc import JdbcRequest, read_jdbc
 
         if not order_by:
             raise InvalidArgumentError("rows of a table have no order: name the columns that tell it, such as order_by='id'")
@@ -205,7 +205,7 @@ class FrameDatabases(Columns):
         >>> from sframe_spark import SFrame
         >>> SFrame({"id": [2, 1]}).write_jdbc("jdbc:derby:memory:shop;create=true", "numbers", mode="overwrite")  # doctest: +SKIP
         """
-        from sframe_spark.api.files.jdbc import write_jdbc
+        from sframe_spark.api.io.jdbc import write_jdbc
 
         write_jdbc(self._node, self._names, url, table, mode, properties)
 
@@ -243,7 +243,7 @@ class FrameDatabases(Columns):
         >>> list(SFrame.from_table("trades")["name"])  # doctest: +SKIP
         ['oil', 'gas']
         """
-        from sframe_spark.api.files.catalog_tables import read_table
+        from sframe_spark.api.io.catalog_tables import read_table
 
         found = read_table(name, version, order_by is not None)
         frame = make_frame(found.node, found.names)
@@ -294,7 +294,7 @@ class FrameDatabases(Columns):
         >>> from sframe_spark import SFrame
         >>> SFrame({"name": ["oil", "gas"]}).to_table("shop.trades", mode="append")  # doctest: +SKIP
         """
-        from sframe_spark.api.files.catalog_tables import write_table
+        from sframe_spark.api.io.catalog_tables import write_table
 
         write_table(self._node, self._names, name, format, mode, keep_order)
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.files import persistence
-from sframe_spark.api.files.checkpoints import checkpoint_node
-from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.hints import as_in
+from sframe_spark.api.io import saved_frames
+from sframe_spark.api.io.checkpoints import checkpoint_node
+from sframe_spark.api.io.paths import path_text
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.runs.exports import write_parts
+from sframe_spark.engine.execution.export import write_parts
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError, listed
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.exports.exported import exporting
-from sframe_spark.storage.exports.part_files import ORC, PARQUET, PartForm
+from sframe_spark.storage.export_directories import exporting
+from sframe_spark.storage.part_files import ORC, PARQUET, PartForm
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
@@ -108,7 +108,7 @@ class FrameFiles(Columns):
         ,{"a":2}
         ]
         """
-        persistence.save_frame(self._node, self._names, filename, format)
+        saved_frames.save_frame(self._node, self._names, filename, format)
 
     def checkpoint(self, location: str) -> SFrame:
         """Save all rows and go on with what was saved: everything built on this frame reads it there, in the time of reading a saved frame.
@@ -173,7 +173,7 @@ class FrameFiles(Columns):
         ...     load_sframe(extended)[0]
         {'stars': 5, 'half': 2.5}
         """
-        persistence.save_reference(self._node, self._names, filename)
+        saved_frames.save_reference(self._node, self._names, filename)
 
     @as_in("sf.export_json('rows.json', orient='lines')")
     def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
@@ -206,7 +206,7 @@ class FrameFiles(Columns):
         {"a":1,"b":"x"}
         {"b":"y"}
         """
-        from sframe_spark.api.files.json_writer import write_json
+        from sframe_spark.api.io.json.writer import write_json
 
         write_json(self._node, self._names, filename, orient)
 
@@ -244,7 +244,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_json(directory + "/rows.json"))
         [{'a': 1.0, 'b': None}, {'a': 2.5, 'b': 'x'}]
         """
-        from sframe_spark.api.files.json_reader import read_json
+        from sframe_spark.api.io.json.json_reader import read_json
 
         return make_frame(*read_json(url, orient, encoding))
 
@@ -386,7 +386,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_delta(directory)["a"]), list(SFrame.read_delta(directory, version=0)["a"])
         ([1, 2, 3], [1, 2])
         """
-        from sframe_spark.storage.foreign.delta import delta_manifests
+        from sframe_spark.storage.external.delta import delta_manifests
 
         return make_frame(*construction.frame_from_manifests(delta_manifests(path, version)))
 
@@ -421,7 +421,7 @@ class FrameFiles(Columns):
             ...
         sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path; of a table in a catalog give ...
         """
-        from sframe_spark.storage.foreign.iceberg import iceberg_manifests
+        from sframe_spark.storage.external.iceberg import iceberg_manifests
 
         return make_frame(*construction.frame_from_manifests(iceberg_manifests(table, snapshot_id)))
 
@@ -495,8 +495,8 @@ class FrameFiles(Columns):
         1,x
         ,"y, z"
         """
-        from sframe_spark.api.files.csv.options import WRITE_ALIASES, with_aliases
-        from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
+        from sframe_spark.api.io.csv.csv_writer import CsvFormat, write_csv
+        from sframe_spark.api.io.csv.options import WRITE_ALIASES, with_aliases
 
         form = CsvFormat(
             delimiter, line_terminator, bool(header), quote_level, bool(double_quote), escape_char, quote_char, na_rep, file_header, file_footer,
@@ -596,8 +596,8 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_csv(directory + "/rows.csv", delimiter=";", na_values=["-"]))
         [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
         """
-        from sframe_spark.api.files.csv.options import READ_ALIASES, CsvRequest, with_aliases
-        from sframe_spark.api.files.csv.reader import read_csv
+        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_aliases
+        from sframe_spark.api.io.csv.reader import read_csv
 
         require_unquoted_texts(_only_raw_string_substitutions)
         request = CsvRequest(
@@ -660,8 +660,8 @@ class FrameFiles(Columns):
         ...     print(list(frame), [list(lines) for lines in left_out.values()])
         [{'a': 1, 'b': 'x'}] [['2']]
         """
-        from sframe_spark.api.files.csv.options import READ_ALIASES, CsvRequest, with_aliases
-        from sframe_spark.api.files.csv.reader import read_csv_with_errors
+        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_aliases
+        from sframe_spark.api.io.csv.reader import read_csv_with_errors
 
         require_unquoted_texts(_only_raw_string_substitutions)
         request = CsvRequest(

@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.interchange.arrow_streams import arrow_table, forms_of, gives_rows, schema_of, stream_of_rows, table_of_rows
+from sframe_spark.api.interchange.arrow_tables import arrow_table, forms_of, gives_rows, schema_of, stream_of_rows, table_of_rows
+from sframe_spark.api.interchange.columns_of_others import interface_of
 from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.interchange.to_pandas import pandas_frame
+from sframe_spark.api.interchange.pandas_frames import pandas_frame
 from sframe_spark.api.node_values import numbers_table, python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.runs.collecting import require_room_in_numpy
+from sframe_spark.engine.execution.collect_limits import require_room_in_numpy
 from sframe_spark.errors import NoAttributeError, SchemaError, listed
 from sframe_spark.types import STR_KIND
 from sframe_spark.values.libraries import library_of

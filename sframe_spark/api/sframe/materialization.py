@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
+from sframe_spark.engine.execution.materialize import is_materialized, materialize
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.explain.explanation import Explanation
-from sframe_spark.planner.infer import infer_planner_node_length
+from sframe_spark.planner.inference import infer_planner_node_length
 
 
 class FrameMaterialization(Columns):

@@ -10,8 +10,8 @@ from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.types import INT
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.node_values import row_count
 from sframe_spark.api.sframe.row_order import RowOrder
-from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.optional_parts import ROW_BROWSER, SUMMARY, optional_part
 

@@ -28,17 +28,17 @@ from sframe_spark.errors import (
     UnorderedError,
     UnsupportedOperationError,
 )
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.append import append
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.arrange import column_of, columns_of
-from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.message_text import called
+from sframe_spark.operators.append import append
+from sframe_spark.operators.arrange import column_of, columns_of
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.sort import SORTABLE, sort_rows
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.types import DICT_KIND, common_encoding
-from sframe_spark.values.plain import one_value
-from sframe_spark.visible import called
+from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

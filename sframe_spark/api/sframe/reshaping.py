@@ -24,18 +24,18 @@ from sframe_spark.errors import (
     UnknownNameError,
     UnsupportedOperationError,
 )
-from sframe_spark.operators.functions.packing import value_parameter
-from sframe_spark.operators.relational.explode import explode, natural_types
-from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of
-from sframe_spark.operators.rowwise.columns import zip_columns
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
-from sframe_spark.operators.rowwise.program import Program, Register, Step
+from sframe_spark.expressions.functions.packing import value_parameter
+from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.message_text import brief
+from sframe_spark.operators.arrange import column_of, columns_beside, columns_of
+from sframe_spark.operators.elementwise import apply_function, apply_program
+from sframe_spark.operators.explode import explode, natural_types
+from sframe_spark.operators.project import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType, type_of_class
 from sframe_spark.values.convert import becomes
 from sframe_spark.values.infer import column_type_for, infer_type
-from sframe_spark.values.plain import is_number, one_value
-from sframe_spark.visible import brief
+from sframe_spark.values.value_model import is_number, one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

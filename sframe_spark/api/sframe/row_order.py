@@ -8,20 +8,20 @@ import attrs
 
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.planning.optimized import optimize
-from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
-from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.engine.runs.watched_files import require_unchanged_files
-from sframe_spark.engine.segments.order_check import find_break
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.order_check import find_break
+from sframe_spark.engine.execution.source_validation import find_claimed_orders
+from sframe_spark.engine.execution.watched_files import require_unchanged_files
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.known_order import origin_of_order
-from sframe_spark.operators.relational.assumed_order import assume_order
-from sframe_spark.operators.user_calls import calls_users
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.message_text import visible
+from sframe_spark.operators.assumed_order import assume_order
+from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.order.relation import requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import is_in_order, properties_of
-from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

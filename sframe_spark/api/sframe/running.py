@@ -12,14 +12,14 @@ from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.rowwise.arrange import column_of, columns_beside, columns_of, replace_column
-from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.running.running import running
-from sframe_spark.operators.running.smoothing import exponential_smoothing
+from sframe_spark.expressions.program import Literal
+from sframe_spark.message_text import brief
+from sframe_spark.operators.arrange import column_of, columns_beside, columns_of, replace_column
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.window.running_running import running
+from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.types import FLOAT, INT
 from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
-from sframe_spark.visible import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

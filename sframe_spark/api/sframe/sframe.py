@@ -11,11 +11,11 @@ import numpy as np
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
-from sframe_spark.api.columns_of_others import is_mask
-from sframe_spark.api.files import persistence
-from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import MOST_ROWS, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.interchange.columns_of_others import is_mask
+from sframe_spark.api.io import saved_frames
+from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_values import equal_length, iterate_tuples, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
@@ -34,14 +34,14 @@ from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.time_groups import TimeGroups
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
-from sframe_spark.operators.relational.filter import filter_by_mask
-from sframe_spark.operators.relational.slice import slice_rows
+from sframe_spark.message_text import brief
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.slice import slice_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.flat.named_rows import named_rows
+from sframe_spark.values.input_values import NO_VALUES
 from sframe_spark.values.libraries import is_of_spark
-from sframe_spark.values.plain import one_value
-from sframe_spark.values.sources import NO_VALUES
-from sframe_spark.visible import brief
+from sframe_spark.values.nested.named_rows import named_rows
+from sframe_spark.values.value_model import one_value
 
 SIGNS = {"sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
 ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -394,5 +394,5 @@ def load_sframe(
     2
     """
     found = construction.text_frame(filename, verify) if version is None else None
-    node, names = found or persistence.load_frame(filename, verify, references, encoding_errors, version=version)
+    node, names = found or saved_frames.load_frame(filename, verify, references, encoding_errors, version=version)
     return SFrame(_node=node, _names=names)

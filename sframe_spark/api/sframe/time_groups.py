@@ -17,19 +17,19 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.datetimes import uniform_times
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.api.user_functions import general, type_of_results
+from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
-from sframe_spark.operators.grouped.intervals import SIDES, AssignIntervals, Grid, group_by_intervals
-from sframe_spark.operators.grouped.intervals_fill import FILLS, resample
-from sframe_spark.operators.grouped.streaming_groupby import narrowed, streaming_group_by
-from sframe_spark.operators.kernels.equal_keys import comparable
-from sframe_spark.operators.kernels.runs import plain_numbers, run_numbers, run_starts
-from sframe_spark.operators.relational.sort import sort_rows
-from sframe_spark.operators.rowwise.columns import zip_columns
-from sframe_spark.operators.rowwise.python_function import PythonFunction
-from sframe_spark.operators.rowwise.row_number import row_number
-from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
+from sframe_spark.operators.groupby.intervals import SIDES, AssignIntervals, Grid, group_by_intervals
+from sframe_spark.operators.groupby.intervals_fill import FILLS, resample
+from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.operators.project import zip_columns
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -38,8 +38,8 @@ from sframe_spark.types import INT, ColumnType, of_any_offset
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
 from sframe_spark.values.encode import encode
-from sframe_spark.values.flat.named_rows import named_rows
 from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.nested.named_rows import named_rows
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

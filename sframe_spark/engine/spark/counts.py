@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.manifest.manifest import SegmentEntry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
+from sframe_spark.message_text import in_words
 from sframe_spark.planner.graph import fold, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.sizes import Sizes, row_bytes
-from sframe_spark.visible import in_words
+from sframe_spark.planner.row_sizes import Sizes, row_bytes
 
 # The most bytes that a partition of an exchange is to have, before compression. A sort merges what it spilled, with buffers for every spill, so a
 # partition of many times a task's memory does not fit a small heap.

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.operators.sources.segment_scan import OURS
+from sframe_spark.operators.sources.spark_scan import OURS
 from sframe_spark.session import is_remote
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sframe_spark.engine.spark.executor_answers import Answer, answering, this_host, versions
+from sframe_spark.engine.spark.executor_environment import Answer, answering, this_host, versions
 from sframe_spark.engine.spark.package_archive import SENT_MODULES, write_archive
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
@@ -16,8 +16,8 @@ from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.deployment import importing_safely, is_one_process, require_python_of_tasks
 from sframe_spark.session.session import get_packages, ship
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.temporary import temporary_store
 
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
 # What Python, and Spark's worker, say where packages are not as they should be.

@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from sframe_spark.engine.spark.dispatch import run_tasks
+from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.sources.segment_parts import STORED_ROWS, scanned
-from sframe_spark.operators.sources.segment_scan import page_checks
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
+from sframe_spark.operators.sources.spark_scan import page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.parquet.page_checks import PageCheck, PageChecks

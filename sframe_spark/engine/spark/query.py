@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 import pyarrow as pa
 
+from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
 from sframe_spark.engine.spark.counts import observed_rows, require_known_rows
 from sframe_spark.engine.spark.exchanges import flow_of, partitions_for, row_bytes_in_spark
+from sframe_spark.engine.spark.file_checks import require_readable
 from sframe_spark.engine.spark.packages import look_at_python
 from sframe_spark.engine.spark.page_checks import require_sound_pages
-from sframe_spark.engine.spark.probe import require_readable
 from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
-from sframe_spark.operators.kernels.spark_columns import fit
-from sframe_spark.operators.sources.spark_source import SparkSource
-from sframe_spark.operators.user_calls import calls_users
+from sframe_spark.message_text import visible
+from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.lowering import LoweringContext, Relation, SummedNumbers
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.relation import LoweringContext, Relation, SummedNumbers
 from sframe_spark.process.directory_trees import remove_others
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.deployment import importing_safely, naming_our_python
 from sframe_spark.session.user_session import in_session, keeping_active
-from sframe_spark.storage.files.paths import spark_path
-from sframe_spark.storage.manifests.physical import require_computed_as
-from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
-from sframe_spark.visible import visible
+from sframe_spark.storage.filesystem.paths import spark_path
+from sframe_spark.storage.manifest.physical_types import require_computed_as
+from sframe_spark.storage.segments.writer import ROWS_PER_GROUP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

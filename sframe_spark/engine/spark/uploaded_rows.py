@@ -14,11 +14,11 @@ from sframe_spark.engine.spark.query import counted, from_spark_table, made_of, 
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.lowering import Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.relation import Relation
 from sframe_spark.session.sockets import acknowledge_at_once
-from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.udf.errors import ErrorTransport, error_transport
 
 ENTRY = "entry"

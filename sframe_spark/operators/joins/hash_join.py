@@ -11,21 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.arrow_buffers import new_array
+from sframe_spark.compute.key_encoding import comparable_values
+from sframe_spark.compute.matched_codes import matched_codes
+from sframe_spark.compute.row_order import order_of
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
-from sframe_spark.operators.kernels.equal_keys import comparable_values
-from sframe_spark.operators.kernels.matched_codes import matched_codes
-from sframe_spark.operators.kernels.new_arrays import new_array
-from sframe_spark.operators.kernels.row_order import order_of
-from sframe_spark.operators.lookups.blocks import RowBlock
-from sframe_spark.operators.lookups.keys import Positions
-from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
-from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.lookup.blocks import RowBlock
+from sframe_spark.operators.lookup.numeric_keys import Positions
+from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
+from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes, uneven_bytes
+from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes, uneven_bytes
 
 # Numbers of right rows that come behind all left ones are larger by this.
 BEHIND = 1 << 62

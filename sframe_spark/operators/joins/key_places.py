@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from sframe_spark.operators.kernels.number_sets import FEWEST_SIEVED, MOST_KEYS_SIEVED, KeySieve
-from sframe_spark.operators.lookups.key_search import KeySearch, WantedKeys, key_run
-from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, key_numbers
-from sframe_spark.operators.lookups.lookup import Lookup
+from sframe_spark.compute.number_sets import FEWEST_SIEVED, MOST_KEYS_SIEVED, KeySieve
+from sframe_spark.operators.lookup.key_search import KeySearch, WantedKeys, key_run
+from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
+from sframe_spark.operators.lookup.source_lookup import Lookup
 
 # Tables of keys take 8 bytes for each number of their range: at most 64 MB, and no more than building them is worth to the rows of both sides.
 MOST_NUMBERS = 8_000_000

@@ -12,16 +12,16 @@ import pyarrow as pa
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.key_places import key_places
 from sframe_spark.operators.joins.properties import joined_properties
-from sframe_spark.operators.lookups.keys import Positions, key_numbers
-from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
+from sframe_spark.operators.lookup.numeric_keys import Positions, key_numbers
+from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
+from sframe_spark.planner.row_sizes import Sizes, fixed_size, uneven_bytes
 from sframe_spark.planner.traits import Origin
 
 # As long rows as these come one by one.

@@ -15,19 +15,19 @@ from sframe_spark.operators.sources.statistics import segment_statistics, source
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.process.memory import batch_bytes
-from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.rows.packs import last_pack_start, packed_rows
-from sframe_spark.storage.rows.reader import last_group_start
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.statistics import ColumnStatistics
+from sframe_spark.storage.segments.packs import last_pack_start, packed_rows
+from sframe_spark.storage.segments.reader import last_group_start
 
 # What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
 MOST_BYTES_OF_PIECE = 256 << 20
@@ -187,7 +187,7 @@ class SegmentSource(Source):
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows from the segments that hold them; no others are opened."""
-        from sframe_spark.storage.rows.reader import read_rows
+        from sframe_spark.storage.segments.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
         packed = self.packed(first, last)
@@ -253,7 +253,7 @@ class SegmentSource(Source):
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """By type where it tells; otherwise what footers tell, and some rows where these are stored shorter than they are."""
-        from sframe_spark.storage.rows.sizes import column_bytes
+        from sframe_spark.storage.segments.row_sizes import column_bytes
 
         known = list(super().sizes_between(start, stop))
         asked = [place for place, size in enumerate(known) if size is None]
@@ -267,9 +267,9 @@ class SegmentSource(Source):
     def as_read(self) -> SegmentSource:
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
         from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
-        from sframe_spark.storage.files.listing import states_below
-        from sframe_spark.storage.foreign.parquet_source import with_states_elsewhere
-        from sframe_spark.storage.remote.versions import with_version_checksums
+        from sframe_spark.storage.datasets.versioned_datasets import with_version_checksums
+        from sframe_spark.storage.external.parquet import with_states_elsewhere
+        from sframe_spark.storage.filesystem.listing import states_below
 
         manifest = self.manifest
         if place_of(manifest.directory) != manifest.directory:
@@ -289,7 +289,7 @@ class SegmentSource(Source):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""
-        from sframe_spark.operators.sources.segment_scan import scan_segments
+        from sframe_spark.operators.sources.spark_scan import scan_segments
 
         return scan_segments(self, context)
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.operators.sources.segment_scan import segments_in_range
+from sframe_spark.operators.sources.spark_scan import segments_in_range
 from sframe_spark.order import OrderingProperties
-from sframe_spark.order.items import Ordering
+from sframe_spark.order.facts import Ordering
 from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
-from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.manifests.shown_order import shown_order
-from sframe_spark.storage.rows.statistics import column_statistics, merge, of_some_rows
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.shown_order import shown_order
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.segments.statistics import column_statistics, merge, of_some_rows
 
 if TYPE_CHECKING:
-    from sframe_spark.operators.sources.made import RangeSource
-    from sframe_spark.operators.sources.memory_source import MemorySource
+    from sframe_spark.operators.sources.generated import RangeSource
+    from sframe_spark.operators.sources.memory import MemorySource
     from sframe_spark.operators.sources.source import SegmentSource, Source
 
 # Facts about rows in memory are found by looking at them, which pays for so many at a time: 10 ns a float or text, 1 ns an int.

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.storage.files.listing import files_below
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, require_computed_as
-from sframe_spark.storage.parquet.footers import Footer, bounds_of, footer_of, statistics_in_footer
+from sframe_spark.storage.filesystem.listing import files_below
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, require_computed_as
+from sframe_spark.storage.parquet.footer import Footer, bounds_of, footer_of, statistics_in_footer
 from sframe_spark.types import ColumnType
 
 

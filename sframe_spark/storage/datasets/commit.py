@@ -12,15 +12,15 @@ from typing import Any
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.process.directory_trees import remove_tree
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.listing import files_below, sizes_below
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.manifests.manifest import SFRAME, Manifest, SegmentEntry
-from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.manifests.stored_segments import is_file_of_segments, is_stored_beside, new_name, write_segments
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.listing import files_below, sizes_below
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.segment_index import is_file_of_segments, is_stored_beside, new_name, write_segments
 from sframe_spark.storage.parquet.checksums import with_checksums
-from sframe_spark.storage.rows.statistics import dataset_statistics
+from sframe_spark.storage.segments.statistics import dataset_statistics
 from sframe_spark.types import ColumnType
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -61,7 +61,7 @@ def publish(
     --------
     >>> import tempfile
     >>> import pyarrow as pa
-    >>> from sframe_spark.storage.rows.writer import SegmentWriter
+    >>> from sframe_spark.storage.segments.writer import SegmentWriter
     >>> from sframe_spark.types import INT
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     writer = SegmentWriter(directory, 4, [INT])

@@ -14,20 +14,20 @@ from sframe_spark.config import config
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.objects import copy_within, download, upload
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.temporary import local_file
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.shown_order import shown_order
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.object_store import copy_within, download, upload
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.temporary import local_file
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.shown_order import shown_order
 from sframe_spark.storage.parquet.checksums import check_bytes, with_checksums
-from sframe_spark.storage.parquet.chunk_copies import copy_columns, may_copy
+from sframe_spark.storage.parquet.column_copy import copy_columns, may_copy
 from sframe_spark.storage.parquet.group_sums import with_group_sums
-from sframe_spark.storage.parquet.short_files import SHORT_BYTES
-from sframe_spark.storage.rows.delivery import delivering
-from sframe_spark.storage.rows.neighbours import together
-from sframe_spark.storage.rows.reader import iterate_rows
-from sframe_spark.storage.rows.writer import segment_file_name, segment_schema, write_segment
+from sframe_spark.storage.parquet.small_files import SHORT_BYTES
+from sframe_spark.storage.segments.delivery import delivering
+from sframe_spark.storage.segments.neighbours import together
+from sframe_spark.storage.segments.reader import iterate_rows
+from sframe_spark.storage.segments.writer import segment_file_name, segment_schema, write_segment
 
 # So many links are made one after the other.
 FEW_FILES = 16

@@ -11,18 +11,18 @@ import attrs
 from sframe_spark.errors import NotSavedError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.datasets.commit import check_files
-from sframe_spark.storage.datasets.content import damage_in
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.file_state import FileState, Seen
-from sframe_spark.storage.files.listing import sizes_below, some_below, states_below
-from sframe_spark.storage.files.magic import kind_of_file
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.regular import open_regular
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.manifests.length import check_length, read_text
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.text import is_sealed
-from sframe_spark.storage.parquet.footers import footer_of
+from sframe_spark.storage.datasets.integrity import damage_in
+from sframe_spark.storage.filesystem.file_kind import kind_of_file
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.listing import sizes_below, some_below, states_below
+from sframe_spark.storage.filesystem.local_files import FileState, Seen
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.regular import open_regular
+from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.manifest.length import check_length, read_text
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest_json import is_sealed
+from sframe_spark.storage.parquet.footer import footer_of
 
 
 def load_manifest(directory: str | os.PathLike[str], verify: bool = False, digest: str | None = None) -> Manifest:

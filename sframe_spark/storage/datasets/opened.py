@@ -11,10 +11,10 @@ from sframe_spark.errors import StorageError
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.leases import remove_own
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.files.temporary import DatasetHandle
-from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.filesystem.temporary import DatasetHandle
+from sframe_spark.storage.manifest.manifest import Manifest
 
 # So many datasets are remembered before those are looked for that nobody refers to any more.
 FEW_DATASETS = 64

@@ -6,12 +6,12 @@ import os
 from functools import partial
 
 from sframe_spark.errors import StorageError
+from sframe_spark.message_text import is_unicode
 from sframe_spark.process.leases import owner_in
 from sframe_spark.storage.datasets.load import digest_of_rows, load_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
-from sframe_spark.storage.manifests.elsewhere import DatasetElsewhere
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.visible import is_unicode
+from sframe_spark.storage.manifest.elsewhere import DatasetElsewhere
+from sframe_spark.storage.manifest.manifest import Manifest
 
 
 def digest_for_reference(manifest: Manifest, target: str) -> str | None:

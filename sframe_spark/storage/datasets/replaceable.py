@@ -8,9 +8,9 @@ import re
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.commit import TEMPORARY_SUFFIX
 from sframe_spark.storage.datasets.load import read_manifest
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.listing import files_below, names_in
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.listing import files_below, names_in
+from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
 
 _SEGMENT = r"segment-\d{8,}-[0-9a-f]{32}\.parquet"
 _MANIFEST = rf"{re.escape(MANIFEST_FILE)}|_segments-[0-9a-f]{{32}}\.arrow"

@@ -17,11 +17,11 @@ from sframe_spark.process.leases import Holder, own_directory_beside, remove_lef
 from sframe_spark.storage.datasets.commit import flush_directory, in_row_order, publish_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import check_replaceable
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.listing import files_below
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.manifests.manifest import SFRAME, Manifest
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.listing import files_below
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.manifest.manifest import SFRAME, Manifest
 
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
-from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
-from sframe_spark.storage.parquet.footers import footer_of
-from sframe_spark.storage.parquet.pages import MAGIC, FileBytes, page_headers
-from sframe_spark.storage.parquet.short_files import SHORT_BYTES
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
+from sframe_spark.storage.parquet.footer import footer_of
+from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, page_headers
+from sframe_spark.storage.parquet.small_files import SHORT_BYTES
 
 BLOCK_BYTES = 4 * 1024 * 1024
 

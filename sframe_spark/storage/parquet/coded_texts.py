@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from sframe_spark.storage.parquet.footers import Footer
+from sframe_spark.storage.parquet.footer import Footer
 
 # A text that is kept as itself takes four bytes for its length. Columns of less are kept as numbers, but for what their dictionaries had no room for.
 MOST_BYTES_OF_CODE = 3

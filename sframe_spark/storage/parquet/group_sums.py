@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.storage.files.opening import BytesOfGroup
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
-from sframe_spark.storage.parquet.footers import Footer
-from sframe_spark.storage.parquet.pages import FileBytes, page_headers
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.ranged_reads import BytesOfGroup
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
+from sframe_spark.storage.parquet.footer import Footer
+from sframe_spark.storage.parquet.page_headers import FileBytes, page_headers
 
 
 def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> SegmentEntry:

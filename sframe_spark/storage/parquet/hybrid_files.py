@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sframe_spark.storage.calendars.arrow_columns import HybridColumns
-from sframe_spark.storage.calendars.zones import UTC, zone_of
+from sframe_spark.storage.hybrid_calendar import HybridColumns
+from sframe_spark.storage.zones import UTC, zone_of
 
 SPARK_VERSION, SPARK_ZONE = b"org.apache.spark.version", b"org.apache.spark.timeZone"
 SPARK_HYBRID, SPARK_HYBRID_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"

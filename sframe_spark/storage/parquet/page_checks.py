@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.files.file_state import state_of
-from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.physical import KEY_NAME
-from sframe_spark.storage.parquet.footers import footer_of_entry
-from sframe_spark.storage.parquet.opened_files import check_pages
+from sframe_spark.storage.filesystem.local_files import state_of
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME
+from sframe_spark.storage.parquet.footer import footer_of_entry
+from sframe_spark.storage.parquet.open_file import check_pages
 from sframe_spark.storage.parquet.sound import SOUND_COLUMNS, Identity
 
 

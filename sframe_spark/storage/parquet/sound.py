@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.storage.files.file_state import FileState
+from sframe_spark.storage.filesystem.local_files import FileState
 
 # Path and state, which tell one content of a path from another.
 Identity = tuple[str, FileState]

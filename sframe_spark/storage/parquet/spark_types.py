@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.visible import visible
+from sframe_spark.message_text import visible
 
 PARQUET_NOTE = b"org.apache.spark.sql.parquet.row.metadata"
 ORC_NOTE = b"spark.sql.catalyst.type"

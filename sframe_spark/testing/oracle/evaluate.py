@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.testing.oracle.operators import MEANINGS
+from sframe_spark.testing.oracle.interpreter import MEANINGS
 from sframe_spark.testing.oracle.values import Row
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Oracle:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.made import range_source
-    >>> from sframe_spark.operators.relational.slice import slice_rows
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.slice import slice_rows
     >>> Oracle().rows(slice_rows(range_source(10, 5), 1, None, 2))
     [(11,), (13,)]
     """

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame, SFrameBuilder
-from sframe_spark.operators.sources import memory_source
+from sframe_spark.operators.sources import memory
 from sframe_spark.planner import pieces
-from sframe_spark.values.layouts import parts, standard
+from sframe_spark.values import arrow_layouts, parts
 
 TEXTS = ["a", None, "twelve bytes or more", "b", "", "e" * 20]
 
@@ -124,9 +124,9 @@ def test_layouts_that_parquet_files_remember(layout: str, tmp_path: Any) -> None
 @pytest.fixture
 def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if offsets ended at 40 bytes."""
-    for module in (standard, parts):
+    for module in (arrow_layouts, parts):
         monkeypatch.setattr(module, "MOST_BYTES", 40)
-    for module in (memory_source, pieces):
+    for module in (memory, pieces):
         monkeypatch.setattr(module, "MOST_BYTES_OF_ARRAY", 40)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.errors import InexactDecimalWarning, SchemaError, SFrameError
-from sframe_spark.visible import visible
+from sframe_spark.message_text import visible
 
 # Values of each type at its edges; all other forms are made of them.
 VALUES: dict[str, list[str]] = {

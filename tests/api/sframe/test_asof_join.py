@@ -134,7 +134,7 @@ def test_the_spark_lowering_and_any_number_of_segments_agree(
 
 @pytest.mark.spark
 def test_a_large_left_side_out_of_order_keeps_its_places(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators.lookups import asof_join
+    from sframe_spark.operators.joins import asof_join
 
     monkeypatch.setattr(asof_join, "MOST_RIGHT_ROWS_TO_ROAM", 0)
     monkeypatch.setattr(asof_join, "MOST_ROWS_OUT_OF_ORDER", 0)

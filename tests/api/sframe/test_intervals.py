@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config, uniform_clock
 from sframe_spark.errors import ExecutionError
-from sframe_spark.operators.grouped import intervals_fill
-from sframe_spark.operators.grouped.intervals import Grid, clock_labels, grid_labels
+from sframe_spark.operators.groupby import intervals_fill
+from sframe_spark.operators.groupby.intervals import Grid, clock_labels, grid_labels
 from sframe_spark.session import is_started
 from tests.examples import examples
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.testing.oracle.values import rank, rows_equal
 from tests.random_programs.equivalence import EngineRunner
 

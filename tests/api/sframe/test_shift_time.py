@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import compute
+from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.materialize_options import MaterializeOptions
 
 MOMENTS = st.none() | st.datetimes(datetime.datetime(1000, 1, 1), datetime.datetime(3000, 1, 1))
 DAYS = datetime.timedelta(days=300_000)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.engine.datasets import new_datasets as datasets
+from sframe_spark.engine.runtime import dataset_writer as datasets
 from sframe_spark.engine.spark import counts
 from sframe_spark.engine.spark.counts import require_all_rows, require_known_rows
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.manifest.manifest import SegmentEntry
 
 
 def entries(*rows: int) -> list[SegmentEntry]:

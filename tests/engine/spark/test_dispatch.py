@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.spark import dispatch
-from sframe_spark.engine.spark.dispatch import from_job, from_query, run_tasks, shares_of
+from sframe_spark.engine.spark import jobs
+from sframe_spark.engine.spark.jobs import from_job, from_query, run_tasks, shares_of
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
 from sframe_spark.explain.executed_plans import recorded_plans
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(params=[from_job, from_query], ids=lambda run: run.__name__)
 def transport(request: pytest.FixtureRequest, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Each way to run works, in turn the one that is taken."""
-    monkeypatch.setattr(dispatch, "start_as_queries_do", lambda session: request.param is from_job)
+    monkeypatch.setattr(jobs, "start_as_queries_do", lambda session: request.param is from_job)
     return request.param
 
 
@@ -91,10 +91,10 @@ GIGABYTE = 1 << 30
      (12, 5 * GIGABYTE, 12), (5, 5 * GIGABYTE, 5), (100, 500 * GIGABYTE, 32)],
 )  # fmt: skip
 def test_on_a_cluster_few_bytes_are_few_tasks_for_each_core(works: int, size: int | None, tasks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "default_parallelism", lambda session: 8)
-    monkeypatch.setattr(dispatch, "is_remote", lambda session: False)
-    monkeypatch.setattr(dispatch, "is_one_process", lambda session: False)
-    assert dispatch.tasks_for(get_session(), works, size) == tasks
+    monkeypatch.setattr(jobs, "default_parallelism", lambda session: 8)
+    monkeypatch.setattr(jobs, "is_remote", lambda session: False)
+    monkeypatch.setattr(jobs, "is_one_process", lambda session: False)
+    assert jobs.tasks_for(get_session(), works, size) == tasks
 
 
 @pytest.mark.parametrize("each", range(1, 5))

@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.spark import exchanges
 from sframe_spark.engine.spark.query import lower, size_of
-from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, follow_user, get_session, shuffle_partitions
 from sframe_spark.session.session import get_base

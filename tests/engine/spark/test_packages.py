@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from sframe_spark.engine.spark import package_archive, packages
-from sframe_spark.engine.spark.executor_answers import Answer, versions
+from sframe_spark.engine.spark.executor_environment import Answer, versions
 from sframe_spark.engine.spark.package_archive import archive_bytes, write_archive
 from sframe_spark.engine.spark.packages import answers, ask_python_again, look_at_python, require_python
 from sframe_spark.errors import NotSharedError, StorageError

@@ -12,10 +12,10 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.spark import page_checks
-from sframe_spark.engine.spark.parcels import packed
+from sframe_spark.engine.task_pickling import packed
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.storage.parquet import footers, opened_files
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.parquet import footer, open_file
 from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile
 
 ROWS = 3_000
@@ -33,7 +33,7 @@ def saved(tmp_path: Path) -> str:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks of the driver through the page headers of a file."""
-    with mock.patch.object(opened_files, "page_headers", wraps=opened_files.page_headers) as counting:
+    with mock.patch.object(open_file, "page_headers", wraps=open_file.page_headers) as counting:
         yield counting
 
 
@@ -67,7 +67,7 @@ def test_tasks_check_much_data_once(saved: str, walks: mock.Mock, tasks: list[in
     files = sum(name.endswith(".parquet") for name in os.listdir(saved))
     assert sums(saved) == EXPECTED
     assert tasks == [files] and walks.call_count == 0
-    footers._load.cache_clear()
+    footer._load.cache_clear()
     assert sums(saved) == EXPECTED
     assert tasks == [files] and walks.call_count == 0
 

@@ -13,21 +13,21 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.planning.optimized import optimize
-from sframe_spark.engine.segments.flat_plan import FlatPlan
-from sframe_spark.engine.segments.range_tasks import DividedPlan
-from sframe_spark.engine.segments.runner import PlanRunner
-from sframe_spark.engine.segments.tasks import chunks_of
-from sframe_spark.engine.spark.parcels import Shared, packed
+from sframe_spark.engine.runtime.flat_plan import FlatPlan
+from sframe_spark.engine.runtime.pipeline import PlanRunner
+from sframe_spark.engine.runtime.range_tasks import DividedPlan
+from sframe_spark.engine.runtime.tasks import chunks_of
+from sframe_spark.engine.task_pickling import Shared, packed
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.lookups.asof_join import AsofJoin
-from sframe_spark.operators.running.shift import Shift
-from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.operators.joins.asof_join import AsofJoin
+from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.operators.window.shift import Shift
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.rows.reader import read_rows
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.segments.reader import read_rows
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT
 from tests.examples import square
 

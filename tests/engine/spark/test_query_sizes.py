@@ -10,10 +10,10 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.engine.spark.exchanges import PARTITION_BYTES, next_power, row_bytes_in_spark
 from sframe_spark.engine.spark.query import lower, size_of
-from sframe_spark.operators.sources.made import RangeSource
+from sframe_spark.operators.sources.generated import RangeSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, get_session, shuffle_partitions
-from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
+from sframe_spark.storage.segments.writer import ROWS_PER_GROUP
 from tests.properties.other_sparks import last_line
 
 pytestmark = pytest.mark.spark

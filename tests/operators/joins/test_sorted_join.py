@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sframe_spark as tc
-from sframe_spark.engine.runs.materialize import read_all
+from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.laws.algorithm_choice import join_of_sorted
+from sframe_spark.laws.few_rows import join_with_few
 from sframe_spark.operators.joins import key_places, sorted_join
 from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
-from sframe_spark.operators.laws.few_rows import join_with_few
-from sframe_spark.operators.laws.streaming import join_of_sorted
-from sframe_spark.operators.lookups.lookup import Lookup
+from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle import Oracle

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.operators.sources.segment_parts import SegmentParts
+from sframe_spark.operators.sources.segment_subset import SegmentParts
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.rows import sizes
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.segments import row_sizes
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT, STR
 
 ROWS = 4_000
@@ -27,20 +27,20 @@ def manifest(tmp_path: Path) -> Manifest:
 
 def test_sizes_of_many_ranges_are_asked_of_some_of_them(manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
-    column_bytes = sizes.column_bytes
+    column_bytes = row_sizes.column_bytes
 
     def counting(manifest: Manifest, columns: Any, start: int, stop: int) -> tuple[float, ...]:
         asked.append((start, stop))
         return column_bytes(manifest, columns, start, stop)
 
-    monkeypatch.setattr(sizes, "column_bytes", counting)
+    monkeypatch.setattr(row_sizes, "column_bytes", counting)
     found = {}
     for number in (2, 8, 100, 1_000):
         asked.clear()
         step = ROWS // number
         parts = SegmentParts(manifest, (0, 1), tuple((first, first + step // 2) for first in range(0, ROWS, step)))
         found[number] = parts.sizes_between(0, parts.row_count)
-        assert len(asked) <= sizes.MOST_GROUPS
+        assert len(asked) <= row_sizes.MOST_GROUPS
     # Half of the rows, however many ranges they are in.
     for few in (100, 1_000):
         assert found[few][0] == found[2][0] == ROWS / 2 * 8
@@ -49,6 +49,6 @@ def test_sizes_of_many_ranges_are_asked_of_some_of_them(manifest: Manifest, monk
 
 def test_sizes_of_few_ranges_are_the_sum_of_each(manifest: Manifest) -> None:
     parts = SegmentParts(manifest, (1,), ((0, 10), (20, 25), (100, 400)))
-    each = [sizes.column_bytes(manifest, [1], first, last)[0] for first, last in parts.ranges]
+    each = [row_sizes.column_bytes(manifest, [1], first, last)[0] for first, last in parts.ranges]
     assert parts.sizes_between(0, parts.row_count) == (pytest.approx(sum(each)),)
     assert parts.sizes_between(3, 3) == (0.0,)

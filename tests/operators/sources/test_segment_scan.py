@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from tests.examples import part

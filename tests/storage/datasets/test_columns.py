@@ -17,9 +17,9 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.gather import may_copy_columns
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.parquet.chunk_copies import footer_of_file
+from sframe_spark.storage.parquet.column_copy import footer_of_file
 from sframe_spark.storage.parquet.thrift_values import read_struct, write_struct
-from sframe_spark.storage.rows import writer
+from sframe_spark.storage.segments import writer
 
 ROWS = 1000
 COLUMNS: dict[str, list[Any]] = {
@@ -110,7 +110,7 @@ def test_columns_stored_otherwise_are_not_copied(saved: SFrame, tmp_path: Path) 
     other = str(tmp_path / "other.parquet")
     pq.write_table(table.cast(pa.schema(fields)), other)
     schema = writer.segment_schema([source.manifest.types[0]])
-    from sframe_spark.storage.parquet.chunk_copies import is_alike, names_in_file
+    from sframe_spark.storage.parquet.column_copy import is_alike, names_in_file
 
     assert is_alike(pq.read_metadata(file), names_in_file((0,)), schema) and not is_alike(pq.read_metadata(other), names_in_file((0,)), schema)
 

@@ -11,9 +11,9 @@ import os, sys
 import pyarrow as pa
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.parquet import checksums
-from sframe_spark.storage.datasets import content
+from sframe_spark.storage.datasets import integrity as content
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT
 
 for cut_by, (home, name) in {"check": (checksums, "page_headers"), "decode": (content, "conform")}.items():

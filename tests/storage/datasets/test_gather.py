@@ -19,9 +19,9 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets import commit, gather
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.rows.reader import read_rows
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.segments.reader import read_rows
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT, STR
 from tests.examples import examples
 from tests.storage.saved import save_dataset

@@ -19,12 +19,12 @@ from sframe_spark.storage.datasets import commit, gather, save
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.datasets.opened import FEW_DATASETS, OPEN_DATASETS, OpenDatasets
 from sframe_spark.storage.datasets.save import staged
-from sframe_spark.storage.files.listing import files_below
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.files.temporary import TemporaryStore
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.rows.reader import read_rows
-from sframe_spark.storage.rows.writer import SegmentWriter
+from sframe_spark.storage.filesystem.listing import files_below
+from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.filesystem.temporary import TemporaryStore
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.segments.reader import read_rows
+from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import FLOAT
 from tests.storage.foreign_manifests import foreign_manifest
 from tests.storage.saved import save_dataset

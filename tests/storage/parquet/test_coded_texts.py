@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.runs.materialize import read_all
+from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.storage.parquet import coded_texts as coded
 from sframe_spark.storage.parquet.coded_texts import coded_texts
-from sframe_spark.storage.parquet.footers import footer_of
+from sframe_spark.storage.parquet.footer import footer_of
 
 ROWS = 3 * coded.LEAST_ROWS
 WORDS = ["", "é", "\U0001f600", "z" * 300, *[f"word {number}" for number in range(300)]]

@@ -13,15 +13,15 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.files.file_state import FileState
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.manifests.physical import KEY_NAME
-from sframe_spark.storage.parquet import footers, opened_files, short_files
+from sframe_spark.storage.filesystem.local_files import FileState
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.manifest.physical_types import KEY_NAME
+from sframe_spark.storage.parquet import footer, open_file, small_files
 from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, places_of_sums
 from sframe_spark.storage.parquet.sound import SoundColumns
-from sframe_spark.storage.rows import sizes
-from sframe_spark.storage.rows.reader import read_rows
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.segments import row_sizes
+from sframe_spark.storage.segments.reader import read_rows
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import FLOAT, INT, STR
 
 STATE = FileState(1, 1, 1, 1)
@@ -30,7 +30,7 @@ STATE = FileState(1, 1, 1, 1)
 @pytest.fixture
 def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
     """A dataset of two files, which are read as long ones are."""
-    monkeypatch.setattr(short_files, "SHORT_BYTES", 0)
+    monkeypatch.setattr(small_files, "SHORT_BYTES", 0)
     rows = [pa.array(range(1_000)), pa.array([f"text {row % 7}" for row in range(1_000)])]
     entries = [write_segment(str(tmp_path), number, [INT, STR], [rows]) for number in range(2)]
     return publish(str(tmp_path), [INT, STR], entries, durable=False)
@@ -39,27 +39,27 @@ def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks through the page headers of a file."""
-    with mock.patch.object(opened_files, "page_headers", wraps=opened_files.page_headers) as counting:
+    with mock.patch.object(open_file, "page_headers", wraps=open_file.page_headers) as counting:
         yield counting
 
 
 def test_planning_walks_through_no_page_headers(manifest: Manifest, walks: mock.Mock) -> None:
-    assert sizes.column_bytes(manifest, [0, 1], 0, manifest.rows)[1] > 0
+    assert row_sizes.column_bytes(manifest, [0, 1], 0, manifest.rows)[1] > 0
     assert walks.call_count == 0
 
 
 def test_headers_are_checked_before_a_page_is_read_to_learn_how_long_values_are(
     manifest: Manifest, walks: mock.Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
-    sizes.column_bytes(manifest, [0, 1], 0, manifest.rows)
+    monkeypatch.setattr(row_sizes, "WORTH_A_LOOK", 0)
+    row_sizes.column_bytes(manifest, [0, 1], 0, manifest.rows)
     assert [call.args[2] for call in walks.call_args_list] == [{"c1"}, {"c1"}]
 
 
 def test_what_was_found_sound_is_known_after_its_footer_was_forgotten(manifest: Manifest, walks: mock.Mock) -> None:
     for _ in range(2):
         read_rows(manifest, [0, 1])
-        footers._load.cache_clear()
+        footer._load.cache_clear()
     assert walks.call_count == 2
     # A column that was not read yet.
     read_rows(manifest, [0], with_key=True)
@@ -97,7 +97,7 @@ def test_wide_files_are_remembered_as_narrow_ones_are() -> None:
 
 
 def test_a_header_that_pages_own_check_sums_do_not_cover_gives_no_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_files, "SHORT_BYTES", 0)
+    monkeypatch.setattr(small_files, "SHORT_BYTES", 0)
     entry = write_segment(str(tmp_path), 0, [FLOAT], [[pa.array([row + 0.25 for row in range(1_000)])]])
     manifest = publish(str(tmp_path), [FLOAT], [entry], durable=False)
     file = tmp_path / entry.file

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import content
+from sframe_spark.storage.datasets import integrity
 from sframe_spark.storage.datasets.commit import publish, publish_manifest, write_manifest
 from sframe_spark.storage.datasets.gather import copied_columns
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.files.saved_places import MANIFEST_FILE
-from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.parquet import short_files
-from sframe_spark.storage.parquet.short_files import is_short
-from sframe_spark.storage.rows.reader import iterate_rows, read_rows
-from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.parquet import small_files
+from sframe_spark.storage.parquet.small_files import is_short
+from sframe_spark.storage.segments.reader import iterate_rows, read_rows
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import FLOAT, INT, STR
 from tests.storage.damage import a_directory, cut, emptied, lengthened, linked, piped, removed
 
@@ -127,7 +127,7 @@ def test_frames_without_the_check_sum_are_read_and_verified(tmp_path: Path) -> N
 def test_verifying_compares_it(tmp_path: Path) -> None:
     manifest = saved(tmp_path / "d")
     wrong = manifest.with_segments(tuple(attrs.evolve(entry, whole=1) for entry in manifest.segments))
-    assert "the check sums of its footer or page headers are others" in str(content.damage_in(wrong)[0])
+    assert "the check sums of its footer or page headers are others" in str(integrity.damage_in(wrong)[0])
 
 
 @pytest.mark.parametrize("value", [-1, 1 << 32, "1", True, 1.0, [1]])
@@ -157,7 +157,7 @@ def test_few_rows_of_a_file_that_is_not_very_short_are_read_by_themselves(tmp_pa
     manifest = saved(tmp_path / "d", 100)
     (entry,) = manifest.segments
     assert is_short(manifest.directory, entry, 1)
-    monkeypatch.setattr(short_files, "VERY_SHORT_BYTES", 100)
+    monkeypatch.setattr(small_files, "VERY_SHORT_BYTES", 100)
     assert not is_short(manifest.directory, entry, 1)
     assert is_short(manifest.directory, entry, 25)
     assert not is_short("s3://bucket/frame", entry, 100)

@@ -1,0 +1,175 @@
+"""Rows from and to any library that speaks Arrow's C stream interface: polars, DuckDB, pandas, pyarrow and others.
+
+Source: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.api.column_names import require_unicode
+from sframe_spark.api.node_values import pieces_of, rows_of
+from sframe_spark.engine.execution.materialize import iterate, materialize
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.message_text import visible
+from sframe_spark.operators.arrange import columns_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import ColumnType
+from sframe_spark.values.export import Form, FormFinder
+from sframe_spark.values.libraries import library_of
+
+
+def gives_rows(data: Any) -> bool:
+    """True for a table of another library, computed or not; single columns have a ``dtype`` and are sequences of values.
+
+    Examples
+    --------
+    >>> gives_rows(pa.table({"a": [1]}).to_reader()), gives_rows([1])
+    (True, False)
+    """
+    gives = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+    return (gives and not hasattr(data, "dtype") and not isinstance(data, (pa.Array, pa.ChunkedArray))) or is_lazy_in_polars(data)
+
+
+def is_lazy_in_polars(data: Any) -> bool:
+    """True for a query of polars that has not been computed."""
+    return library_of(data) == "polars" and type(data).__name__ == "LazyFrame"
+
+
+def arrow_table(data: Any) -> pa.Table:
+    """All rows of a stream; a stream of values that are no rows makes a column ``X1``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the other library cannot give them.
+    SchemaError
+        If it has values that its stream calls something else.
+    """
+    try:
+        data = data.collect() if is_lazy_in_polars(data) else data
+        _refuse_false_types(data)
+        if not hasattr(data, "__arrow_c_stream__"):
+            values = pa.array(data)
+            return pa.table(pa.RecordBatch.from_struct_array(values)) if pa.types.is_struct(values.type) else pa.table({"X1": values})
+        try:
+            reader = pa.RecordBatchReader.from_stream(data)
+        except (pa.ArrowException, TypeError):
+            return pa.table({"X1": pa.chunked_array(data)})
+        return reader.read_all()
+    except (SFrameError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        # What goes wrong inside polars is no Exception.
+        column = _column_that_fails(data)
+        place = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
+        raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
+
+
+def _refuse_false_types(data: Any) -> None:
+    """Refuse what streams of others give as something else: bits and ints of 128 bits of DuckDB, Python objects of polars.
+
+    Raises
+    ------
+    SchemaError
+        If a column has some.
+    """
+    if library_of(data) in ("duckdb", "_duckdb"):
+        types = list(zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False))
+        _refuse_types(types, "BIT", "DuckDB gives BIT as bytes, which are no text: cast it to VARCHAR first")
+        _refuse_types(types, "UHUGEINT", "DuckDB gives the largest UHUGEINT values as negative ones: cast it to HUGEINT or VARCHAR first")
+    elif library_of(data) == "polars" and isinstance(schema := getattr(data, "schema", None), Mapping):
+        _refuse_types(schema.items(), "Object", "polars gives Python objects as their addresses: give SFrame a dict of lists")
+
+
+def _refuse_types(types: Iterable[tuple[Any, Any]], refused: str, reason: str) -> None:
+    for name, data_type in types:
+        # Names of fields and of categories are in quotes.
+        if re.search(rf"\b{refused}\b", re.sub(r'"[^"]*"|\'[^\']*\'', "", str(data_type))):
+            raise SchemaError(f"column {visible(str(name))!r}: {reason}")
+
+
+def _column_that_fails(data: Any) -> str | None:
+    """The first column of a polars frame that it does not give; what others have read cannot be read again."""
+    is_frame_of_polars = library_of(data) == "polars" and type(data).__name__ == "DataFrame"
+    for name in data.columns if is_frame_of_polars else ():
+        try:
+            pa.RecordBatchReader.from_stream(data.select([name])).read_all()
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:
+            return str(name)
+    return None
+
+
+def forms_of(node: PlannerNode) -> list[Form]:
+    """What each column goes out as; date-times with an offset, and mixed lists and dicts, are computed and looked at."""
+    finders = [FormFinder(column_type) for column_type in node.schema]
+    looked_at = [place for place, finder in enumerate(finders) if finder.must_look]
+    if looked_at:
+        materialize(node)
+        for chunk in iterate(columns_of(node, looked_at)):
+            for place, column in zip(looked_at, chunk.columns, strict=True):
+                finders[place].look(column)
+    return [finder.form() for finder in finders]
+
+
+def form_of(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
+    """What a column in memory goes out as."""
+    finder = FormFinder(column_type)
+    for array in arrays:
+        finder.look(array)
+    return finder.form()
+
+
+def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
+    """Names and Arrow types of the columns that go out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name has half of a character.
+    """
+    require_unicode(names)
+    return pa.schema([form.field(name) for form, name in zip(forms, names, strict=True)])
+
+
+def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
+    """All rows, in the driver's memory."""
+    pieces = [piece.columns for piece in pieces_of(node)]
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    forms = [form_of(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
+    schema = schema_of(forms, names)
+    for place, (form, field) in enumerate(zip(forms, schema, strict=True)):
+        columns[place] = pa.chunked_array(list(map(form.convert, columns[place])), field.type)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def stream_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.RecordBatchReader:
+    """All rows in order, a batch at a time; what must be computed before the first row comes is computed now, so that errors are raised as usual."""
+    materialize(node)
+    forms = forms_of(node)
+    schema = schema_of(forms, names)
+    return pa.RecordBatchReader.from_batches(schema, _batches(node, forms, schema))
+
+
+def _batches(node: PlannerNode, forms: Sequence[Form], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for chunk in iterate(node):
+        if chunk.columns:
+            converted = [form.convert(column) for form, column in zip(forms, chunk.columns, strict=True)]
+            yield from pa.Table.from_arrays(converted, schema=schema).to_batches()
+
+
+def array_of_values(node: PlannerNode) -> pa.Array:
+    """All values of a one-column node, in the driver's memory."""
+    column = rows_of(node).columns[0]
+    return form_of([column], node.schema[0]).convert(column)
+
+
+def stream_of_values(node: PlannerNode) -> pa.ChunkedArray:
+    """All values of a one-column node; Arrow has no stream of values that is made as it is read."""
+    return pa.chunked_array([array_of_values(node)])

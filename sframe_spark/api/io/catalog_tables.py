@@ -1,0 +1,378 @@
+"""Tables of the catalogs that the user's Spark session knows, and the column that keeps the order of a frame's rows in them.
+
+See docs/decisions/022-catalog-tables.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.interchange.to_spark import to_spark_within
+from sframe_spark.api.io.jdbc import MODES
+from sframe_spark.api.io.table_places import require_shared_place
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
+from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.errors import (
+    ExecutionError,
+    InvalidArgumentError,
+    SchemaError,
+    SFrameError,
+    StorageError,
+    TakenNameError,
+    UnsupportedOperationError,
+)
+from sframe_spark.message_text import visible
+from sframe_spark.operators.project import zip_columns
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.planner.facts import Length
+from sframe_spark.session.user_session import user_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sframe_spark.planner.node import PlannerNode
+
+ORDER_COLUMN = "_sframe_row"
+FORMATS = ("delta", "iceberg", "parquet")
+# Whose writers replace what a table holds at one stroke.
+_ATOMIC = ("delta", "iceberg")
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.\s\0]+)")
+_NO_SOURCE = re.compile(r"Failed to find the data source: (?:\w+\.)*(\w+)")
+_PACKAGES = {
+    "delta": "add io.delta:delta-spark_2.13, of the version made for this Spark, to spark.jars.packages before Spark starts",
+    "iceberg": "add org.apache.iceberg:iceberg-spark-runtime, of the version made for this Spark, to spark.jars.packages before Spark starts",
+}
+
+
+@attrs.frozen
+class OrderedTable:
+    """Rows of a table.
+
+    Parameters
+    ----------
+    node, names
+        The rows, in no order, and the names of their columns.
+    place
+        Where the column with the order of rows stands; None where there is none.
+    """
+
+    node: PlannerNode
+    names: list[str]
+    place: int | None
+
+
+def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
+    """The rows of a table or view; that its order column tells their order is looked at first, where the user names no other order.
+
+    Raises
+    ------
+    SchemaError, InvalidArgumentError
+        If the name or the version is none.
+    ExecutionError, UnsupportedOperationError
+        If Spark knows no such table or version, or lacks what reads it.
+    StorageError
+        If rows have no numbers, or share them.
+    """
+    table, options = ".".join(map(_quoted, parts_of(name))), _options_of(version)
+    with errors_of_catalog(name):
+        df = user_session().read.options(**options).table(table)
+        fields = {field.name: field.dataType.typeName() for field in df.schema.fields}
+        numbered = fields.get(ORDER_COLUMN) == "long"
+        length = None if ordered or not numbered else _counted(df, name)
+    node, names = frame_from_spark(df)
+    if length is not None:
+        node.facts = attrs.evolve(node.facts, length=length)
+    return OrderedTable(node, names, names.index(ORDER_COLUMN) if numbered else None)
+
+
+def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any, mode: Any, keep_order: bool) -> None:
+    """Write all rows, and a column that numbers them; the rows are computed before anything is changed, and counted after.
+
+    Raises
+    ------
+    SchemaError, InvalidArgumentError, TakenNameError
+        If an argument or the name of a column is none that a table can have.
+    ExecutionError, UnsupportedOperationError
+        If Spark refuses to write, or lacks what writes the format.
+    StorageError
+        If the table has other rows after it than it should have.
+    """
+    parts = parts_of(name)
+    _require_choice("format", format, FORMATS)
+    _require_choice("mode", mode, MODES)
+    if not names:
+        raise InvalidArgumentError("a frame without columns is no table: it has no rows either")
+    for column in names:
+        if column.casefold() == ORDER_COLUMN:
+            raise TakenNameError(f"column {visible(repr(column))} has the name of the column that keeps the order of rows in tables: rename it first")
+    user = user_session()
+    with errors_of_catalog(name):
+        there = user.catalog.tableExists(_joined(parts))
+    if there and mode == "error":
+        raise ExecutionError(f"table {name} exists already: choose mode='append', 'overwrite' or 'ignore', or another name")
+    if there and mode == "ignore":
+        return
+    with errors_of_catalog(name):
+        require_shared_place(user, _joined(parts), _joined(parts[:-1]), there)
+    materialize(node)
+    _Writing(user, parts, format, keep_order).write(node, list(names), mode if there else "error")
+
+
+@attrs.frozen
+class _Writing:
+    """Rows on their way into a table.
+
+    Parameters
+    ----------
+    user
+        The session whose catalogs are meant.
+    parts
+        The parts of the table's name.
+    format
+        What the table is.
+    keep_order
+        Whether rows are numbered.
+    """
+
+    user: SparkSession
+    parts: Sequence[str]
+    format: str
+    keep_order: bool
+
+    def write(self, node: PlannerNode, names: list[str], mode: str) -> None:
+        """Write rows in a mode of Spark's."""
+        if mode == "overwrite" and self.format not in _ATOMIC:
+            self._replace(node, names)
+            return
+        start = self._next_number(names) if mode == "append" else 0
+        self._save(node, names, mode, self.parts, start)
+
+    def _next_number(self, names: list[str]) -> int:
+        """The number of the first row that is appended."""
+        from pyspark.sql import functions as F
+
+        name = ".".join(self.parts)
+        with errors_of_catalog(name):
+            there = self.user.read.table(_joined(self.parts))
+            numbered = ORDER_COLUMN in there.columns
+            if numbered and not self.keep_order:
+                raise InvalidArgumentError(f"table {name} keeps the order of its rows in {ORDER_COLUMN}: append with keep_order=True")
+            if not numbered and self.keep_order:
+                raise InvalidArgumentError(f"table {name} has no column {ORDER_COLUMN} that keeps the order of rows: append with keep_order=False")
+            _require_same_columns(name, there.columns, [*names, ORDER_COLUMN] if numbered else names)
+            if not numbered:
+                return 0
+            largest = run_spark(there.agg(F.max(ORDER_COLUMN)).collect, f"looking at the order of table {name}")[0][0]
+        return 0 if largest is None else int(largest) + 1
+
+    def _save(self, node: PlannerNode, names: list[str], mode: str, parts: Sequence[str], start: int) -> None:
+        """Write all rows into a table of a name, numbered from ``start``, and look that they are there."""
+        from pyspark.sql import functions as F
+
+        name = ".".join(parts)
+        rows = materialize(node).length.rows
+        assert rows is not None
+        numbered = zip_columns(node, row_number(node, start)) if self.keep_order else node
+        df = to_spark_within(numbered, [*names, ORDER_COLUMN] if self.keep_order else names, self.user)
+        with errors_of_catalog(name):
+            writer = df.write.format(self.format).mode(mode)
+            if mode == "overwrite":
+                writer = writer.option("overwriteSchema", "true")
+            run_spark(partial(writer.saveAsTable, _joined(parts)), f"writing table {name}")
+            written = self.user.read.table(_joined(parts))
+            if self.keep_order:
+                written = written.where(F.col(ORDER_COLUMN).between(start, start + rows - 1))
+            elif mode == "append":
+                # Which of the rows are those of this call nobody can tell.
+                return
+            found = run_spark(written.count, f"counting the rows of table {name}")
+        if found != rows:
+            raise StorageError(_other_count(name, found, rows))
+
+    def _replace(self, node: PlannerNode, names: list[str]) -> None:
+        """Write the rows beside a table, and let them take its name when they are there and counted: Spark would delete the old ones first."""
+        name, above = ".".join(self.parts), self.parts[:-1]
+        with errors_of_catalog(name):
+            kind = self.user.catalog.getTable(_joined(self.parts)).tableType
+        if kind != "MANAGED":
+            raise UnsupportedOperationError(
+                f"table {name} is {kind.lower()}, whose files are not the catalog's to replace: drop it, or choose another name"
+            )
+        new, old = ((*above, f"{self.parts[-1]}__sframe_{word}") for word in ("new", "old"))
+        with errors_of_catalog(name):
+            for left in (new, old):
+                if self.user.catalog.tableExists(_joined(left)):
+                    raise ExecutionError(
+                        f"table {'.'.join(left)} is there, which another program that replaces {name} has made, or one that was killed: "
+                        "look at it, drop it or rename it, and write again"
+                    )
+        try:
+            self._save(node, names, "error", new, 0)
+            self._rename(self.parts, old)
+            try:
+                self._rename(new, self.parts)
+            except BaseException:
+                self._rename(old, self.parts)
+                raise
+        except BaseException:
+            self._drop(new)
+            raise
+        self._drop(old)
+
+    def _rename(self, parts: Sequence[str], other: Sequence[str]) -> None:
+        with errors_of_catalog(".".join(parts)):
+            self.user.sql(f"ALTER TABLE {_joined(parts)} RENAME TO {_joined(other[1:] if len(other) > 2 else other)}")
+
+    def _drop(self, parts: Sequence[str]) -> None:
+        with errors_of_catalog(".".join(parts)):
+            self.user.sql(f"DROP TABLE IF EXISTS {_joined(parts)}")
+
+
+def parts_of(name: Any) -> tuple[str, ...]:
+    """The parts of a table's name, as Spark takes them.
+
+    Raises
+    ------
+    SchemaError
+        If it is no text.
+    InvalidArgumentError
+        If it is the name of no table.
+
+    Examples
+    --------
+    >>> parts_of("shop.`order lines`")
+    ('shop', 'order lines')
+    """
+    if not isinstance(name, str):
+        raise SchemaError(f"the name of a table is a text, not {type(name).__name__}")
+    parts, end = [], 0
+    while found := _PART.match(name, end):
+        quoted, plain = found.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        end = found.end()
+        if end == len(name):
+            return tuple(parts)
+        if name[end] != ".":
+            break
+        end += 1
+    raise InvalidArgumentError(f"{visible(repr(name[:200]))} is not the name of a table, such as trades, shop.trades or catalog.shop.`order lines`")
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return ".".join(map(_quoted, parts))
+
+
+def _quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
+
+
+def _options_of(version: Any) -> dict[str, str]:
+    """What Spark's reader takes for a version: a number or the name of a branch or tag, or a time."""
+    if version is None:
+        return {}
+    if isinstance(version, datetime.datetime):
+        return {"timestampAsOf": version.isoformat(sep=" ")}
+    if isinstance(version, bool) or not isinstance(version, (int, str)):
+        raise SchemaError(f"version is the number or name of a version, or a datetime, not {type(version).__name__}")
+    if version == "" or (isinstance(version, int) and version < 0):
+        raise InvalidArgumentError(f"version is the number of a version, from 0, or its name, got {version!r}")
+    return {"versionAsOf": str(version)}
+
+
+def _require_choice(name: str, given: Any, choices: Sequence[str]) -> None:
+    if not isinstance(given, str) or given not in choices:
+        raise InvalidArgumentError(f"{name} is one of {', '.join(map(repr, choices))}, not {given!r:.60}")
+
+
+def _require_same_columns(name: str, there: Sequence[str], given: Sequence[str]) -> None:
+    """Spark would say of some other columns only how many there are."""
+    missing, more = [column for column in there if column not in given], [column for column in given if column not in there]
+    if missing or more:
+        told = [f"the frame has no {visible(repr(column))}" for column in missing] + [f"the table has no {visible(repr(column))}" for column in more]
+        raise SchemaError(
+            f"table {name} has other columns: {told[0]}{f', and {len(told) - 1} more' if len(told) > 1 else ''}; append rows of its columns"
+        )
+
+
+def _counted(df: DataFrame, name: str) -> Length:
+    """How many rows there are, each of which has a number of its own.
+
+    Raises
+    ------
+    StorageError
+        If some share a number, or have none.
+    """
+    from pyspark.sql import functions as F
+
+    number = F.col(ORDER_COLUMN)
+    asked = df.agg(F.count(F.lit(1)), F.count(number), F.min(number), F.max(number), F.bit_xor(F.xxhash64(number)))
+    rows, known, first, last, mixed = run_spark(asked.collect, f"looking at the order of table {name}")[0]
+    if known != rows:
+        raise StorageError(
+            f"{rows - known} rows of table {name} have no {ORDER_COLUMN}: others have inserted them; say what orders them with order_by="
+        )
+    if not rows:
+        return Length.exactly(0)
+    if last - first + 1 == rows:
+        # Of as many numbers as there can be, each is there an odd number of times, so once.
+        ids = df.sparkSession.range(first, last + 1).agg(F.bit_xor(F.xxhash64(F.col("id"))))
+        distinct = run_spark(ids.collect, f"looking at the order of table {name}")[0][0] == mixed
+    else:
+        # Rows were deleted, or stand there twice.
+        distinct = run_spark(df.select(ORDER_COLUMN).distinct().count, f"looking at the order of table {name}") == rows
+    if not distinct:
+        raise StorageError(
+            f"rows of table {name} share numbers of {ORDER_COLUMN}: two programs have appended at one time; say what orders them with order_by="
+        )
+    return Length.exactly(int(rows))
+
+
+def _other_count(name: str, found: int, rows: int) -> str:
+    if found > rows:
+        return (
+            f"table {name} has {found} rows with the numbers of the {rows} that were written: another program has written at the same time; "
+            "go back to a version before, or read it with order_by="
+        )
+    return f"table {name} has {found} of the {rows} rows that were written: write it anew"
+
+
+@contextlib.contextmanager
+def errors_of_catalog(name: str) -> Iterator[None]:
+    """Tell what Spark says of a table in one line, and which package it lacks.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        Where it lacks one, or the table has no versions.
+    ExecutionError
+        Where it refuses for another reason.
+    """
+    try:
+        yield
+    except SFrameError as error:
+        _tell_missing(str(error))
+        raise
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        _tell_missing(str(error))
+        if "TIME_TRAVEL" in str(error):
+            raise UnsupportedOperationError(f"table {name} keeps no versions: leave version= out; tables of Delta and Iceberg keep them") from None
+        raise ExecutionError(f"table {name}: {in_one_line(str(error))}") from None
+
+
+def _tell_missing(told: str) -> None:
+    found = _NO_SOURCE.search(told)
+    if found is not None:
+        kind = found.group(1).lower()
+        advice = _PACKAGES.get(kind, "add its package to spark.jars.packages before Spark starts")
+        raise UnsupportedOperationError(f"this Spark has no tables of {kind}: {advice}") from None

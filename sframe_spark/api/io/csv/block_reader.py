@@ -1,0 +1,400 @@
+"""CSV files as blocks of rows, so that a file larger than memory can be read; where a block ends makes no difference to any row.
+
+A line ends where `fields.py` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same, which any
+thread may do, and is read line by line where it is not sure of the first. What a line means depends on nothing before it, so who reads from the
+start of one on reads what all others do; who begins anywhere guesses where a line starts, and somebody else has to know (`works.py`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.api.io.csv.blocks import TextBlock
+from sframe_spark.api.io.csv.fields import read_line
+from sframe_spark.api.io.csv.options import CsvOptions
+from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, read_by_arrow, sure_end, without_escapes
+from sframe_spark.api.io.text_encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.errors import CsvEncodingError, CsvLineError
+from sframe_spark.storage.filesystem.byte_streams import BEHIND_BYTES, FileRange, open_bytes
+from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.local_files import FileState
+
+# What is read at a time: of shorter files less, so that all cores have some, but not so little that Arrow takes half as long to begin with it.
+BLOCK_BYTES, LEAST_BLOCK_BYTES, BLOCKS_OF_CORE = 8 << 20, 512 << 10, 3
+# So many bytes are read again rather than copied.
+MOST_AGAIN = 64 << 10
+# What is read first tells which columns are numbers: until then all are read as text, which takes four times as long. Of a short file it is less:
+# where it tells too little, little is read once more.
+FIRST_BYTES, LEAST_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
+# As Excel writes and takes it, above the header.
+_SIGN_FOR_EXCEL = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
+# Ends of lines that are looked at for one behind which the next line has as many fields as it should.
+GUESSES = 50
+
+
+def bytes_at_a_time(size: int, threads: int) -> int:
+    """Return how many bytes of a file of that size one of some threads reads at a time: each block has a price of its own.
+
+    Examples
+    --------
+    >>> bytes_at_a_time(1_000, 2), bytes_at_a_time(32 << 20, 2), bytes_at_a_time(1 << 30, 2)
+    (524288, 5592405, 8388608)
+    """
+    return BLOCK_BYTES if threads == 1 else min(BLOCK_BYTES, max(LEAST_BLOCK_BYTES, size // (BLOCKS_OF_CORE * threads)))
+
+
+def bytes_first(size: int) -> int:
+    """Return how many bytes of a file of that size tell its columns of numbers.
+
+    Examples
+    --------
+    >>> bytes_first(1_000), bytes_first(8 << 20), bytes_first(1 << 30)
+    (32768, 131072, 262144)
+    """
+    return min(FIRST_BYTES, max(LEAST_FIRST_BYTES, size // FIRST_OF_BYTES))
+
+
+@attrs.frozen(eq=False)
+class SureLines:
+    """Lines of a file that Arrow reads as we do: where they end is known, so any thread may read them.
+
+    Parameters
+    ----------
+    path
+        The file.
+    text, end
+        The lines, each with its end, and where they end.
+    options
+        Their dialect.
+    width
+        Number of columns.
+    wanted
+        Places of those that are read.
+    by_line
+        Reads the same line by line.
+    """
+
+    path: str
+    text: bytes
+    end: int
+    options: CsvOptions
+    width: int
+    wanted: Sequence[int]
+    by_line: Callable[[], TextBlock]
+
+    def read(self, numbers: NumberColumns) -> TextBlock:
+        """Their rows; ``numbers``: columns to be read as such where nothing speaks against it."""
+        escape = self.options.escape_char.encode()
+        text, end, has_escapes = self.text, self.end, bool(escape) and self.text.find(escape, 0, self.end) >= 0
+        if has_escapes:
+            text = without_escapes(text[:end], self.options)
+            end = len(text)
+        try:
+            columns, bad = read_by_arrow(text, end, self.width, self.wanted, self.options, numbers)
+        except pa.ArrowInvalid:
+            # Bytes that are no text: reading them line by line says which.
+            return self.by_line()
+        if bad and has_escapes:
+            # A line that is left out is told as it stands in the file.
+            return self.by_line()
+        return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
+
+
+@attrs.define(eq=False)
+class CsvText:
+    """A file from a place on that is the start of a line.
+
+    Parameters
+    ----------
+    path
+        The file.
+    options
+        Its dialect.
+    stream
+        Where its bytes come from.
+    block_bytes
+        How many are read at a time.
+    pending
+        Bytes that were read and not used yet.
+    is_last
+        Whether the file ends with these.
+    state
+        A file that is read elsewhere, as it was found.
+    position
+        Where in the text of the file these bytes begin.
+    stop
+        Lines that start there or behind it are not read; None: all are.
+    later_bytes
+        How many are read at a time behind the first block, where that is more.
+    tells_place
+        Whether an error tells where bytes are that are no text, for which the file is read from its start.
+    """
+
+    path: str
+    options: CsvOptions
+    stream: Any
+    block_bytes: int
+    pending: bytes = b""
+    is_last: bool = False
+    state: FileState | None = None
+    position: int = 0
+    stop: int | None = None
+    later_bytes: int = 0
+    tells_place: bool = True
+
+    def fill(self) -> None:
+        """Read some more bytes."""
+        if self.is_last:
+            return
+        size, again = self._bytes_to_read(), len(self.pending)
+        with telling("read", self.path):
+            if again and isinstance(self.stream, pa.OSFile) and again <= MOST_AGAIN:
+                # The start of a line: to read it again is quicker than to put it before what follows, in memory that is new each time.
+                self.stream.seek(-again, os.SEEK_CUR)
+                self.pending = self.stream.read(again + size)
+            else:
+                self.pending += self.stream.read(size)
+        self.is_last = len(self.pending) <= again
+
+    def _bytes_to_read(self) -> int:
+        # A line that goes on: each time as much as is there already, as all of that is looked at again.
+        if self.stop is None:
+            return max(self.block_bytes, len(self.pending))
+        left = self.stop - self.position - len(self.pending)
+        if left < 0:
+            return max(BEHIND_BYTES, len(self.pending))
+        # One request more for little more would take as long as for much.
+        return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else left + BEHIND_BYTES
+
+    def _drop(self, size: int) -> None:
+        """Let go of bytes that were used."""
+        self.pending = self.pending[size:]
+        self.position += size
+
+    @property
+    def _ends(self) -> re.Pattern[bytes]:
+        """What ends a line that is not in quotes."""
+        return re.compile(rb"\r\n|\n|\r" if self.options.usual_lines else re.escape(self.options.line_terminator.encode()))
+
+    def find_line(self, first: int, width: int) -> None:
+        """Go to the first place from one on at which a line starts, or so it seems: a field in quotes may have ends of lines in it.
+
+        Where none starts before ``stop``, that is gone to.
+        """
+        found: list[int] = []
+        while not self.is_last and (self.stop is None or self.position + len(self.pending) < self.stop + len(self.options.line_terminator)):
+            self.fill()
+            if found := self._starts(first):
+                break
+        found = found or self._starts(first)
+        if not found:
+            self._drop(len(self.pending) if self.stop is None else min(len(self.pending), self.stop - self.position))
+            return
+        self._drop(found[0])
+        with contextlib.suppress(UnicodeDecodeError):
+            self._drop(self._likely([place - found[0] for place in found], width))
+
+    def _starts(self, first: int) -> list[int]:
+        """Places among the bytes at which lines start, none of them in quotes, if the first does."""
+        last = len(self.pending) if self.is_last else len(self.pending) - 1
+        behind = (match.end() for match in self._ends.finditer(self.pending))
+        # A carriage return may have its other half in what follows.
+        return list(itertools.islice((end for end in behind if end >= first - self.position and end <= last), GUESSES))
+
+    def _likely(self, places: list[int], width: int) -> int:
+        """The first of some places behind which a line has so many fields, its quotes are pairs, and Arrow is sure of what follows; else the first.
+
+        Amid a field in quotes lines may look like rows, too; what follows is inside out then, and quotes open amid fields.
+        """
+        look = self.pending[: places[-1] + BEHIND_BYTES]
+        is_last = self.is_last and len(look) == len(self.pending)
+        # A character may be cut where it ends.
+        text = codecs.utf_8_decode(look, "strict", is_last)[0]
+        likely = None
+        for place in places:
+            start = len(look[:place].decode())
+            line = read_line(text, start, self.options, is_last, width=width)
+            if (
+                line is not None
+                and len(line[0]) == width
+                and not (self.options.quote_char and text.count(self.options.quote_char, start, line[1]) % 2)
+            ):
+                if sure_end(look[place:], width, self.options, is_last):
+                    return place
+                likely = place if likely is None else likely
+        return likely or 0
+
+    def start(self) -> bool:
+        """Go behind the byte order mark and the lines that are left out, whatever is in them; False if the file is empty."""
+        while len(self.pending) < len(BYTE_ORDER_MARK) and not self.is_last:
+            self.fill()
+        self._drop(len(BYTE_ORDER_MARK) if self.pending.startswith(BYTE_ORDER_MARK) else 0)
+        if not self.pending:
+            self.fill()
+        if not self.pending:
+            return False
+        kind = kind_of(self.pending)
+        if kind is not None and kind != TEXT and self.options.encoding in UTF_8:
+            raise CsvEncodingError(f"{self.path} is not text: it is {kind.name}; {kind.advice}")
+        self._go_behind_sign()
+        left = self.options.skiprows
+        while left:
+            found = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
+            if found and found[-1] == len(self.pending) and not self.is_last:
+                # What follows may start with the other half of this line's end.
+                found.pop()
+            left -= len(found)
+            self._drop(found[-1] if found else 0)
+            if left and self.is_last:
+                self._drop(len(self.pending))
+                left = 0
+            elif left:
+                self.fill()
+        return True
+
+    def _go_behind_sign(self) -> None:
+        """Go behind a first line that tells Excel what divides fields, and is neither a header nor a row.
+
+        Raises
+        ------
+        CsvLineError
+            If it tells something else than was asked for.
+        """
+        found = _SIGN_FOR_EXCEL.match(self.pending) if self.options.header and not self.options.skiprows else None
+        if found is None:
+            return
+        sign = found[1].decode(errors="replace")
+        if sign != self.options.delimiter:
+            raise CsvLineError(f"{self.path}: the first line says that {sign!r} divides fields: give delimiter={sign!r}")
+        self._drop(found.end())
+
+    def header(self) -> list[str]:
+        """The fields of the first line that is not blank, none if there is none; a header is used up, other lines are not."""
+        while True:
+            text, position = self._text(), 0
+            while position < len(text):
+                line = read_line(text, position, self.options, self.is_last, is_header=self.options.header)
+                if line is None:
+                    break
+                fields, end = line
+                if fields:
+                    self._use(text, end if self.options.header else position)
+                    return fields
+                position = end
+            self._use(text, position)
+            if self.is_last:
+                return []
+            self.fill()
+
+    def is_sure(self, width: int) -> bool:
+        """Whether Arrow reads the next rows, as far as bytes were read: what it does not, Python reads line by line, one thread at a time."""
+        self.fill()
+        return sure_end(self.pending, width, self.options, self.is_last) > 0
+
+    def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[SureLines | TextBlock]:
+        """The rows from here on: the wanted ones of ``width`` columns; what any thread may read of them at any time is not read yet."""
+        while (self.pending or not self.is_last) and self._bytes_before_stop():
+            size = len(self.pending)
+            is_filled = size < self.block_bytes and (self.stop is None or self.position + size <= self.stop)
+            if is_filled:
+                self.fill()
+            block = self._sure_lines(width, wanted) or self._by_line(width, wanted)
+            if isinstance(block, SureLines) or block.rows or block.bad_lines:
+                yield block
+                self.block_bytes = max(self.block_bytes, self.later_bytes)
+            if not is_filled and len(self.pending) == size:
+                # A line that is longer than what is read at a time.
+                self.fill()
+                self.block_bytes = max(self.block_bytes, min(2 * self.block_bytes, BLOCK_BYTES))
+
+    def _bytes_before_stop(self) -> int:
+        """How many of the bytes may be the start of a line that is read; at least one where none was read yet."""
+        left = max(len(self.pending), 1)
+        return left if self.stop is None else max(0, min(left, self.stop - self.position))
+
+    def _sure_lines(self, width: int, wanted: Sequence[int]) -> SureLines | None:
+        text = self.pending[: self._bytes_before_stop()]
+        end = sure_end(text, width, self.options, self.is_last and len(text) == len(self.pending))
+        if not end:
+            return None
+        self._drop(end)
+        return SureLines(self.path, text, end, self.options, width, wanted, lambda: self._alone(text[:end])._by_line(width, wanted))
+
+    def _alone(self, lines: bytes) -> CsvText:
+        """Complete lines, about which what follows says nothing."""
+        return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, tells_place=self.tells_place)
+
+    def _by_line(self, width: int, wanted: Sequence[int]) -> TextBlock:
+        rows: list[list[str]] = []
+        bad: list[str] = []
+        text, position = self._text(), 0
+        # As characters: one that begins before the end of these bytes may go on behind it.
+        limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
+        while position < min(limit, self.block_bytes):
+            found = read_line(text, position, self.options, self.is_last, width=width)
+            if found is None:
+                break
+            fields, end = found
+            if len(fields) == width:
+                rows.append(fields)
+            elif fields:
+                line = text[position:end]
+                bad.append(line.rstrip("\r\n") if self.options.usual_lines else line.removesuffix(self.options.line_terminator))
+            position = end
+        self._use(text, position)
+        columns = tuple(pa.array([row[place] for row in rows], pa.string()) for place in wanted)
+        return TextBlock(self.path, columns, bad, len(rows))
+
+    def _text(self) -> str:
+        """The bytes that were read as text, but for a character that is not complete.
+
+        Raises
+        ------
+        CsvEncodingError
+            If they are not UTF-8.
+        """
+        try:
+            return codecs.utf_8_decode(self.pending, "strict", self.is_last)[0]
+        except UnicodeDecodeError:
+            if not self.tells_place:
+                raise CsvEncodingError(f"{self.path} has bytes that are no text") from None
+            raise wrong_bytes(self.path, self.options.encoding, self.state) from None
+
+    def _use(self, text: str, position: int) -> None:
+        self._drop(len(text[:position].encode()))
+
+
+@contextlib.contextmanager
+def opened_text(
+    path: str, options: CsvOptions, state: FileState | None = None, first_bytes: int | None = None, later_bytes: int | None = None
+) -> Iterator[CsvText]:
+    """A file to be read from its start, so many bytes at a time; ``state``: what was found, where it is read elsewhere."""
+    later = later_bytes or BLOCK_BYTES
+    with opened_file(path, options.encoding, state) as stream:
+        yield CsvText(path, options, stream, min(first_bytes or later, later), state=state, later_bytes=later)
+
+
+@contextlib.contextmanager
+def opened_between(place: FileRange, options: CsvOptions, tells_place: bool) -> Iterator[CsvText]:
+    """A file to be read up to a place in it: from its start, or from a little before another place on."""
+    if not place.start:
+        with opened_text(place.path, options, place.state) as text:
+            yield attrs.evolve(text, stop=place.stop, tells_place=tells_place)
+        return
+    # A line starts behind the end of another one.
+    before = place.start if place.is_line else place.start - (1 if options.usual_lines else len(options.line_terminator.encode()))
+    with telling("read", place.path):
+        stream = open_bytes(place.path, place.state, max(0, before))
+    with stream:
+        text = CsvText(place.path, options, stream, BLOCK_BYTES, state=place.state, position=max(0, before), stop=place.stop)
+        yield attrs.evolve(text, tells_place=tells_place)

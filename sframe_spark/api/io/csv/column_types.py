@@ -1,0 +1,208 @@
+"""Types of CSV columns: the narrowest that every value of the whole file has, so that no value is lost or changed."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.api.io.csv.options import CsvValues
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.values.cast import cast_array
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.nested.read import read_arrays, read_stored
+from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
+
+# Nearly all numbers: those that any column of numbers holds. Leading zeros count for nothing, as in the reference and in other libraries.
+SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"
+SHORT_DECIMAL = r"^[+-]?0*[0-9]{1,18}(\.[0-9]*)?$"
+INTEGER = r"^[+-]?0*[0-9]{1,19}$"
+DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+NOT_FINITE = r"^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
+# Digits that no int of 64 bits holds.
+WRITTEN_AS_TEXT = r"^[+-]?0*[1-9][0-9]{18,}$"
+
+
+class CsvForm(enum.Enum):
+    """What fields look like: as much as says the type of a column that has more of them elsewhere."""
+
+    INT = "int"
+    LONG_INT = "ints, one of which no float would show again"
+    FLOAT = "float"
+    ARRAY = "array"
+    LIST = "list"
+    DICT = "dict"
+    TEXT = "text"
+
+    @property
+    def type(self) -> ColumnType:
+        """The type of a column all of whose fields have this form."""
+        return TYPES[self]
+
+
+TYPES = {
+    CsvForm.INT: INT, CsvForm.LONG_INT: INT, CsvForm.FLOAT: FLOAT, CsvForm.ARRAY: ARRAY, CsvForm.LIST: ENCODED_LIST,
+    CsvForm.DICT: ENCODED_DICT, CsvForm.TEXT: STR,
+}  # fmt: skip
+PARSERS: tuple[tuple[CsvForm, str, str, Callable[[str, bool], Any]], ...] = (
+    (CsvForm.ARRAY, "[", "]", parse_array),
+    (CsvForm.LIST, "[", "]", parse_list),
+    (CsvForm.DICT, "{", "}", parse_dict),
+)
+# Two forms that are not the same make a text, but for these.
+TOGETHER = {
+    frozenset({CsvForm.INT, CsvForm.LONG_INT}): CsvForm.LONG_INT,
+    frozenset({CsvForm.INT, CsvForm.FLOAT}): CsvForm.FLOAT,
+    frozenset({CsvForm.ARRAY, CsvForm.LIST}): CsvForm.LIST,
+}
+
+
+@attrs.frozen(eq=False)
+class Converted:
+    """One column of a block as values.
+
+    Parameters
+    ----------
+    values
+        The values.
+    failed
+        True in rows whose text is no value of the type; None when there are none.
+    """
+
+    values: pa.Array
+    failed: pa.Array | None = None
+
+
+def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
+    """The form of the narrowest type that all fields have, None if all are missing or empty.
+
+    Examples
+    --------
+    >>> narrowest(pa.array(["1", "", "2.5"]), CsvValues()).name, narrowest(pa.array(["007", "x"]), CsvValues()).name
+    ('FLOAT', 'TEXT')
+    """
+    present = present_texts(text, values)
+    if not len(present):
+        return None
+    for form, pattern in ((CsvForm.INT, SHORT_INTEGER), (CsvForm.FLOAT, SHORT_DECIMAL)):
+        if _matches(present, pattern):
+            return form
+    if _matches(present, INTEGER):
+        return CsvForm.TEXT if _parsed(present, INT, False).null_count else CsvForm.LONG_INT
+    if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
+        # Numbers may be written that are too large for a float.
+        is_text = _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count
+        return CsvForm.TEXT if is_text else CsvForm.FLOAT
+    for form, opening, closing, parse in PARSERS:
+        bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
+        if pc.all(bracketed).as_py() and _all_are_read(present, form, parse):
+            return form
+    return CsvForm.TEXT
+
+
+def _all_are_read(present: pa.Array, form: CsvForm, parse: Callable[[str, bool], Any]) -> bool:
+    """Whether all texts are arrays, lists or dicts: those that are written as most are at once, others one by one."""
+    known = (read_arrays(present) if form is CsvForm.ARRAY else read_stored(present, form.type.kind))[1]
+    return all(parse(value, True) is not None for value in present.filter(pc.invert(known)).to_pylist())
+
+
+def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
+    """The form of the fields of both: whatever the order in which they are put together, it is that of all at once.
+
+    Examples
+    --------
+    >>> wider(CsvForm.INT, CsvForm.FLOAT).name, wider(CsvForm.LONG_INT, CsvForm.FLOAT).name, wider(None, CsvForm.INT).name
+    ('FLOAT', 'TEXT', 'INT')
+    """
+    if one is None or other is None or one == other:
+        return one if other is None else other
+    return TOGETHER.get(frozenset({one, other}), CsvForm.TEXT)
+
+
+def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:
+    """Fields as values of a type; ``hinted``: it was asked for, so that a float may become an int."""
+    if kind == STR:
+        return Converted(_without(text, values.missing))
+    present = _without(with_truth(text, values), ("", *values.missing))
+    result = _parsed(present, kind, hinted)
+    if result.null_count == present.null_count:
+        return Converted(result)
+    return Converted(result, pc.and_(present.is_valid(), result.is_null()))
+
+
+def misfits(columns: Sequence[pa.Array], kinds: Sequence[ColumnType | None], values: CsvValues) -> pa.Array | None:
+    """True where some field is no value of the type asked for in its column; None where there is no such row."""
+    return failed_rows([converted(text, kind, values, True) for text, kind in zip(columns, kinds, strict=True) if kind is not None])
+
+
+def failed_rows(cells: Sequence[Converted]) -> pa.Array | None:
+    """True where the field of some column has no value; None where there is no such row."""
+    masks = [cell.failed for cell in cells if cell.failed is not None]
+    return functools.reduce(pc.or_, masks) if masks else None
+
+
+def present_texts(text: pa.Array, values: CsvValues) -> pa.Array:
+    """The fields that are neither empty nor missing, truth values as digits."""
+    return _without(with_truth(text, values), ("", *values.missing)).drop_null()
+
+
+def with_truth(text: pa.Array, values: CsvValues) -> pa.Array:
+    """Fields with truth values as digits."""
+    for words, digit in ((values.true_values, "1"), (values.false_values, "0")):
+        if words:
+            text = pc.if_else(pc.is_in(text, value_set=pa.array(words, pa.string())), digit, text)
+    return text
+
+
+def _parsed(present: pa.Array, kind: ColumnType, hinted: bool) -> pa.Array:
+    """Values of texts; missing where a text is none."""
+    if kind == ZONED_DATETIME:
+        return encode_plain([None if value is None else parse_datetime(value) for value in present.to_pylist()], kind)
+    result = cast_array(present, STR, kind, undefined_on_failure=True)
+    if kind == INT and hinted and result.null_count > present.null_count:
+        return pa.array([None if value is None else _cut(value) for value in present.to_pylist()], pa.int64())
+    return result
+
+
+def _cut(text: str) -> int | None:
+    """A number without its fraction."""
+    whole = parse_int(text)
+    if whole is not None:
+        return whole
+    number = parse_float(text)
+    fits = number is not None and "." in text and abs(number) < 2.0**63
+    return int(number) if fits and number is not None else None
+
+
+def parse_datetime(text: str) -> datetime.datetime | None:
+    """A date and time in ISO 8601, with or without separators; None if the text is anything else.
+
+    Examples
+    --------
+    >>> parse_datetime("20110102T030405"), parse_datetime("7")
+    (datetime.datetime(2011, 1, 2, 3, 4, 5), None)
+    """
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
+    found = pc.is_in(text, value_set=pa.array(words, pa.string())) if words else None
+    return text if found is None or not found.true_count else pc.if_else(found, pa.scalar(None, pa.string()), text)
+
+
+def _matches(text: pa.Array, pattern: str) -> bool:
+    """True if all texts match; a look at the first ones spares most columns of another form the others."""
+    return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in (text[:100], text[100:]))
+
+
+def _any(mask: pa.Array) -> bool:
+    return bool(pc.any(mask).as_py())

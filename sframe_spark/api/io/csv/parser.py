@@ -1,0 +1,305 @@
+"""CSV text by Arrow, as far as its quotes, brackets and escapes leave no doubt that Arrow reads it as `fields.py` does."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from sframe_spark.api.io.csv import fields as csv_fields
+from sframe_spark.api.io.csv.fields import SPACE, meanings_of
+from sframe_spark.api.io.csv.options import CsvOptions
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Ints of more digits, and floats that may have been written as such ints, are looked at as text.
+MOST_PLAIN = 10**18
+SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
+
+
+@attrs.frozen
+class NumberColumns:
+    """Which columns are to be read as numbers at once.
+
+    Parameters
+    ----------
+    types
+        Of each wanted column: int64 or float64; None of those that are read as text.
+    missing
+        Texts that mean a missing value.
+    """
+
+    types: tuple[pa.DataType | None, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def are_sure_in(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
+        """Whether Arrow makes of each field of such a column, up to an end, what its text would become, or refuses it.
+
+        It takes hexadecimal numbers for ints, and numbers that mean a missing value for such where white space is around them.
+        """
+        if not any(self.types) or width == 1:
+            return False
+        spaces = [space.encode() for space in SPACE.replace(delimiter, "")]
+        numbers = [missing.encode() for missing in self.missing if any(map(str.isdigit, missing))]
+        unsure = [(letter, b"0" + letter) for letter in (b"x", b"X")]
+        unsure += [(space, found) for space in spaces for number in numbers for found in (space + number, number + space)]
+        # One character is looked for much faster than several.
+        return not any(text.find(character, 0, end) >= 0 and text.find(found, 0, end) >= 0 for character, found in unsure)
+
+
+NO_NUMBERS = NumberColumns()
+
+
+@attrs.frozen(eq=False)
+class Quotes:
+    """The parts of a text in quotes, if all quotes in it are there to open and close such parts.
+
+    Parameters
+    ----------
+    opening, closing
+        Places of the quotes; a doubled quote closes one part and opens another.
+    end
+        Where a part starts that is not closed; the length of the text if all are.
+    """
+
+    opening: np.ndarray
+    closing: np.ndarray
+    end: int
+
+
+def sure_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int:
+    """Where the last line ends up to which Arrow reads a text as we do; 0 where that is not sure of the first.
+
+    Parameters
+    ----------
+    text
+        Bytes from the start of a line on.
+    width
+        Number of columns.
+    options
+        The dialect.
+    is_last
+        Whether nothing follows the text.
+
+    Examples
+    --------
+    >>> sure_end(b'1,2\\n3,"4\\n5', 2, CsvOptions(), is_last=False), sure_end(b'1,5" pipe\\n2,', 2, CsvOptions(), is_last=False)
+    (4, 0)
+    """
+    if len(options.delimiter.encode()) != 1 or options.delimiter == " " or options.comment_char or not options.usual_lines:
+        return 0
+    quote = options.quote_char.encode()
+    has_quotes = bool(quote) and quote in text
+    if has_quotes and (len(quote) > 1 or width == 1 or not options.double_quote or len(options.escape_char.encode()) > 1):
+        return 0
+    escape = options.escape_char.encode() if options.escape_char.encode() in text else b""
+    quotes = _quotes(text, quote, escape) if has_quotes else Quotes(np.zeros(0, int), np.zeros(0, int), len(text))
+    end = _last_line_end(text, quotes, is_last)
+    characters = np.frombuffer(text, np.uint8)[:end]
+    ends = np.frombuffer(options.delimiter.encode() + b"\r\n", np.uint8)
+    if any(_starts_field(characters, ends, np.flatnonzero(characters == bracket)).any() for bracket in b"[{" if bracket in text):
+        return 0
+    return 0 if has_quotes and _has_doubtful_quotes(characters, ends, quotes, escape) else end
+
+
+def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
+    if not escape:
+        places = np.flatnonzero(np.frombuffer(text, np.uint8) == quote[0])
+        return Quotes(places[: len(places) // 2 * 2 : 2], places[1::2], int(places[-1]) if len(places) % 2 else len(text))
+    opening: list[int] = []
+    closing: list[int] = []
+    for match in _parts(quote, escape).finditer(text):
+        if match.end() - match.start() == 1:
+            # Not closed: whoever looked on would look from every later quote to the end of the text.
+            return Quotes(np.array(opening, int), np.array(closing, int), match.start())
+        opening.append(match.start())
+        closing.append(match.end() - 1)
+    return Quotes(np.array(opening, int), np.array(closing, int), len(text))
+
+
+def _parts(quote: bytes, escape: bytes) -> re.Pattern[bytes]:
+    """A part in quotes, or a quote that is not closed."""
+    q, e = re.escape(quote), re.escape(escape)
+    return re.compile(q + b"[^" + q + e + b"]*+(?:" + e + b".[^" + q + e + b"]*+)*+" + q + b"|" + q, re.DOTALL)
+
+
+def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
+    """Where the last line ends that is complete; 0: nowhere."""
+    limit = quotes.end
+    if is_last and limit == len(text):
+        return limit
+    terminator = b"\n"
+    if b"\n" not in text and b"\r" in text:
+        # What follows may start with the other half of this line's end.
+        terminator, limit = b"\r", min(limit, len(text) - 1)
+    while (found := text.rfind(terminator, 0, limit)) >= 0:
+        part = int(np.searchsorted(quotes.opening, found)) - 1
+        if part < 0 or quotes.closing[part] < found:
+            return found + 1
+        limit = int(quotes.opening[part])
+    return 0
+
+
+def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For each place, whether a field starts there, white space left aside."""
+    before = places - 1
+    spaces = np.setdiff1d(SPACE_BYTES, ends)
+    found = characters.take(before, mode="clip")
+    active = np.flatnonzero(_are_among(spaces, found) & (before >= 0))
+    while len(active):
+        before[active] -= 1
+        found[active] = characters.take(before[active], mode="clip")
+        active = active[(before[active] >= 0) & _are_among(spaces, found[active])]
+    return (before < 0) | _are_among(ends, found)
+
+
+def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
+    """For each character, whether it is one of some letters."""
+    found = characters == letters[0]
+    for letter in letters[1:]:
+        found |= characters == letter
+    return found
+
+
+def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, escape: bytes) -> bool:
+    """True when a quote is amid a field, a field in quotes is very long, or white space is beside a quote at either end of a field."""
+    number = int(np.searchsorted(quotes.opening, len(characters)))
+    if not number:
+        return False
+    opening, closing = quotes.opening[:number], quotes.closing[:number]
+    doubled = opening[1:] == closing[:-1] + 1
+    if doubled.any():
+        opening, closing = opening[np.concatenate([[True], ~doubled])], closing[np.concatenate([~doubled, [True]])]
+    starts, stops = (_are_among(ends, characters.take(places, mode="clip")) for places in (opening - 1, closing + 1))
+    # Beside the first character and the last one nothing is: a line starts and ends there.
+    starts[0] |= opening[0] == 0
+    stops[-1] |= closing[-1] == len(characters) - 1
+    if not starts.all() or not stops.all():
+        return True
+    if len(characters) >= csv_fields.LONGEST_RECORD_BYTES and (closing - opening >= csv_fields.LONGEST_RECORD_BYTES - 1).any():
+        return True
+    return _has_space_at_ends(characters, opening, closing, escape)
+
+
+def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, escape: bytes) -> bool:
+    """True when white space, written as it is or escaped, is within the quotes that open or close a field: Arrow is told to trim it."""
+    # Behind an opening quote and before a closing one there is a quote, at least.
+    if any(_are_among(SPACE_BYTES, characters.take(places)).any() for places in (opening + 1, closing - 1)):
+        return True
+    if not escape:
+        return False
+    places = np.concatenate([opening + 1, closing - 2])
+    escaped = characters[np.minimum(places[characters[places] == escape[0]] + 1, len(characters) - 1)]
+    return bool(_are_among(np.append(SPACE_BYTES, ord("t")), escaped).any())
+
+
+def without_escapes(text: bytes, options: CsvOptions) -> bytes:
+    """A text with the characters themselves where they are escaped inside quotes, quotes doubled."""
+    escape, quote = options.escape_char.encode(), options.quote_char.encode()
+    if not escape or not quote or escape not in text or quote not in text:
+        return text
+    letters = {letter.encode(): character.encode() for letter, character in meanings_of(options).items()}
+    escaped = re.compile(re.escape(escape) + b"(.)", re.DOTALL)
+
+    def character(match: re.Match[bytes]) -> bytes:
+        return quote * 2 if match.group(1) == quote else letters.get(match.group(1), match.group())
+
+    pieces, end = [], 0
+    for match in _parts(quote, escape).finditer(text):
+        part = match.group()
+        pieces += [text[end : match.start()], escaped.sub(character, part) if escape in part else part]
+        end = match.end()
+    return b"".join([*pieces, text[end:]])
+
+
+def read_by_arrow(
+    text: bytes, end: int, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
+) -> tuple[tuple[pa.Array, ...], list[str]]:
+    """The wanted columns of a text without escapes, up to an end, that Arrow reads as we do, and the lines that have another number of fields.
+
+    Columns are text, but for those to be read as numbers where all fields of all of these are such, and their form says no more than that.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        If the bytes are no text.
+    """
+    if text.startswith(BYTE_ORDER_MARK):
+        # Arrow leaves one out wherever its text comes from.
+        text, end = BYTE_ORDER_MARK + text, len(BYTE_ORDER_MARK) + end
+    _require_text(text, end)
+    if numbers.are_sure_in(text, end, width, options.delimiter):
+        with contextlib.suppress(pa.ArrowInvalid):
+            table, bad = _table(text, end, width, wanted, options, numbers)
+            if all(map(_is_plain, table.columns)):
+                return tuple(map(_trimmed, table.columns)), bad
+    table, bad = _table(text, end, width, wanted, options, NO_NUMBERS)
+    columns = tuple(map(_trimmed, table.columns))
+    if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
+        columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
+    return columns, bad
+
+
+def _require_text(text: bytes, end: int) -> None:
+    """Refuse bytes that are no text: Arrow looks at those of the wanted columns only, and loses a line that is no row for them.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        If there are some.
+    """
+    offsets = pa.py_buffer(np.array([0, end], np.int64))
+    pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(text)]).validate(full=True)
+
+
+def _table(text: bytes, end: int, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
+    """The wanted columns, and the lines that have another number of fields."""
+    bad: list[str] = []
+    blank = SPACE.replace(options.delimiter, "")
+
+    def keep(row: pcsv.InvalidRow) -> str:
+        if row.text.strip(blank):
+            bad.append(row.text)
+        return "skip"
+
+    quoted = bool(options.quote_char) and text.find(options.quote_char.encode(), 0, end) >= 0
+    names = [str(place) for place in range(width)]
+    kept = [names[place] for place in wanted]
+    known = {name: kind for name, kind in zip(kept, numbers.types, strict=False) if kind is not None}
+    table = pcsv.read_csv(
+        pa.BufferReader(pa.py_buffer(text).slice(0, end)),
+        # Who has several blocks has threads for them: several for one take half as much again of the processors.
+        pcsv.ReadOptions(column_names=names, block_size=end + 1, use_threads=False),
+        pcsv.ParseOptions(
+            delimiter=options.delimiter, quote_char=options.quote_char if quoted else False, newlines_in_values=quoted, invalid_row_handler=keep
+        ),
+        pcsv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()) | known,
+            # White space around a field does not belong to it, and Arrow looks at fields before it leaves that out.
+            null_values=["", *(text for text in numbers.missing if text == text.strip(SPACE))],
+            strings_can_be_null=False,
+            check_utf8=False,
+            include_columns=kept,
+        ),
+    )
+    return table, bad
+
+
+def _is_plain(column: pa.ChunkedArray) -> bool:
+    """False for numbers whose text would tell more than that they are some: that an int is a long one, or a float no finite one."""
+    if pa.types.is_string(column.type):
+        return True
+    if pa.types.is_integer(column.type):
+        extremes = pc.min_max(column).as_py()
+        return all(value is None or abs(value) < MOST_PLAIN for value in extremes.values())
+    return pc.all(pc.less(pc.abs(column), float(MOST_PLAIN)), min_count=0).as_py() is not False
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one array, texts without white space around them."""
+    return (pc.ascii_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()

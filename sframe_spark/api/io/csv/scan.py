@@ -1,0 +1,336 @@
+"""CSV files with the same columns: their names, their rows as text and as values, and the lines that are no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.api.column_names import first_places, unique_names
+from sframe_spark.api.io.csv.block_reader import CsvText, SureLines, opened_text
+from sframe_spark.api.io.csv.blocks import LeftOut, TextBlock, ValueBlock
+from sframe_spark.api.io.csv.column_types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
+from sframe_spark.api.io.csv.options import CsvOptions, CsvValues, chosen_columns
+from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
+from sframe_spark.config import config
+from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
+from sframe_spark.process.threads import raise_if_cancelled
+from sframe_spark.storage.filesystem.byte_streams import WatchedFiles
+from sframe_spark.storage.filesystem.path_resolution import DataFile
+from sframe_spark.storage.segments.partition_columns import PartitionColumn, repeated
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
+
+# What a line takes in memory besides its characters.
+BYTES_A_LINE = 64
+HEADER_BYTES = 64 << 10
+
+
+@attrs.define(eq=False)
+class CsvFiles:
+    """FrameFiles with the same columns, to be read any number of times.
+
+    Parameters
+    ----------
+    files
+        The files, in order.
+    options
+        Their dialect.
+    values
+        How fields become values.
+    error_bad_lines
+        Whether a line that is no row is an error; otherwise it is left out.
+    names
+        Column names, from the first file that has a line.
+    named_by
+        That file.
+    wanted
+        Places of the columns to read.
+    hinted
+        Types asked for, for each of these.
+    bad_lines
+        Lines left out, by file; filled while reading.
+    room
+        Bytes that are left for keeping such lines; the first of each file is kept in any case.
+    watched
+        Makes sure that all readings of a file are of one content.
+    partitions
+        Columns that the directories of the files name; of those the wanted ones once names were read.
+    order
+        Places, in what is asked for, of the columns read: those of the files, then those of directories.
+    numbers
+        The number of each file, once a column of directories was asked for.
+    known
+        Columns that are numbers as far as is known.
+    first_bytes
+        How many bytes of the first file are read before its first rows are passed on.
+    later_bytes
+        How many are read at a time behind these, and of the other files; None: as many as is usual.
+    """
+
+    files: Sequence[DataFile]
+    options: CsvOptions
+    values: CsvValues
+    error_bad_lines: bool
+    names: list[str] = attrs.Factory(list)
+    named_by: str = ""
+    wanted: list[int] = attrs.Factory(list)
+    hinted: list[ColumnType | None] = attrs.Factory(list)
+    bad_lines: dict[str, LeftOut] = attrs.Factory(dict)
+    keeps_bad_lines: bool = False
+    room: int = 0
+    watched: WatchedFiles = attrs.field()
+    partitions: Sequence[PartitionColumn] = ()
+    order: list[int] = attrs.Factory(list)
+    numbers: dict[str, int] = attrs.Factory(dict)
+    known: NumberColumns = NO_NUMBERS
+    first_bytes: int | None = None
+    later_bytes: int | None = None
+
+    @watched.default
+    def _watched(self) -> WatchedFiles:
+        return WatchedFiles((file.path, file.state) for file in self.files)
+
+    def read_names(self, usecols: Any) -> None:
+        """Take column names from the first file that has a line, and choose among them.
+
+        Raises
+        ------
+        CsvNoLineError
+            If there is text, but no line after those to leave out.
+        """
+        is_empty = True
+        for file in self.files:
+            self.watched.require_unchanged(file.path)
+            with opened_text(file.path, self.options, file.state, HEADER_BYTES) as text:
+                is_empty = not text.start() and is_empty
+                self.names, self.named_by = self._names(text.header()), file.path
+            if self.names:
+                break
+        if not self.names and not is_empty:
+            raise CsvNoLineError(f"{self.files[0].path} has no line after those left out: look at skiprows and comment_char")
+        self._choose(usecols)
+
+    def _choose(self, usecols: Any) -> None:
+        """Choose among the columns of the files and those of directories, which count where both have a name."""
+        named = {column.name: column for column in self.partitions}
+        places = [place for place, name in enumerate(self.names) if name not in named]
+        names = [*(self.names[place] for place in places), *named] if self.names else []
+        chosen = chosen_columns(names, usecols)
+        # Rows are counted by a column of theirs.
+        self.wanted = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
+        self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
+        read = [*(self.names[place] for place in self.wanted), *(column.name for column in self.partitions)]
+        of_files = first_places(read[: len(self.wanted)])
+        of_directories = first_places(read[len(self.wanted) :], len(self.wanted))
+        self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
+
+    def size_of_first(self) -> int:
+        """Bytes of the first file, as it was found."""
+        first = self.files[0]
+        return (first.state or self.watched.seen(first.path)).size
+
+    @property
+    def wanted_names(self) -> list[str]:
+        """Names of the columns to read from files."""
+        return [self.names[place] for place in self.wanted]
+
+    @property
+    def chosen_names(self) -> list[str]:
+        """Names of the columns asked for."""
+        read = [*self.wanted_names, *(column.name for column in self.partitions)]
+        return [read[place] for place in self.order]
+
+    def of_directories(self, path: str, rows: int) -> list[pa.Array]:
+        """The columns that directories name, for so many rows of a file."""
+        if self.partitions and not self.numbers:
+            # A look through the list for each block is work by the square of the number of files.
+            self.numbers = {file.path: number for number, file in enumerate(self.files)}
+        return [repeated(column.values[self.numbers[path]], column.type, rows) for column in self.partitions]
+
+    def _names(self, fields: list[str]) -> list[str]:
+        """Column names for the fields of the first line."""
+        numbered = [f"X{i + 1}" for i in range(len(fields))]
+        return unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
+
+    def blocks(self) -> Generator[SureLines | TextBlock]:
+        """The lines of all files, a block at a time, up to the last row that is wanted."""
+        left = self.options.nrows
+        self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
+        for file in self.files:
+            for block in self._blocks_of(file):
+                if left is None:
+                    yield block
+                    continue
+                found, counted = self._first_of(block.read(NO_NUMBERS), left)
+                yield found
+                left -= counted
+                if not left:
+                    return
+
+    def _first_of(self, block: TextBlock, most: int) -> tuple[TextBlock, int]:
+        """A block up to its last row that is wanted, and how many of its rows count: not those that have a value of another type than asked for."""
+        bad = misfits(block.columns, self.hinted, self.values)
+        good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
+        rows = block.rows if most > len(good) else int(good[most - 1]) + 1 if most else 0
+        return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(most, len(good))
+
+    def _blocks_of(self, file: DataFile) -> Iterator[SureLines | TextBlock]:
+        self.watched.require_unchanged(file.path)
+        first_bytes = self.first_bytes if file is self.files[0] else None
+        with opened_text(file.path, self.options, file.state, first_bytes, self.later_bytes) as text:
+            self.begin(text)
+            yield from self.blocks_from(text)
+        self.watched.require_unchanged(file.path)
+
+    def begin(self, text: CsvText) -> None:
+        """Go behind the header of a file, which has the same columns as the first."""
+        text.start()
+        fields = text.header()
+        # Other columns than before are told as what they are where the file was changed since.
+        self.watched.require_unchanged(text.path)
+        self._require_same_columns(text.path, fields)
+
+    def are_sure(self) -> bool:
+        """Whether Arrow reads the first rows of the first file."""
+        with opened_text(self.files[0].path, self.options, self.files[0].state, HEADER_BYTES) as text:
+            self.begin(text)
+            return text.is_sure(len(self.names))
+
+    def blocks_from(self, text: CsvText) -> Iterator[SureLines | TextBlock]:
+        """The lines of a file from one on, a block at a time."""
+        for block in text.blocks(len(self.names), self.wanted):
+            raise_if_cancelled()
+            yield block
+
+    def know(self, types: Sequence[ColumnType]) -> None:
+        """Let columns of numbers be read as such, where no field may have to be told as it stands in the file, or stands for another one."""
+        values, plain = self.values, {INT: pa.int64(), FLOAT: pa.float64()}
+        if self.options.nrows is None and not (values.true_values or values.false_values) and {*self.hinted} <= {None, INT, FLOAT, STR}:
+            self.known = NumberColumns(tuple(map(plain.get, types)), values.missing)
+
+    def _require_same_columns(self, path: str, fields: list[str]) -> None:
+        """Values go to columns by their place, so each file must have the same ones; the first line is lost where it is taken for a header.
+
+        Raises
+        ------
+        StorageError
+            If a file has other columns than the one that named them.
+        """
+        if fields and len(fields) != len(self.names):
+            raise StorageError(f"{path} has {len(fields)} columns, {self.named_by} has {len(self.names)}: read them one by one")
+        if fields and self.options.header and (found := self._names(fields)) != self.names:
+            place = next(place for place, name in enumerate(found) if name != self.names[place])
+            raise StorageError(
+                f"{path} has {found[place]!r:.100} in the header where {self.named_by} has {self.names[place]!r:.100}: read them one by one, "
+                "with header=False where there is none"
+            )
+
+    def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
+        """Remember lines that are no rows, or refuse the first; those that begin with ``#`` are comments where nobody said how these begin.
+
+        Raises
+        ------
+        CsvLineError
+            If such lines are errors.
+        """
+        if not self.options.comment_char:
+            lines = [line for line in lines if not line.lstrip().startswith("#")]
+        if not lines:
+            return
+        if self.error_bad_lines:
+            raise CsvLineError(f"{path}: line {lines[0]!r:.200} {reason}. Leave out error_bad_lines=True to read the other lines")
+        self.keep(path, lines, len(lines))
+
+    def keep(self, path: str, lines: Sequence[str], number: int) -> None:
+        """Remember lines that are no rows: the first ones of some number, as far as there is room; none after one that was not kept."""
+        found = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
+        for line in lines[0 if found.number else 1 :]:
+            self.room -= len(line.encode()) + BYTES_A_LINE
+            if self.room < 0:
+                break
+            found.lines.append(line)
+        if len(lines) < number:
+            self.room = min(self.room, -1)
+        found.number += number
+
+    def no_forms(self) -> list[CsvForm | None]:
+        """The forms of the columns where nothing was read of them."""
+        return [None] * len(self.hinted)
+
+    def learn(self, forms: list[CsvForm | None], block: TextBlock) -> None:
+        """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
+        for place, column in enumerate(() if block.is_learned else block.columns):
+            if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
+                forms[place] = wider(forms[place], narrowest(column, self.values))
+
+    def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[SureLines | TextBlock]) -> list[TextBlock]:
+        """The blocks up to the first that has rows, and let forms be those of its fields; the numbers among them are known from then on."""
+        found: list[TextBlock] = []
+        for block in blocks:
+            text = block.read(NO_NUMBERS)
+            self.learn(forms, text)
+            found.append(attrs.evolve(text, is_learned=True))
+            if found[-1].rows:
+                break
+        self.know(self.types_of(forms))
+        return found
+
+    def read(self, block: SureLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
+        """A block as values of some types, where its fields and those of some forms have these; any thread may do it, and nobody is told."""
+        text, own = block.read(self.known), list(forms)
+        self.learn(own, text)
+        left_out = [(text.bad_lines, f"has another number of fields than {len(self.names)}")]
+        if self.types_of(own) != types:
+            return ValueBlock(text.path, own, None, left_out)
+        values, misfit = self._values_of(text, types)
+        return ValueBlock(text.path, own, values, [*left_out, (misfit, "holds a value of another type")])
+
+    def fitting(self, blocks: Iterator[ValueBlock], forms: list[CsvForm | None]) -> Iterator[list[pa.Array]]:
+        """The values of blocks, as long as all have the types that they were read with; of each what is left out is told.
+
+        Raises
+        ------
+        MisfitError
+            If they have not.
+        """
+        for block in blocks:
+            for lines, reason in block.left_out:
+                self.left_out(block.path, lines, reason)
+            forms[:] = map(wider, forms, block.forms)
+            if block.values is None:
+                raise MisfitError
+            yield block.values
+
+    def learn_rest(self, forms: list[CsvForm | None], blocks: Iterator[ValueBlock]) -> None:
+        """Learn of all other blocks, of which one was found not to fit."""
+        self.know(self.types_of(forms))
+        for block in blocks:
+            forms[:] = map(wider, forms, block.forms)
+            # What is a number in all that was read is read as one in what comes.
+            self.know(self.types_of(forms))
+
+    def types_of(self, forms: Sequence[CsvForm | None]) -> list[ColumnType]:
+        """The types of the columns of the files: those asked for, else those of their forms; a column without any value is one of text."""
+        return [asked or (STR if form is None else form.type) for asked, form in zip(self.hinted, forms, strict=True)]
+
+    @property
+    def types_of_directories(self) -> list[ColumnType]:
+        """The types of the columns that directories name."""
+        return [column.type for column in self.partitions]
+
+    def _values_of(self, block: TextBlock, types: Sequence[ColumnType]) -> tuple[list[pa.Array], list[str]]:
+        """The rows of a block as values, with those of directories, and lines that are left out: with a value that is not of the type asked for."""
+        cells = [
+            converted(column, kind, self.values, asked is not None) if pa.types.is_string(column.type) else Converted(column)
+            for column, kind, asked in zip(block.columns, types, self.hinted, strict=True)
+        ]
+        arrays, bad = [cell.values for cell in cells], failed_rows(cells)
+        if bad is None:
+            return [*arrays, *self.of_directories(block.path, block.rows)], []
+        lines = zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)
+        arrays = [array.filter(pc.invert(bad)) for array in arrays]
+        return [*arrays, *self.of_directories(block.path, len(arrays[0]))], list(map(self.options.delimiter.join, lines))

@@ -1,0 +1,280 @@
+"""The columns of rows of JSON: their names and types, learned block by block from all values, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from types import NoneType
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.api.io.json.json_blocks import JsonValues
+from sframe_spark.api.io.json.json_kinds import ColumnKinds, kind_name
+from sframe_spark.api.io.json.json_plain import TYPES, PlainMembers
+from sframe_spark.api.io.json.object_columns import JsonMembers
+from sframe_spark.errors import JsonError, SFrameError
+from sframe_spark.message_text import is_unicode, visible
+from sframe_spark.storage.segments.partition_columns import PartitionColumn, repeated
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.json_text import cell_json_text
+from sframe_spark.values.tagged_json import MOST_LEVELS, too_deep
+from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
+
+COLUMN_NAME = "X1"
+
+
+@attrs.frozen
+class JsonForm:
+    """Columns of a frame: those of the objects, and those that directories name; mixed is a column that only text would hold together."""
+
+    names: tuple[str, ...]
+    own: tuple[ColumnType, ...]
+    partitions: tuple[PartitionColumn, ...]
+    is_mixed: bool
+
+    @property
+    def types(self) -> tuple[ColumnType, ...]:
+        """Types of all columns."""
+        return (*self.own, *(column.type for column in self.partitions))
+
+    @property
+    def all_names(self) -> list[str]:
+        """Names of all columns."""
+        return [*_named(list(self.names)), *(column.name for column in self.partitions)]
+
+    def arrays(self, found: JsonValues, columns: JsonColumns) -> list[pa.Array]:
+        """All columns of a block."""
+        number, count = columns.numbers[found.path], len(found.values)
+        own = [columns.encoded(found, name, kind) for name, kind in zip(self.names, self.own, strict=True)]
+        return [*own, *(repeated(column.values[number], column.type, count) for column in self.partitions)]
+
+
+@attrs.define
+class JsonColumns:
+    """What is known of the columns.
+
+    Parameters
+    ----------
+    origin
+        What the first file is called.
+    partitions
+        Columns that the directories of the files name.
+    numbers
+        The number of each file.
+    is_array
+        Whether files are arrays, of objects, and not values on lines.
+    are_values
+        Whether their elements are one column, whatever they are.
+    columns
+        The kinds of the values of each.
+    has_objects
+        Whether rows are objects; None where nothing tells.
+    rows
+        How many there are.
+    """
+
+    origin: str
+    partitions: tuple[PartitionColumn, ...]
+    numbers: Mapping[str, int]
+    is_array: bool
+    are_values: bool = False
+    columns: dict[str, ColumnKinds] = attrs.Factory(dict)
+    has_objects: bool | None = None
+    rows: int = 0
+
+    def form(self) -> JsonForm:
+        """Names and types as all that was read so far tells them."""
+        names = tuple(sorted(self.columns.keys() - {column.name for column in self.partitions}))
+        is_mixed = self.are_values and not self.columns[COLUMN_NAME].are_of_one_kind
+        return JsonForm(names, tuple(self.columns[name].type for name in names), self.partitions, is_mixed)
+
+    def plain_types(self) -> dict[str, pa.DataType]:
+        """The types of the members of objects, where all that were read are numbers and texts, of one type for each name; else nothing."""
+        found = {name: TYPES.get(frozenset(column.kinds)) for name, column in self.columns.items()} if self.has_objects else {}
+        return {} if self.are_values or None in found.values() else found
+
+    def final_form(self) -> JsonForm:
+        """The same when all was read.
+
+        Raises
+        ------
+        JsonError
+            If there are no columns.
+        SchemaError
+            If values that are one column have no common type.
+        """
+        if self.are_values:
+            self.columns[COLUMN_NAME].require_one_kind()
+        if not self.columns:
+            raise JsonError(f"{visible(self.origin)} has {self.rows} rows, but no object has a member: a frame of rows has columns")
+        return self.form()
+
+    def add(self, other: JsonColumns) -> None:
+        """Take what others have learned of other rows into account."""
+        self.rows += other.rows
+        self.has_objects = other.has_objects if self.has_objects is None else self.has_objects
+        for name, kinds in other.columns.items():
+            self.columns.setdefault(name, ColumnKinds()).add(kinds)
+
+    def learn(self, found: JsonValues) -> None:
+        """Take the kinds of values into account, and their number.
+
+        Raises
+        ------
+        JsonError
+            If values are no objects where there must be, or some are and others not.
+        """
+        self.rows += len(found.values)
+        if self.are_values:
+            self.has_objects = False
+            column = self.columns.setdefault(COLUMN_NAME, ColumnKinds())
+            if found.members is not None and found.members.objects is not None:
+                column.learn_column(found.members.objects)
+            else:
+                column.learn(found.values)
+            return
+        if found.members is not None and self.has_objects is not False:
+            self._learn_members(found.members, found)
+            return
+        if set(map(type, found.values)) <= {dict, NoneType} and self.has_objects is not False:
+            self._learn_objects([value for value in found.values if value is not None], found)
+            return
+        for value, line in zip(found.values, found.lines, strict=True):
+            if value is None:
+                continue
+            is_object = isinstance(value, dict)
+            if self.has_objects is None:
+                self.has_objects = is_object
+            if is_object != self.has_objects or (self.is_array and not is_object):
+                others = "an object" if is_object else f"a {kind_name(value)}, no object"
+                raise JsonError(f"{visible(found.path)}, line {line}: the value is {others}: a frame is made of objects, each of which is a row")
+            if is_object:
+                self._learn_objects([value], found)
+            else:
+                self.columns.setdefault(COLUMN_NAME, ColumnKinds()).learn([value])
+
+    def _learn_members(self, members: JsonMembers | PlainMembers, found: JsonValues) -> None:
+        """Column by column, which are there already."""
+        self.has_objects = True
+        for name in members.names:
+            column = members.column(name)
+            if column is None:
+                self.columns.setdefault(name, ColumnKinds()).learn([value.get(name) for value in found.values])
+            else:
+                self.columns.setdefault(name, ColumnKinds()).learn_column(column)
+
+    def _learn_objects(self, objects: list[dict[str, Any]], found: JsonValues) -> None:
+        """Column by column."""
+        if objects:
+            self.has_objects = True
+        for name in dict.fromkeys(chain.from_iterable(objects)):
+            if name not in self.columns:
+                self.columns[self._name(name, found)] = ColumnKinds()
+            self.columns[name].learn([value.get(name) for value in objects])
+
+    def _name(self, name: str, found: JsonValues) -> str:
+        if not is_unicode(name):
+            line = next(line for value, line in zip(found.values, found.lines, strict=True) if value is not None and name in value)
+            raise JsonError(f"{visible(found.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
+        return name
+
+    def encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
+        """A column of some values."""
+        if (known := self._known(found, name, kind)) is not None:
+            return known
+        cells = [None if value is None else value.get(name) for value in found.values] if self.has_objects else found.values
+        try:
+            return _array(cells, kind, found.is_plain)
+        except UnicodeEncodeError:
+            reason = "a text is not Unicode, it has half of a character"
+        except SFrameError as error:
+            reason = str(error)
+        line = found.lines[_first_wrong(cells, kind, found.is_plain)]
+        raise JsonError(f"{visible(found.path)}, line {line}, column {name!r:.60}: {reason}")
+
+    def _known(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
+        """The same where it is a column of that type already."""
+        members = found.members
+        if members is None:
+            return None
+        if not self.has_objects:
+            return None if members.objects is None else members.objects.by_type.get(kind)
+        if name not in members.places:
+            return pa.nulls(len(members.counts), kind.physical)
+        column = members.column(name)
+        if column is None:
+            return None
+        return column.by_type.get(kind) if column.kinds else pa.nulls(len(members.counts), kind.physical)
+
+
+def _first_wrong(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> int:
+    """The place of the first cell of which no column is made, where there is one."""
+    first, stop = 0, len(cells)
+    while stop - first > 1:
+        middle = (first + stop) // 2
+        try:
+            _array(cells[first:middle], kind, are_plain)
+        except (UnicodeEncodeError, SFrameError):
+            stop = middle
+        else:
+            first = middle
+    return first
+
+
+def _array(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> pa.Array:
+    if are_plain and kind in (INT, FLOAT) and set(map(type, cells)) <= {kind.python_class, NoneType}:
+        return pa.array(cells, kind.physical)
+    if kind == INT:
+        return pa.array([None if cell is None else int(cell) for cell in cells], kind.physical)
+    if kind == FLOAT:
+        return pa.array([None if cell is None else float(cell) for cell in cells], kind.physical)
+    if kind == STR:
+        return pa.array([cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells], kind.physical)
+    known = are_plain or _are_plain(cells)
+    return encode_plain(list(cells) if known else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+
+
+def _text(cell: Any) -> str:
+    return cell_json_text(_plain(cell, MOST_LEVELS) if isinstance(cell, (list, dict)) else cell)
+
+
+def _are_plain(cells: Sequence[Any]) -> bool:
+    """Whether lists and objects hold nothing but texts and numbers that are what they are in columns."""
+    lists = [cell for cell in cells if isinstance(cell, list)]
+    objects = [cell for cell in cells if isinstance(cell, dict)]
+    items = [*chain.from_iterable(lists), *chain.from_iterable(cell.values() for cell in objects)]
+    classes = set(map(type, items))
+    if not classes <= {str, float, int, NoneType}:
+        return False
+    ints = [item for item in items if type(item) is int]
+    return not ints or (min(ints) >= SMALLEST_INT and max(ints) <= LARGEST_INT)
+
+
+def _plain(value: Any, levels: int) -> Any:
+    """A value with numbers for true and false, at any level; whole numbers of more than 64 bits are texts, which keep their digits.
+
+    Raises
+    ------
+    SchemaError
+        If it has more levels than that.
+    """
+    if isinstance(value, int):
+        return int(value) if SMALLEST_INT <= value <= LARGEST_INT else str(value)
+    if not isinstance(value, (list, dict)):
+        return value
+    if not levels:
+        raise too_deep()
+    if isinstance(value, list):
+        return [_plain(item, levels - 1) for item in value]
+    return {key: _plain(item, levels - 1) for key, item in value.items()}
+
+
+def _named(names: list[str]) -> list[str]:
+    """Names of columns, with one for a member whose name is empty."""
+    taken, number = set(names), 1
+    while f"X{number}" in taken:
+        number += 1
+    return [name or f"X{number}" for name in names]

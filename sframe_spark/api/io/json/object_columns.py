@@ -1,0 +1,264 @@
+"""Objects of JSON as columns, all of a block at a time: those that are written as most are.
+
+That is, texts have no escapes, and what members hold are numbers, texts, null, and lists and objects of these. All that is written otherwise is left
+to Python's reader, value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.types import DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
+from sframe_spark.values.nested.json_items import FlatItems, flat_items
+from sframe_spark.values.nested.patterns import WHOLE, all_match, is_flat
+from sframe_spark.values.nested.read import NUMBER, TEXT, read_stored
+from sframe_spark.values.nested.text_spans import QUOTE, counts_within, have_twice, outside_quotes, texts_between
+
+# Of 64 bits, but none that a float holds.
+LARGE_INT = "large int"
+# To make a column at once takes as long as Python takes for so many values; what matters are many columns.
+VALUES_OF_COLUMN, MANY_COLUMNS = 32, 64
+# Stands for kinds of several items, of which none is in a column of lists of one type.
+SEVERAL = "several"
+OPENING, CLOSING, COLON, COMMA, LIST_OPENING, LIST_CLOSING, MINUS, NULL = b"{}:,[]-n"
+_STEPS = np.zeros(256, np.int8)
+_STEPS[[OPENING, LIST_OPENING]], _STEPS[[CLOSING, LIST_CLOSING]] = 1, -1
+_IS_MARK, _IS_SPACE = np.zeros(256, bool), np.zeros(256, bool)
+_IS_MARK[[OPENING, CLOSING, COLON, COMMA, LIST_OPENING, LIST_CLOSING]] = True
+_IS_SPACE[list(b" \t\r\n")] = True
+
+
+def _object(space: str) -> str:
+    """A regular expression of an object with members."""
+    # All ints have 64 bits, and no float is infinite.
+    number = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
+    item = f"(?:{TEXT}|{number}|null)"
+    of_lists = rf"\[{space}(?:{item}{space}(?:,{space}{item}{space})*)?\]"
+    of_items = f"{TEXT}{space}:{space}{item}{space}"
+    of_objects = rf"\{{{space}(?:{of_items}(?:,{space}{of_items})*)?\}}"
+    member = f"{TEXT}{space}:{space}(?:{item}|{of_lists}|{of_objects}){space}"
+    return rf"\{{{space}{member}(?:,{space}{member})*\}}"
+
+
+_LINE, _ELEMENT, _ANY_SPACE = _object(r"[ \t\r]*"), _object(r"[ \t\r\n]*"), r"[ \t\r\n]*"
+# An object and what is between it and the next one, and the last object.
+_ON_LINES = (rf"^{_LINE}[ \t\r]*\n{_ANY_SPACE}$", f"^{_LINE}{_ANY_SPACE}$")
+_IN_ARRAYS = (f"^{_ELEMENT}{_ANY_SPACE},{_ANY_SPACE}$", f"^{_ELEMENT}{_ANY_SPACE}$")
+
+
+@attrs.frozen(eq=False)
+class JsonColumn:
+    """The values of a column in a block.
+
+    Parameters
+    ----------
+    kinds
+        Their kinds, missing ones apart.
+    inner
+        Kinds of what lists and objects hold.
+    by_type
+        The values as a column of each type that holds them as they are.
+    """
+
+    kinds: frozenset[str]
+    inner: frozenset[str]
+    by_type: dict[ColumnType, pa.Array]
+
+
+@attrs.define(eq=False)
+class JsonMembers:
+    """The members of objects.
+
+    Parameters
+    ----------
+    data
+        The text.
+    counts
+        How many members each object has.
+    names
+        The names.
+    codes
+        The place of each member's name among them.
+    starts, stops
+        Where each member's value is in the text.
+    """
+
+    data: np.ndarray
+    counts: np.ndarray
+    names: list[str]
+    codes: np.ndarray
+    starts: np.ndarray
+    stops: np.ndarray
+    _columns: dict[str, JsonColumn | None] = attrs.field(factory=dict, init=False)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether Python reads them, of objects with many names, sooner than a column is made of those of each name."""
+        return len(self.names) > MANY_COLUMNS and len(self.codes) < VALUES_OF_COLUMN * len(self.names)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each name."""
+        return {name: place for place, name in enumerate(self.names)}
+
+    @cached_property
+    def _by_name(self) -> tuple[np.ndarray, np.ndarray]:
+        """The members in the order of their names, and where those of each name begin: a search for each name would be the square of the names."""
+        return np.argsort(self.codes, kind="stable"), np.searchsorted(np.sort(self.codes), np.arange(len(self.names) + 1))
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """The row of each member."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    def column(self, name: str) -> JsonColumn | None:
+        """The values of a name in each row; None where they are of several kinds, or need a closer look."""
+        if name not in self._columns:
+            self._columns[name] = self._column(name)
+        return self._columns[name]
+
+    def _column(self, name: str) -> JsonColumn | None:
+        members, bounds = self._by_name
+        place = self.places[name]
+        chosen = members[bounds[place] : bounds[place + 1]]
+        chosen = chosen[self.data[self.starts[chosen]] != NULL]
+        found = _typed(self.data, self.starts[chosen], self.stops[chosen])
+        rows = len(self.counts)
+        if found is None or len(chosen) == rows:
+            return found
+        places = np.full(rows, -1)
+        places[self._rows[chosen]] = np.arange(len(chosen))
+        taken = pa.array(places, mask=places < 0)
+        return attrs.evolve(found, by_type={kind: values.take(taken) for kind, values in found.by_type.items()})
+
+    @cached_property
+    def objects(self) -> JsonColumn | None:
+        """The objects as one column."""
+        texts = texts_between(self.data, self.starts, self.stops)
+        first = self.data[self.starts]
+        keys = pa.array(self.names, pa.string()).take(pa.array(self.codes))
+        found = FlatItems(self.counts, np.zeros(len(self.counts), bool), texts, keys)
+        is_nested = (first == OPENING) | (first == LIST_OPENING)
+        if not is_flat(texts.filter(pa.array(~is_nested)) if is_nested.any() else texts):
+            return None
+        if not is_nested.any():
+            return _of_items(found, found.stored(), ENCODED_DICT)
+        for kind, opening in ((DICT_KIND, OPENING), (LIST_KIND, LIST_OPENING)):
+            chosen = pa.array(first == opening)
+            stored, known = read_stored(texts.filter(chosen), kind)
+            if pc.all(known).as_py() is False:
+                return None
+            texts = pc.replace_with_mask(texts, chosen, stored)
+        return JsonColumn(frozenset({DICT_KIND}), frozenset({SEVERAL}), {ENCODED_DICT: attrs.evolve(found, items=texts).stored()})
+
+
+def members_of(text: str, on_lines: bool) -> JsonMembers | None:
+    """The members of the objects in a text, one on each line or with commas between; None where anything in it needs a closer look.
+
+    Examples
+    --------
+    >>> found = members_of('{"a":1,"b":"x"}, {"a":2}', on_lines=False)
+    >>> found.names, found.column("a").by_type[INT].to_pylist(), found.column("b").by_type[STR].to_pylist()
+    (['a', 'b'], [1, 2], ['x', None])
+    """
+    if "\\" in text:
+        return None
+    data = np.frombuffer(text.encode(), np.uint8)
+    marks = np.flatnonzero(_IS_MARK[data] & outside_quotes(data))
+    kinds = data[marks]
+    depth = np.cumsum(_STEPS[kinds], dtype=np.int32)
+    is_start, is_comma = (kinds == OPENING) & (depth == 1), (kinds == COMMA) & (depth == 1)
+    bounds = np.append(marks[is_start], len(data))
+    if len(bounds) < 2 or not _IS_SPACE[data[: bounds[0]]].all() or not _are_objects(data, bounds, *(_ON_LINES if on_lines else _IN_ARRAYS)):
+        return None
+    before, colons = marks[is_start | is_comma], marks[(kinds == COLON) & (depth == 1)]
+    after = marks[is_comma | ((kinds == CLOSING) & (depth == 0))]
+    counts = counts_within(before, bounds)
+    names = texts_between(data, *_without_space(data, before + 1, colons)).dictionary_encode()
+    codes = names.indices.to_numpy()
+    if have_twice(counts, codes):
+        return None
+    return JsonMembers(data, counts, [name[1:-1] for name in names.dictionary.to_pylist()], codes, *_without_space(data, colons + 1, after))
+
+
+def _are_objects(data: np.ndarray, bounds: np.ndarray, pattern: str, last: str) -> bool:
+    """Whether all of a text is objects, the last of which has a form of its own."""
+    texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(data))
+    return all_match(texts[:-1], pattern) and all_match(texts[-1:], last)
+
+
+def _without_space(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of texts that hold something else than white space, without what is at their ends."""
+    while (blank := _IS_SPACE[data[starts]]).any():
+        starts = starts + blank
+    while (blank := _IS_SPACE[data[stops - 1]]).any():
+        stops = stops - blank
+    return starts, stops
+
+
+def _typed(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> JsonColumn | None:
+    """Some values of one kind, none of which is missing, as columns."""
+    first = data[starts]
+    if not len(first):
+        return JsonColumn(frozenset(), frozenset(), {})
+    if (first == QUOTE).all():
+        return JsonColumn(frozenset({"str"}), frozenset(), {STR: texts_between(data, starts + 1, stops - 1)})
+    readers: dict[int, Callable[[pa.Array], JsonColumn | None]] = {OPENING: _dicts, LIST_OPENING: _lists}
+    for opening, read in readers.items():
+        if (first == opening).all():
+            return read(texts_between(data, starts, stops))
+    is_number = (first == MINUS) | ((first >= ord("0")) & (first <= ord("9")))
+    return _numbers(texts_between(data, starts, stops)) if is_number.all() else None
+
+
+def _numbers(texts: pa.Array) -> JsonColumn | None:
+    are_whole = pc.match_substring_regex(texts, f"^{WHOLE}$")
+    if pc.all(are_whole).as_py():
+        ints = texts.cast(pa.int64())
+        return JsonColumn(_kinds_of_ints(ints), frozenset(), {INT: ints, FLOAT: ints.cast(pa.float64(), safe=False)})
+    if not all_match(texts, f"^{NUMBER}$"):
+        return None
+    kinds = {"float"} | _kinds_of_ints(texts.filter(are_whole).cast(pa.int64()))
+    return JsonColumn(frozenset(kinds), frozenset(), {FLOAT: texts.cast(pa.float64())})
+
+
+def _kinds_of_ints(ints: pa.Array) -> frozenset[str]:
+    values = ints.to_numpy()
+    # They have 18 digits at most, so that their floats are within 64 bits.
+    are_large = values.astype(np.float64).astype(np.int64) != values
+    return frozenset({LARGE_INT} if are_large.any() else ()) | frozenset(() if are_large.all() else {"int"})
+
+
+def _dicts(texts: pa.Array) -> JsonColumn | None:
+    return _nested(texts, ENCODED_DICT)
+
+
+def _lists(texts: pa.Array) -> JsonColumn | None:
+    return _nested(texts, ENCODED_LIST)
+
+
+def _nested(texts: pa.Array, encoded: ColumnType) -> JsonColumn | None:
+    stored, known = read_stored(texts, encoded.kind)
+    items = flat_items(stored, encoded.kind) if pc.all(known).as_py() else None
+    return None if items is None else _of_items(items, stored, encoded)
+
+
+def _of_items(items: FlatItems, stored: pa.Array, encoded: ColumnType) -> JsonColumn:
+    """Lists or objects with their stored texts."""
+    native, kinds = items.natively(), frozenset({encoded.kind})
+    if native is None:
+        is_empty = items.items.null_count == len(items.items) or pc.all(pc.equal(items.items, "null")).as_py()
+        return JsonColumn(kinds, frozenset() if is_empty else frozenset({SEVERAL}), {encoded: stored})
+    values, column_type = native
+    inner = next(name for name, kind in (("int", INT), ("float", FLOAT), ("str", STR)) if kind.physical == _item_type(values))
+    return JsonColumn(kinds, frozenset({inner}), {encoded: stored, column_type: values})
+
+
+def _item_type(values: pa.Array) -> pa.DataType:
+    return values.type.item_type if pa.types.is_map(values.type) else values.type.value_type

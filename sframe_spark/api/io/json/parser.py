@@ -1,0 +1,309 @@
+"""The values in JSON files, a block at a time: elements of one array, or one on each line."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.api.io.json.json_blocks import LONGEST_WORD, TOO_MANY_DIGITS, UNUSUAL_NUMBER, JsonDecoder, JsonValues, Later, LinesOfJson, are_plain
+from sframe_spark.api.io.json.json_plain import plain_members
+from sframe_spark.api.io.json.object_columns import members_of
+from sframe_spark.api.io.text_encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.errors import InfiniteNumberError, JsonError
+from sframe_spark.message_text import visible
+from sframe_spark.storage.filesystem.byte_streams import FileRange, WholeLines, open_bytes
+from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.local_files import FileState
+
+Known = Callable[[], Mapping[str, pa.DataType]]
+Blocks = tuple[int, int]
+BLOCK_BYTES = 4 << 20
+# A value of more text is not read: one that nothing ends would take the rest of the file into memory.
+LONGEST_VALUE = 256 << 20
+_SPACE = re.compile(r"[ \t\r\n]*")
+_BEFORE_ELEMENT = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
+
+
+def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileState | None = None) -> Iterator[JsonValues]:
+    """The values in a file of text in an encoding, in order, a block at a time; ``state``: what was found, where it is read elsewhere.
+
+    Raises
+    ------
+    JsonError
+        If the file is something else; it names the line.
+    """
+    with opened_values(FileRange(path, state, 0), encoding) as text:
+        yield from text.elements() if is_array else text.on_lines()
+
+
+@contextlib.contextmanager
+def opened_values(
+    place: FileRange,
+    encoding: str,
+    first_line: int = 1,
+    tells_place: bool = True,
+    known: Known = dict,
+    blocks: Blocks | None = None,
+    are_rows: bool = True,
+) -> Iterator[JsonText]:
+    """The values in a file, or on the lines that start in a part of one in UTF-8, of which the first has a number."""
+    if not place.is_part:
+        with opened_file(place.path, encoding, place.state) as stream:
+            yield JsonText(place, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
+        return
+    with telling("read", place.path):
+        stream = open_bytes(place.path, place.state, max(0, place.start - 1))
+    with stream:
+        yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, tells_place, known, blocks)
+
+
+# What stands between two objects in nearly all files, around the comma.
+_BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
+
+
+def _lines_of_elements(text: str, line: int) -> list[int]:
+    """On which line each element of a part of an array begins; it is on one itself."""
+    decoder = json.JSONDecoder()
+    lines, counted, position = [], 0, 0
+    while position < len(text):
+        match = _BEFORE_ELEMENT.match(text, position)
+        assert match is not None
+        line, counted = line + text.count("\n", counted, match.end()), match.end()
+        lines.append(line)
+        position = decoder.raw_decode(text, counted)[1]
+    return lines
+
+
+def _array_of(text: str, decoder: JsonDecoder) -> list[Any] | None:
+    """The elements of a part of an array; None where it is not one: quotes and brackets are closed, or it was cut elsewhere than between two."""
+    try:
+        return decoder.decode_elements(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class JsonText:
+    """The text of a file, read as it is needed.
+
+    Parameters
+    ----------
+    place
+        The file.
+    stream
+        Its bytes in UTF-8.
+    encoding
+        What it is written in.
+    first_line
+        The number of the first line.
+    tells_place
+        Whether an error tells where bytes are that are no text, for which the file is read from its start.
+    known
+        Tells, while more is read, the types of the members of objects, as far as all so far are numbers and texts.
+    blocks
+        How many bytes are read for the first block, and for later ones; None: as many as a store is asked for.
+    are_rows
+        Whether the elements of an array are rows of a frame, or values of a column.
+    """
+
+    def __init__(
+        self,
+        place: FileRange,
+        stream: Any,
+        encoding: str,
+        first_line: int = 1,
+        tells_place: bool = True,
+        known: Known = dict,
+        blocks: Blocks | None = None,
+        are_rows: bool = True,
+    ) -> None:
+        self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, tells_place
+        # A mark of the order of bytes stands at the start of a file; elsewhere it is a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
+        self._text, self._is_last, self._is_first = "", False, not place.start
+        # The line of a position, from which lines are counted on.
+        self._line, self._counted = first_line, 0
+        self._known = known
+        self._are_rows, self._reader, self._block_reader = are_rows, JsonDecoder(are_rows), JsonDecoder(are_rows, refuses_infinity=False)
+        self._block_bytes, self._later_bytes = (min(size, BLOCK_BYTES) for size in blocks or (BLOCK_BYTES, BLOCK_BYTES))
+
+    @property
+    def line(self) -> int:
+        """The number of the line up to which values were read."""
+        return self._line
+
+    def _fill(self) -> None:
+        """Read some more, as much as is there already, so that long values are not looked at too often."""
+        room = LONGEST_VALUE + 2 * BLOCK_BYTES - len(self._text)
+        if room <= 0:
+            raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
+        size = max(self._block_bytes, min(len(self._text), room))
+        with telling("read", self._path):
+            data = self._stream.read(size)
+        # In other encodings what is read has become UTF-8.
+        if self._is_first and self._encoding in UTF_8 and (kind := kind_of(data)) is not None and kind != TEXT:
+            raise JsonError(f"{visible(self._path)} is not JSON: it is {kind.name}; {kind.advice}")
+        self._is_first, self._is_last = False, not data
+        try:
+            self._text += self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError:
+            if not self._tells_place:
+                raise JsonError(f"{visible(self._path)} has bytes that are no text") from None
+            raise wrong_bytes(self._path, "utf-8", self._state) from None
+
+    def _drop(self, end: int) -> None:
+        self._line_at(end)
+        self._text, self._counted = self._text[end:], 0
+
+    def _line_at(self, position: int) -> int:
+        """The line of a position; those asked for one after the other are each counted from the one before."""
+        first, last = sorted((position, self._counted))
+        between = self._text.count("\n", first, last)
+        self._line += between if position == last else -between
+        self._counted = position
+        return self._line
+
+    def _wrong(self, position: int, reason: str) -> JsonError:
+        return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
+
+    def lines(self) -> Iterator[LinesOfJson]:
+        """The lines of the file, a block at a time, which any thread may read."""
+        while not self._is_last:
+            self._fill()
+            end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
+            if end:
+                yield LinesOfJson(self._path, self._text[:end], self._line, self._known())
+            self._block_bytes = self._later_bytes
+            self._drop(end)
+
+    def on_lines(self) -> Iterator[JsonValues]:
+        """One value from each line that is not blank."""
+        yield from (found for lines in self.lines() if len((found := lines.read()).values))
+
+    def elements(self) -> Iterator[JsonValues]:
+        """The elements of the one array in the file; none of an empty file."""
+        position = self._next(0)
+        if position is None:
+            return
+        if self._text[position] != "[":
+            raise self._wrong(position, "the file is not one array of objects; orient='lines' reads an object on each line")
+        position += 1
+        is_first = True
+        while True:
+            block = self._block(position, is_first)
+            if block is not None:
+                yield block
+                self._block_bytes, position, is_first = self._later_bytes, 0, False
+                continue
+            values, lines, size = [], [], 0
+            while size < self._block_bytes:
+                begin = self._after_comma(position, is_first)
+                if begin is None:
+                    break
+                lines.append(self._line_at(begin))
+                value, position = self._element(begin)
+                values.append(value)
+                is_first, size = False, size + position - begin
+                # What is left is copied, which may be much more than is dropped.
+                if position > max(BLOCK_BYTES, len(self._text)) // 64:
+                    self._drop(position)
+                    position = 0
+            if values:
+                yield JsonValues(self._path, values, lines, size)
+            if size < self._block_bytes:
+                return
+            self._block_bytes = self._later_bytes
+
+    def _block(self, position: int, is_first: bool) -> JsonValues | None:
+        """Many elements at once, which are dropped from what was read; None where each is looked at: odd ones and wrong ones."""
+        end = self._end_of_block(position)
+        begin = None if end is None else self._after_comma(position, is_first)
+        if end is None or begin is None or begin >= end:
+            return None
+        text = self._text[begin:end].rstrip(" \t\r\n")
+        members = plain_members(text, self._known(), on_lines=False) or members_of(text, on_lines=False)
+        is_sparse = members is not None and members.is_sparse
+        members = None if is_sparse else members
+        values: Sequence[Any] | None = (
+            None if members is None else Later(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
+        )
+        if values is None and not UNUSUAL_NUMBER.search(text):
+            values = _array_of(text, self._block_reader)
+        if values is None:
+            return None
+        line = self._line_at(begin)
+        lines = Later(len(values), lambda: _lines_of_elements(text, line))
+        found = JsonValues(self._path, values, lines, len(text), members is None and are_plain(text), members, is_sparse)
+        self._drop(end)
+        return found
+
+    def _end_of_block(self, position: int) -> int | None:
+        """Where the array ends, if all was read, or the last element that is not cut off, perhaps; None where that is not far."""
+        while not self._is_last and len(self._text) - position < self._block_bytes:
+            self._fill()
+        if self._is_last:
+            end = self._text.rfind("]")
+            return None if self._text[end + 1 :].strip(" \t\r\n") else end
+        # Where nothing is found, the end of what stands before is taken for a place.
+        end = max(self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
+        return end if end >= position + self._block_bytes // 2 else None
+
+    def _next(self, position: int) -> int | None:
+        """Where something stands that is no white space; None at the end."""
+        while True:
+            match = _SPACE.match(self._text, position)
+            assert match is not None
+            if match.end() < len(self._text):
+                return match.end()
+            if self._is_last:
+                return None
+            self._fill()
+
+    def _after_comma(self, position: int, is_first: bool) -> int | None:
+        """Where the next element starts; None where the array and the file end."""
+        found = self._next(position)
+        if found is None:
+            raise self._wrong(len(self._text), "the array has no end: the file was cut off")
+        if self._text[found] == "]":
+            behind = self._next(found + 1)
+            if behind is not None:
+                raise self._wrong(behind, "something follows the end of the array: a file holds one")
+            return None
+        if is_first:
+            return found
+        if self._text[found] != ",":
+            raise self._wrong(found, "a comma or the end of the array is missing")
+        begin = self._next(found + 1)
+        if begin is None:
+            raise self._wrong(found, "the array has no end: the file was cut off")
+        return begin
+
+    def _element(self, begin: int) -> tuple[Any, int]:
+        """A value and where it ends."""
+        while True:
+            reason = ""
+            try:
+                value, end = self._reader.raw_decode(self._text, begin)
+                if end < len(self._text) or self._is_last:
+                    return value, end
+            except RecursionError:
+                raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
+            except InfiniteNumberError as error:
+                # A number at the end of what was read may go on with an exponent that makes it small.
+                at = self._text.index(error.text, begin)
+                if self._is_last or at + len(error.text) < len(self._text) - LONGEST_WORD:
+                    raise self._wrong(at, str(error)) from None
+            except json.JSONDecodeError as error:
+                reason = f"it is not JSON ({error.msg})"
+                # What is wrong far from the end of what was read does not become right by reading on.
+                if self._is_last or (error.pos < len(self._text) - LONGEST_WORD and not error.msg.startswith("Unterminated")):
+                    raise self._wrong(error.pos, reason) from None
+            except ValueError:
+                raise self._wrong(begin, TOO_MANY_DIGITS) from None
+            self._fill()

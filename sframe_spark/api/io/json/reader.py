@@ -1,0 +1,239 @@
+"""JSON files elsewhere, that a cluster shares or of many bytes, read in parts at once: lines that start in some bytes of a file, or whole files.
+
+A line feed ends a line, whatever stands before it, so each part knows its lines. What it does not know is their numbers: a part with something
+wrong is read again by whoever knows what came before it, and tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.api.io.json.columns import JsonColumns, JsonForm
+from sframe_spark.api.io.json.json_blocks import JsonValues
+from sframe_spark.api.io.json.json_kinds import ColumnKinds
+from sframe_spark.api.io.json.parser import opened_values, values_of
+from sframe_spark.api.io.text_encoding import UTF_8
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.runtime.dataset_writer import new_dataset
+from sframe_spark.engine.runtime.parallel_scan import brought, parts_of, read_in_parts, room_for_rows, run_parts, whole_files
+from sframe_spark.engine.runtime.rows_of_parts import RowsOfPart, kept_or_written, source_of_parts
+from sframe_spark.engine.task_pickling import Shared
+from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
+from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.threads import raise_if_cancelled
+from sframe_spark.storage.filesystem.byte_streams import FileRange, WatchedFiles
+from sframe_spark.storage.filesystem.compression import packing_of
+from sframe_spark.storage.filesystem.path_resolution import DataFile, DataFiles
+
+# The first block is read once more, which tells the columns.
+FEW_BYTES_HERE = 32 << 20
+# What tells whether several threads read sooner than one.
+FIRST_BYTES = 64 << 10
+
+
+@attrs.frozen(eq=False)
+class JsonPlan(Shared):
+    """What all works have in common.
+
+    Parameters
+    ----------
+    columns
+        What is known of the columns.
+    form
+        Those of the segments; None where no row told of any.
+    encoding
+        How characters are written.
+    directory
+        Where segments go.
+    memory
+        Room for rows that stay in this process; None: all are written.
+    """
+
+    columns: JsonColumns
+    form: JsonForm | None
+    encoding: str
+    directory: str
+    memory: Room | None = None
+
+
+@attrs.frozen(eq=False)
+class JsonPart:
+    """What was read of a part.
+
+    Parameters
+    ----------
+    columns
+        What is known of its columns, and was before.
+    rows
+        Its rows, as they were written or in memory; None where the columns are not those that were known.
+    line_ends
+        How many there are in the last of its files.
+    failed
+        Whether something is wrong with it.
+    """
+
+    columns: JsonColumns
+    rows: RowsOfPart | None = None
+    line_ends: int = 0
+    failed: bool = False
+
+
+@attrs.define(eq=False)
+class _Reading:
+    """FrameFiles, or a part of one, that are read; it counts ends of lines."""
+
+    plan: JsonPlan
+    places: Sequence[FileRange]
+    columns: JsonColumns
+    first_line: int
+    tells_place: bool
+    line_ends: int = 0
+
+    def blocks(self) -> Iterator[JsonValues]:
+        """The values, of which the columns have learned."""
+        for place in self.places:
+            with opened_values(place, self.plan.encoding, self.first_line, self.tells_place, self.columns.plain_types) as text:
+                for found in text.elements() if self.columns.is_array else text.on_lines():
+                    raise_if_cancelled()
+                    self.columns.learn(found)
+                    yield found
+                self.line_ends = text.line - self.first_line
+
+
+@attrs.frozen(eq=False)
+class JsonWork:
+    """Reads whole files, or the lines that start in a part of one, and writes their rows.
+
+    Parameters
+    ----------
+    plan
+        How.
+    places
+        What.
+    number
+        That of its segment.
+    """
+
+    plan: JsonPlan
+    places: tuple[FileRange, ...]
+    number: int
+
+    def __call__(self) -> JsonPart:
+        """Read and write the rows; what is wrong with them is not told yet."""
+        columns = self._columns(self.plan.columns.has_objects)
+        try:
+            return self._written(columns, 1, tells_place=False)
+        except (JsonError, CsvEncodingError):
+            return JsonPart(_without_files(columns), failed=True)
+
+    def told(self, first_line: int, has_objects: bool | None) -> JsonPart:
+        """The same, where it is known what came before.
+
+        Raises
+        ------
+        JsonError
+            If something is no value, or no row.
+        CsvEncodingError
+            If something is no text.
+        """
+        return self._written(self._columns(has_objects), first_line, tells_place=True)
+
+    def _columns(self, has_objects: bool | None) -> JsonColumns:
+        known = self.plan.columns
+        kinds = {name: ColumnKinds(set(column.kinds), set(column.inner)) for name, column in known.columns.items()}
+        return attrs.evolve(known, numbers={place.path: place.number for place in self.places}, columns=kinds, has_objects=has_objects, rows=0)
+
+    def _written(self, columns: JsonColumns, first_line: int, tells_place: bool) -> JsonPart:
+        reading = _Reading(self.plan, self.places, columns, first_line, tells_place)
+        blocks, plan, form, rows = reading.blocks(), self.plan, self.plan.form, None
+        try:
+            if form is None:
+                raise MisfitError
+            rows = kept_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
+        except MisfitError:
+            # What columns the others have is found, too: all is read once more then.
+            for _ in blocks:
+                pass
+        return JsonPart(_without_files(columns), rows, reading.line_ends)
+
+    def _runs(self, blocks: Iterator[JsonValues], form: JsonForm, columns: JsonColumns) -> Iterator[list[pa.Array]]:
+        for found in blocks:
+            if columns.form() != form:
+                raise MisfitError
+            yield form.arrays(found, columns)
+
+
+def _without_files(columns: JsonColumns) -> JsonColumns:
+    """What was learned, without what whoever asks knows of the files."""
+    return attrs.evolve(columns, partitions=(), numbers={})
+
+
+def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
+    """A source of all rows, and its names; None where files are not read in parts."""
+    has_lines = not columns.is_array and encoding in UTF_8
+    placed = read_in_parts(
+        files.files, has_lines, FEW_BYTES_HERE.__ge__, WatchedFiles(()).seen, lambda longest: _is_sure(longest, columns, encoding, has_lines)
+    )
+    if placed is None:
+        return None
+    whole = whole_files(placed)
+    parts = parts_of(whole, has_lines)
+    first = next((found for file in placed for found in values_of(file.path, columns.is_array, encoding, file.state)), None)
+    if first is None:
+        return memory_source([], [], 0), []
+    columns.learn(first)
+    columns.rows = 0
+    while True:
+        form = columns.form() if columns.columns else None
+        with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
+            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, room_for_rows(whole))
+            works = [JsonWork(plan, places, number) for number, places in enumerate(parts)]
+            done = run_parts(works, whole, dataset.directory, "reading JSON files")
+            columns = merged(works, done, columns)
+            rows = [part.rows for part in done]
+            if form is not None and columns.final_form() == form and None not in rows:
+                return brought(source_of_parts(rows, dataset), whole), form.all_names
+            # Rare: once more, with the columns that are known now, in the room that these rows took.
+            columns.final_form()
+            dataset.handle.discard()
+            del done, rows
+
+
+def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: bool) -> bool:
+    """Whether the first rows of a file are read as columns: where Python reads them, threads wait for each other."""
+    is_cut = has_lines and packing_of(file.path) is None
+    with opened_values(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
+        try:
+            first = next(text.elements() if columns.is_array else text.on_lines(), None)
+        except (JsonError, CsvEncodingError):
+            # Something may be wrong in a file before it, which one thread tells first.
+            return False
+    return first is not None and (first.members is not None or first.is_sparse)
+
+
+def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
+    """What all parts tell of the columns; one with something wrong is read again and tells.
+
+    Whether rows are objects is found once more where the first block does not tell: no columns are known then, and all is read again.
+
+    Raises
+    ------
+    JsonError
+        If there is one.
+    CsvEncodingError
+        If one is no text.
+    """
+    columns, line = attrs.evolve(known, rows=0), 1
+    for number, (work, part) in enumerate(zip(works, done, strict=True)):
+        line = line if work.places[0].start else 1
+        # Where others found objects and this one values, or the other way round, no columns hold both.
+        if part.failed or (columns.has_objects, part.columns.has_objects) in ((True, False), (False, True)):
+            done[number] = part = work.told(line, columns.has_objects)
+        columns.add(part.columns)
+        line += part.line_ends
+    return columns

@@ -1,0 +1,133 @@
+"""Frames as JSON: an array of objects, or an object on each line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.api.column_names import require_unicode
+from sframe_spark.api.io.csv.texts import text_of
+from sframe_spark.api.io.paths import file_path_text
+from sframe_spark.engine.execution.export import write_text
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
+from sframe_spark.locations import place_of
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
+from sframe_spark.values.datetimes import all_in_years_of_python
+from sframe_spark.values.decode import decode
+from sframe_spark.values.json_text import compact_json_text
+from sframe_spark.values.moment_texts import moment_texts
+from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.nested.json_items import json_of_texts
+from sframe_spark.values.nested.repeated import int_texts
+from sframe_spark.values.nested.scalar_text import json_floats
+from sframe_spark.values.nested.text_writer import IN_JSON, in_quotes, written
+
+RECORDS, LINES = "records", "lines"
+# As `isoformat()` writes date-times without an offset.
+_MOMENT = "%Y-%m-%dT%H:%M:%S%F"
+
+
+def require_orient(orient: Any) -> None:
+    """Refuse what is no form of JSON here.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither ``records`` nor ``lines``.
+    """
+    if orient not in (RECORDS, LINES):
+        raise InvalidArgumentError(f"orient is 'records' (one array of objects) or 'lines' (an object on each line), got {orient!r:.80}")
+
+
+def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) -> None:
+    """Write all rows as JSON into a file that appears when it is complete; compressed as its name says.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    InvalidArgumentError
+        If the form is unknown, or a name is no text.
+    """
+    require_orient(orient)
+    require_unicode(names)
+    write_text(node, place_of(file_path_text(path)), JsonRows(orient == RECORDS, tuple(names), tuple(node.schema)))
+
+
+@attrs.frozen
+class JsonRows:
+    """Rows as objects, each on a line.
+
+    Parameters
+    ----------
+    is_array
+        Whether they are the elements of one array.
+    names
+        Names of the columns.
+    types
+        Their types.
+    """
+
+    is_array: bool
+    names: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+
+    @property
+    def between(self) -> bytes:
+        """What stands between two rows."""
+        return b"," if self.is_array else b""
+
+    @property
+    def before(self) -> bytes:
+        """What stands before all rows."""
+        return b"[\n" if self.is_array else b""
+
+    @property
+    def after(self) -> bytes:
+        """What stands after all rows."""
+        return b"]\n" if self.is_array else b""
+
+    def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
+        """The lines of some rows, of which the first has that number if it is known."""
+        start, empty = pa.scalar(self.between.decode() + "{", pa.large_string()), pa.scalar("", pa.large_string())
+        for chunk in chunks if self.names else ():
+            members = [
+                _member(name, _values(column, kind, name, first_row))
+                for name, kind, column in zip(self.names, self.types, chunk.columns, strict=True)
+            ]
+            joined = pc.ascii_rtrim(pc.binary_join_element_wise(*members, empty), characters=",")
+            yield text_of(pc.binary_join_element_wise(start, joined, pa.scalar("}\n", pa.large_string()), empty))
+            first_row = None if first_row is None else first_row + chunk.rows
+
+
+def _member(name: str, values: pa.Array) -> pa.Array:
+    """A name with each value and a comma; nothing for missing ones, which are left out, as in the reference."""
+    start, end, between = (pa.scalar(text, pa.large_string()) for text in (json.dumps(name, ensure_ascii=False) + ":", ",", ""))
+    return pc.binary_join_element_wise(start, values.cast(pa.large_string()), end, between).fill_null("")
+
+
+def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None) -> pa.Array:
+    """The texts of some values, the first of which is in that row if it is known."""
+    if kind == INT:
+        return int_texts(values)
+    if kind == FLOAT:
+        return json_floats(values)
+    if kind == STR:
+        return json_of_texts(values)
+    if kind == DATETIME and all_in_years_of_python(values):
+        return in_quotes(moment_texts(values, pa.nulls(len(values), pa.int32()), _MOMENT))
+    found = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND) else None
+    if found is not None:
+        return found
+    try:
+        with column_named(name):
+            return pa.array([None if value is None else compact_json_text(value) for value in decode(values, kind)], pa.large_string())
+    except DateTimeRangeError as error:
+        raise error.located(name, first_row) from error.__cause__

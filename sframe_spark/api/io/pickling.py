@@ -1,0 +1,158 @@
+"""Frames and columns in pickles: their rows are saved in a directory that the user names, and the pickle says under which name."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.class_registry import ClassRegistry
+from sframe_spark.api.column_names import FrameNames
+from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.saved_frames import COLUMN_NAME, load_frame, save_node
+from sframe_spark.config import config
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.locations import normalised
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
+from sframe_spark.udf.pickling import is_packing
+
+if TYPE_CHECKING:
+    from sframe_spark.planner.node import PlannerNode
+
+_NAME = re.compile(r"[0-9a-f]{32}")
+# What the saved rows tell, or what is known of them in this process only.
+_SAVED = ("_node", "_names", "_recent")
+
+
+def enable_sframe_serialization(serialization_directory: str | os.PathLike[str] | None) -> None:
+    """Let frames and columns be pickled: all rows are saved in a directory, and the pickle holds the name that they have there.
+
+    Both the pickle and the directory are needed to have the rows again. Another process may name another directory, to which the rows were moved.
+    Nothing deletes them.
+
+    Parameters
+    ----------
+    serialization_directory
+        The directory, made if there is none; None: frames and columns are no longer pickled.
+
+    Raises
+    ------
+    TypeError
+        If it is no path.
+    ValueError
+        If it is a file.
+    OSError
+        If it cannot be made.
+
+    Examples
+    --------
+    >>> import pickle, tempfile
+    >>> from sframe_spark import SFrame
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     enable_sframe_serialization(directory)
+    ...     list(pickle.loads(pickle.dumps(SFrame({"stars": [5, 3]}))))
+    [{'stars': 5}, {'stars': 3}]
+    >>> enable_sframe_serialization(None)
+    """
+    if serialization_directory is None:
+        config.serialization_directory = None
+        return
+    directory = normalised(path_text(serialization_directory))
+    if os.path.lexists(directory) and not os.path.isdir(directory):
+        raise InvalidArgumentError(f"{directory} is not a directory: name one, or a place where one can be made")
+    with telling("make", directory):
+        os.makedirs(directory, exist_ok=True)
+    config.serialization_directory = directory
+
+
+def get_serialization_directory() -> str | None:
+    """The directory in which rows of pickled frames and columns are; None where they are not pickled.
+
+    Examples
+    --------
+    >>> get_serialization_directory() is None
+    True
+    """
+    return config.serialization_directory
+
+
+class Pickled:
+    """What frames and columns are in pickles."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if is_packing():
+            # A function that uses them goes to tasks of this process, which read its files.
+            return super().__reduce_ex__(protocol)
+        state = {name: value for name, value in vars(self).items() if name not in _SAVED}
+        # Our own classes go by words: their modules may have other names one day.
+        words: dict[type, str] = {ClassRegistry.frame: SFRAME, ClassRegistry.array: SARRAY}
+        kind = words.get(type(self), type(self))
+        return restored, (kind, _saved_rows(self)), state
+
+
+class NeverPickled:
+    """What lives with its process: in a pickle it would refer to files that are gone with it."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if is_packing():
+            return super().__reduce_ex__(protocol)
+        raise SchemaError(f"{type(self).__name__} is not pickled: pickle the frame or the column, or what you asked for")
+
+
+def _saved_rows(given: Any) -> str:
+    """Save all rows in the serialization directory, and return their name there."""
+    name = secrets.token_hex(16)
+    names: Sequence[str] | None = getattr(given, "_names", None)
+    save_node(given._node, _place(name), [COLUMN_NAME] if names is None else names, SARRAY if names is None else SFRAME)
+    return name
+
+
+def _place(name: str) -> str:
+    directory = config.serialization_directory
+    if directory is None:
+        raise SchemaError(
+            "frames and columns are pickled, and unpickled, with a directory for their rows: name one by "
+            "sframe_spark.data_structures.serialization.enable_sframe_serialization(directory)"
+        )
+    return os.path.join(directory, name)
+
+
+def restored(kind: Any, name: Any) -> Any:
+    """A frame or column whose rows are in the serialization directory under a name; nothing else is read.
+
+    Raises
+    ------
+    TypeError
+        If there is no such directory, or what is asked for is no frame, column or name.
+    OSError
+        If its rows are not there, or damaged.
+    """
+    kind = {SFRAME: ClassRegistry.frame, SARRAY: ClassRegistry.array}.get(kind, kind) if isinstance(kind, str) else kind
+    if not (isinstance(kind, type) and issubclass(kind, (ClassRegistry.frame, ClassRegistry.array))):
+        raise SchemaError(f"the pickle is damaged: {kind!r:.80} is neither SFrame nor SArray")
+    if type(name) is not str or not _NAME.fullmatch(name):
+        raise SchemaError(f"the pickle is damaged: {name!r:.80} names no rows")
+    node, names = _rows(_place(name))
+    made: Any = kind.__new__(kind)
+    made._node = node
+    if issubclass(kind, ClassRegistry.frame):
+        made._names = FrameNames(names)
+        node.call_columns(made._names)
+    elif len(names) != 1:
+        raise StorageError(f"{_place(name)} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
+    return made
+
+
+# Pickles are read by later versions, in which it may stand elsewhere.
+restored.__module__ = "sframe_spark.data_structures.serialization"
+
+
+def _rows(place: str) -> tuple[PlannerNode, list[str]]:
+    if os.path.islink(place):
+        raise StorageError(f"{place} is a link: only rows inside the serialization directory are read; move them there")
+    if not os.path.lexists(place):
+        raise StorageError(f"the rows of a pickle are not there: {place} is not found. Name their directory by enable_sframe_serialization()")
+    return load_frame(place, own_files_only=True)

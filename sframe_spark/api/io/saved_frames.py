@@ -1,0 +1,257 @@
+"""Saving frames and columns, and loading them again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+from sframe_spark.api.column_names import require_unicode
+from sframe_spark.api.io.archives import STRICT, load_archive
+from sframe_spark.api.io.paths import file_path_text, path_text
+from sframe_spark.api.io.references import elsewhere_of, own_columns, referring_frame, with_elsewhere
+from sframe_spark.engine.execution.actions import Look, look
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, NotSavedError, StorageError
+from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
+from sframe_spark.operators.arrange import columns_of
+from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.datasets.gather import copied_columns, copied_dataset, may_copy_columns, stretches
+from sframe_spark.storage.datasets.integrity import damage_in
+from sframe_spark.storage.datasets.opened import OPEN_DATASETS
+from sframe_spark.storage.datasets.remote_save import saving_version
+from sframe_spark.storage.datasets.save import PendingSave, check_replaceable, saving_directory
+from sframe_spark.storage.datasets.versioned_datasets import load_remote
+from sframe_spark.storage.filesystem.compression import require_clear_name, without_packing
+from sframe_spark.storage.filesystem.remote_files import WEB
+from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.manifest.elsewhere import Elsewhere
+from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME, Manifest
+
+COLUMN_NAME = "X1"
+_CSV, _JSON, _LINES = ".csv", ".json", ".txt"
+
+
+def saving(target: str) -> AbstractContextManager[PendingSave]:
+    """A save to a local directory, which takes its name when the block ends, or to a remote one, where the commit makes a version."""
+    return saving_version(target) if is_elsewhere(target) else saving_directory(target)
+
+
+def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
+    """Save all rows; what was saved at ``path`` before stays readable until they are complete.
+
+    Returns
+    -------
+    Manifest
+        Of the dataset as it was written, which may have been in a directory of another name then.
+    """
+    target = place_of(path_text(path))
+    require_unicode(names)
+    if not is_elsewhere(target):
+        check_replaceable(target)
+
+    return look(node, lambda found: _save(found, target, names, kind), materialize)
+
+
+def _save(found: Look, target: str, names: Sequence[str], kind: str, elsewhere: Elsewhere | None = None) -> Manifest:
+    """Save the rows of a plan; those of a frame that has other columns ``elsewhere`` are its own columns."""
+
+    def attempt(plan: PlannerNode) -> Manifest:
+        with saving(target) as pending:
+            made = _brought(found, plan, pending.directory)
+            return pending.commit(made if elsewhere is None else with_elsewhere(made, elsewhere), names, kind)
+
+    source = found.plan.operator
+    if not isinstance(source, Source):
+        return attempt(found.plan)
+    return source.saved_by(lambda narrowed: attempt(found.plan if narrowed is source else narrowed.make_planner_node()))
+
+
+def _brought(found: Look, plan: PlannerNode, directory: str) -> Manifest:
+    """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
+    source = plan.operator
+    if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
+        return copied_dataset(source.manifest, directory)
+    if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_copy_columns(source.manifest, source.positions):
+        return copied_columns(source.manifest, source.positions, directory)
+    if is_private(directory):
+        # What tasks write into their memory would stay there.
+        holder = temporary_store().new_dataset()
+        return copied_dataset(_written(found, plan, holder.directory), directory)
+    return _written(found, plan, directory)
+
+
+def _written(found: Look, plan: PlannerNode, directory: str) -> Manifest:
+    stored = source_of(Executor(MaterializeOptions(directory=directory), owned=found.owned, journal=found.journal).save(plan))
+    assert isinstance(stored, SegmentSource)
+    return stored.manifest
+
+
+def put_together(path: str | os.PathLike[str]) -> int:
+    """Make few files of the short ones of a saved frame or column, and tell how many it has then; rows and their order stay.
+
+    Raises
+    ------
+    StorageError
+        If nothing is saved there, or files are not its own.
+    """
+    target = place_of(path_text(path))
+    node, names = load_frame(path)
+    source = node.operator
+    if not isinstance(source, SegmentSource) or source != SegmentSource.of(source.manifest):
+        raise StorageError(f"{target} has columns in files of others: save it under another name first, which makes files of its own")
+    manifest = source.manifest
+    if all(len(stretch.entries) == 1 for stretch in stretches(manifest, 2)):
+        return len(manifest.segments)
+    with saving(target) as pending:
+        return len(pending.commit(copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
+
+
+def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
+    """Save a frame, as :func:`save_node` does, but for columns of saved frames: these stay where they are, and are read from there."""
+    target = place_of(path_text(path))
+    require_unicode(names)
+    if is_elsewhere(target):
+        # Who reads it there need not reach what is here.
+        save_node(node, target, names)
+        return
+    check_replaceable(target)
+    elsewhere = elsewhere_of(node, names, target)
+    if elsewhere is None:
+        save_node(node, target, names)
+        return
+    own = own_columns(elsewhere)
+    if own:
+        own_names = [names[column] for column in own]
+        look(columns_of(node, own), lambda found: _save(found, target, own_names, SFRAME, elsewhere), materialize)
+        return
+    with saving_directory(target) as pending:
+        pending.commit(with_elsewhere(Manifest((), (), pending.directory), elsewhere), ())
+
+
+def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
+    """Save a frame as a directory of segments, as CSV, in a file named so, or as JSON; the name tells which, where nothing else does."""
+    from sframe_spark.api.io.csv.csv_writer import write_csv
+    from sframe_spark.api.io.json.writer import RECORDS, write_json
+
+    text = path_text(path)
+    if format is None:
+        require_clear_name(text, (_CSV, _JSON))
+    inner = without_packing(text)
+    is_named_csv = inner.endswith(_CSV)
+    chosen = format or ("csv" if is_named_csv else "json" if inner.endswith(_JSON) else "binary")
+    if chosen == "csv":
+        write_csv(node, names, text if is_named_csv else f"{file_path_text(text)}.csv")
+    elif chosen == "binary":
+        save_node(node, path, names)
+    elif chosen == "json":
+        write_json(node, names, path, RECORDS)
+    else:
+        raise InvalidArgumentError(f"format must be 'binary', 'csv' or 'json', got {format!r}")
+
+
+def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
+    """Save a column as a directory of segments or as lines of text."""
+    from sframe_spark.api.io.csv.csv_writer import CsvFormat, write_csv
+
+    text = path_text(path)
+    if format is None:
+        require_clear_name(text, (_CSV, _LINES))
+    chosen = format or ("text" if text.endswith(_LINES) or without_packing(text).endswith(_CSV) else "binary")
+    if chosen in ("text", "csv"):
+        write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))
+    elif chosen == "binary":
+        save_node(node, path, [COLUMN_NAME], SARRAY)
+    else:
+        raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
+
+
+def load_frame(
+    path: str | os.PathLike[str],
+    verify: bool = False,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = STRICT,
+    own_files_only: bool = False,
+    version: int | None = None,
+) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a saved frame, or of an archive of Turi Create.
+
+    Parameters
+    ----------
+    path
+        Its directory, or an index file of an archive.
+    verify
+        Whether to read every byte and compare all check sums first.
+    references
+        Directories in which an archive may have rows besides its own.
+    encoding_errors
+        What is done about texts of an archive that are not UTF-8.
+    own_files_only
+        Whether to refuse a frame that refers to columns of others.
+    version
+        Which version of a frame that is saved elsewhere; None: the newest.
+
+    Raises
+    ------
+    StorageError
+        If nothing complete is saved there, or it is damaged.
+    """
+    from sframe_spark.storage.datasets.load import load_manifest
+
+    nothing: NotSavedError | None = None
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+        raise InvalidArgumentError(f"version is the number of a version or None, got {version!r:.30}")
+    if is_version_elsewhere(path):
+        try:
+            return _frame_of(load_remote(place_of(path_text(path)), version), verify)
+        except NotSavedError as error:
+            nothing = error
+    elif version is not None:
+        raise InvalidArgumentError(f"version={version!r:.30}: frames in directories of this machine have one version, the last that was saved")
+    archive = load_archive(path, references, encoding_errors, verify)
+    if archive is None and nothing is not None:
+        raise nothing
+    if archive is not None:
+        return archive
+    location = normalised(path_text(path))
+    manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
+    if manifest.elsewhere is not None:
+        if own_files_only:
+            raise StorageError(f"{location} refers to rows elsewhere, which are not read here")
+        return referring_frame(manifest, verify)
+    return _frame_of(manifest, verify=False)
+
+
+def _frame_of(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
+    if verify and (found := damage_in(manifest)):
+        raise found[0]
+    return segment_source(manifest), list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
+
+
+def is_version_elsewhere(path: str | os.PathLike[str]) -> bool:
+    """Say whether a path is a URI under which versions of a frame may be."""
+    scheme = scheme_of(path_text(path))
+    return scheme is not None and scheme.lower() not in WEB and is_elsewhere(place_of(path_text(path)))
+
+
+def load_column(
+    path: str | os.PathLike[str],
+    verify: bool = False,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = STRICT,
+    version: int | None = None,
+) -> PlannerNode:
+    """Node of a saved column, or of one in an archive of Turi Create; ``verify`` reads every byte first.
+
+    Raises
+    ------
+    StorageError
+        If the path holds a frame of several columns.
+    """
+    node, names = load_frame(path, verify, references, encoding_errors, version=version)
+    if len(names) != 1:
+        raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
+    return node

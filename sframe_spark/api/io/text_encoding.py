@@ -1,0 +1,147 @@
+"""Text in any encoding as UTF-8, block by block, and where a byte stands that is no text in it."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaError
+from sframe_spark.message_text import visible
+from sframe_spark.storage.filesystem.byte_streams import open_unpacked
+from sframe_spark.storage.filesystem.file_kind import TEXT, UTF_16, kind_of
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.local_files import FileState
+
+UTF_8 = ("utf-8", "utf-8-sig")
+BLOCK_BYTES = 4 << 20
+_LINE_END = re.compile("\r\n|\n|\r")
+
+
+def text_encoding(name: Any) -> str:
+    """Return the usual name of an encoding of texts.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such encoding.
+    SchemaError
+        If it is no text.
+
+    Examples
+    --------
+    >>> text_encoding("UTF8"), text_encoding("Latin-1")
+    ('utf-8', 'iso8859-1')
+    """
+    if not isinstance(name, str):
+        raise SchemaError(f"encoding is the name of one, such as 'latin-1', got {name!r}")
+    try:
+        found = codecs.lookup(name)
+    except (LookupError, ValueError):
+        found = None
+    if found is None or not found._is_text_encoding or found.incrementaldecoder is None:
+        raise InvalidArgumentError(f"encoding: no text has the encoding {name!r}: give one that Python knows, such as 'utf-8', 'latin-1' or 'utf-16'")
+    return found.name
+
+
+def opened_file(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
+    """A stream of a file's text in UTF-8, decompressed if its name says that it is compressed; ``state`` as for :func:`open_unpacked`."""
+    with telling("read", path):
+        stream = open_unpacked(path, state)
+    return stream if encoding in UTF_8 else _InUtf8(path, stream, encoding, state)
+
+
+class _InUtf8:
+    """A stream of bytes in one encoding, read as UTF-8."""
+
+    def __init__(self, path: str, stream: Any, encoding: str, state: FileState | None) -> None:
+        self._path, self._stream, self._encoding, self._state = path, stream, encoding, state
+        self._decoder, self._is_first = codecs.getincrementaldecoder(encoding)(), True
+
+    def read(self, size: int) -> bytes:
+        """Some text, about as long; nothing at the end."""
+        while True:
+            data = self._stream.read(size)
+            if self._is_first:
+                self._require_text(data)
+                self._is_first = False
+            try:
+                text = self._decoder.decode(data, final=not data).encode()
+            except UnicodeError:
+                raise wrong_bytes(self._path, self._encoding, self._state) from None
+            if text or not data:
+                return text
+
+    def _require_text(self, start: bytes) -> None:
+        """Refuse a file that is something else, as many encodings take any bytes for text.
+
+        Raises
+        ------
+        CsvEncodingError
+            If it is.
+        """
+        kind = kind_of(start)
+        # Such text starts with a mark, which stands for letters in other encodings; the zeros behind it are no text there.
+        is_wide = kind == UTF_16 and (self._encoding.startswith(("utf-16", "utf-32")) or b"\0" not in start)
+        if kind is not None and kind != TEXT and not is_wide:
+            raise CsvEncodingError(f"{visible(self._path)} is not text in {self._encoding}: it is {kind.name}; {kind.advice}")
+
+    def __enter__(self) -> _InUtf8:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._stream.close()
+
+
+@attrs.define
+class _Place:
+    """A place in a text."""
+
+    line: int = 1
+    column: int = 1
+    after_return: bool = False
+
+    def go_behind(self, text: str) -> None:
+        """Move behind some text."""
+        if self.after_return and text.startswith("\n"):
+            # The other half of an end of a line.
+            text = text[1:]
+        ends = list(_LINE_END.finditer(text))
+        self.line += len(ends)
+        self.column = len(text) - ends[-1].end() + 1 if ends else self.column + len(text)
+        self.after_return = text.endswith("\r")
+
+
+def wrong_bytes(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
+    """Return the error about the first bytes of a file that are no text in an encoding: it is read once more to find them."""
+    decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
+    shown = "UTF-8" if encoding in UTF_8 else encoding
+    start = b""
+    with telling("read", path), open_unpacked(path, state) as stream:
+        while True:
+            data = stream.read(BLOCK_BYTES)
+            start = start or data[:4]
+            before = decoder.getstate()
+            try:
+                text = decoder.decode(data, final=not data)
+                text.encode()
+            except UnicodeDecodeError as error:
+                decoder.setstate(before)
+                # What came before may have ended amid a character.
+                place.go_behind(decoder.decode(data[: max(0, error.start - len(before[0]))]))
+                what = "bytes" if error.end - error.start > 1 else "byte"
+                found = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end])
+                return _error(path, place, f"the {what} {found} {'are' if what == 'bytes' else 'is'} no text in {shown}", encoding, start)
+            except UnicodeError:
+                return _error(path, place, f"what follows is no text in {shown}", encoding, start)
+            if not data:
+                return _error(path, place, f"it is no text in {shown}", encoding, start)
+            place.go_behind(text)
+
+
+def _error(path: str, place: _Place, what: str, encoding: str, start: bytes) -> CsvEncodingError:
+    is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    advice = "encoding='utf-16' reads it" if is_utf16 and encoding in UTF_8 else "name the encoding that it has, for example encoding='latin-1'"
+    return CsvEncodingError(f"{visible(path)}, line {place.line}, column {place.column}: {what}; {advice}")

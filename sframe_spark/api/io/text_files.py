@@ -1,0 +1,101 @@
+"""Columns of text files: a value on each line, or the elements of one JSON array."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.api.io import saved_frames
+from sframe_spark.api.io.archives import STRICT
+from sframe_spark.api.io.csv.options import CsvRequest
+from sframe_spark.api.io.csv.reader import read_csv
+from sframe_spark.api.io.json.json_reader import read_json_values
+from sframe_spark.api.node_values import node_from_values
+from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaError, UnsupportedOperationError
+from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of
+from sframe_spark.message_text import visible
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.filesystem.object_store import is_file
+from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.filesystem.remote_files import WEB
+from sframe_spark.storage.filesystem.saved_places import ARCHIVE_INDEXES
+
+PATTERN = "*?["
+
+
+def column_from_path(
+    path: str,
+    dtype: Any,
+    verify: bool,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = STRICT,
+    version: int | None = None,
+) -> PlannerNode:
+    """The column saved under a path, here or by Turi Create, or the lines of the text files there.
+
+    Raises
+    ------
+    StorageError
+        If there is neither.
+    CsvLineError
+        If a line is no value of the class asked for.
+    """
+    if verify or version is not None or not is_text(path):
+        try:
+            return saved_frames.load_column(path, verify, references, encoding_errors, version)
+        except NotSavedError:
+            if verify or version is not None or not _is_file_elsewhere(path):
+                raise
+    return read_lines(path, dtype)
+
+
+def _is_file_elsewhere(path: str) -> bool:
+    return scheme_of(path) is not None and is_elsewhere(place := place_of(path)) and is_file(place)
+
+
+def is_text(path: str) -> bool:
+    """Whether a path names files, compressed or not, and no saved column; of a URI, only if it can be nothing else."""
+    if any(sign in path for sign in PATTERN) or (scheme_of(path) or "").lower() in WEB:
+        return True
+    return scheme_of(path) is None and not path.endswith(ARCHIVE_INDEXES) and os.path.isfile(normalised(path))
+
+
+def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
+    """A value of each line of text files: texts, if no class is asked for; blank lines are missing values of other classes."""
+    request = CsvRequest(
+        url,
+        delimiter="\n",
+        header=False,
+        error_bad_lines=True,
+        skip_initial_space=False,
+        column_type_hints=str if dtype is None else dtype,
+        na_values=(),
+        verbose=False,
+    )
+    try:
+        node = read_csv(request)[0]
+    except CsvLineError as error:
+        if dtype is None:
+            raise
+        advice = "leave dtype out to read texts, and use astype(..., undefined_on_failure=True)"
+        raise UnsupportedOperationError(f"{visible(str(url))}: a line is no {getattr(dtype, '__name__', dtype)}: {advice}") from error
+    # A file without any line tells no column.
+    return node if node.schema else node_from_values([], str if dtype is None else dtype)
+
+
+def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
+    """The elements of the JSON array in each file.
+
+    Raises
+    ------
+    JsonError
+        If a file is not JSON of that form, or the values have no common type.
+    SchemaError
+        If ``url`` is no path.
+    """
+    resolve(url, str)
+    try:
+        return read_json_values(url, encoding)
+    except SchemaError as error:
+        raise JsonError(f"{visible(str(url))}: {error}") from None

@@ -1,0 +1,349 @@
+"""Sums of floats without rounding, of many groups at once.
+
+A sum is a row of digits: whole numbers of 40 bits, each worth 2**40 times as much as the one before. Floats are cut into
+digits by arithmetic of floats, digits of rows add up exactly, and what overflows is carried to the next digit. Digits
+from -2**39 up to 2**39 make each number in one way, so sums of the same floats are the same digits, whatever the order
+and the cuts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+
+from sframe_spark.compute.exact_sum import LOWEST, ExactSum, largest_of, room_for, scaled, whole_piece
+from sframe_spark.compute.exact_words import TwoInts
+from sframe_spark.compute.products import lacking_product, squares
+
+BITS = 40
+HALF = 1 << (BITS - 1)
+# The place below that of the smallest float.
+LOWEST_PLACE = 27
+# So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
+MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
+# So many rows are looked at together, and so many groups.
+BLOCK, GROUPS_TOGETHER = 1 << 16, 1 << 13
+# The squares of the smallest and of the largest floats have a place above this.
+FIRST_PLACE = -64
+# Sums that are infinite as floats are made smaller by so many bits.
+SMALLER = 200
+# Outside these a square, or what it lacks, may be no float: such numbers are made smaller or larger by some places first.
+LEAST_SQUARED, MOST_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
+NEAREST_SQUARED = np.float64(LEAST_SQUARED).view(np.uint64) - np.uint64(1)
+
+
+@attrs.define(eq=False)
+class Digits:
+    """Digits of the sums of some groups, which rows are added to.
+
+    Parameters
+    ----------
+    count
+        How many groups there are.
+    places
+        For each place of which there is a digit, the digits of all groups.
+    others
+        The sum of each group's numbers that are infinite or NaN; None where there are none.
+
+    Examples
+    --------
+    >>> digits = Digits(2)
+    >>> digits.add(np.array([1e100, 2.5, 1.0, -1e100]), np.array([0, 1, 0, 0]))
+    >>> digits.rounded().tolist()
+    [1.0, 2.5]
+    """
+
+    count: int
+    places: dict[int, np.ndarray] = attrs.field(factory=dict)
+    others: np.ndarray | None = None
+    _held: float = attrs.field(default=0.0, init=False)
+
+    def add(self, values: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
+        """Add floats times ``2**(40 * moved)`` to the groups of these numbers."""
+        room = room_for(min(len(values), BLOCK))
+        for start in range(0, len(values), BLOCK):
+            block, groups = values[start : start + BLOCK], codes[start : start + BLOCK]
+            largest = largest_of(block)
+            if not math.isfinite(largest):
+                finite = np.isfinite(block)
+                self._add_others(block[~finite], groups[~finite])
+                block, groups = block[finite], groups[finite]
+                largest = largest_of(block)
+            self._add_finite(block, groups, largest, moved, room)
+
+    def add_squares(self, values: np.ndarray, codes: np.ndarray) -> None:
+        """Add the squares of finite floats, without rounding, to the groups of these numbers."""
+        room, products = room_for(min(len(values), BLOCK)), room_for(min(len(values), BLOCK), 4)
+        for start in range(0, len(values), BLOCK):
+            groups = codes[start : start + BLOCK]
+            for part, moved in in_reach(values[start : start + BLOCK]):
+                for numbers in squares(part, products):
+                    self._add_finite(numbers, groups, largest_of(numbers), moved, room)
+
+    def add_product(self, first: np.ndarray, second: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
+        """Add products of floats that are not near the ends of floats, times ``2**(40 * moved)``, to the groups of these numbers."""
+        product = first * second
+        self.add(product, codes, moved)
+        self.add(lacking_product(first, second, product), codes, moved)
+
+    def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int, room: Sequence[np.ndarray]) -> None:
+        bits = FIRST_BITS if self.count <= FEW_GROUPS else BITS
+        place = first_place(largest, bits)
+        if self._held > MOST_HELD:
+            self.places, self._held = self.carried().places, 2.0**BITS
+        self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
+        while largest:
+            digits, values = whole_piece(values, place * BITS, room)
+            if place + moved not in self.places:
+                self.places[place + moved] = np.zeros(self.count, dtype=np.int64)
+            np.add.at(self.places[place + moved], codes, digits)
+            place -= 1
+            # Numpy counts what is true five times faster than floats.
+            is_left = values != 0.0
+            if np.count_nonzero(is_left) <= len(values) // 4:
+                left = np.flatnonzero(is_left)
+                values, codes = values[left], codes[left]
+                largest = largest_of(values)
+                # What is held counts on few bits of all digits but the first.
+                place = min(place, first_place(largest, BITS))
+
+    def _add_others(self, values: np.ndarray, codes: np.ndarray) -> None:
+        self.others = np.zeros(self.count) if self.others is None else self.others
+        with np.errstate(invalid="ignore"):
+            np.add.at(self.others, codes, values)
+
+    def __add__(self, other: Digits) -> Digits:
+        """The sums of the same groups, of both."""
+        first, second = self.carried(), other.carried()
+        nothing = np.zeros(self.count, dtype=np.int64)
+        places = {place: first.places.get(place, nothing) + second.places.get(place, nothing) for place in {*first.places, *second.places}}
+        with np.errstate(invalid="ignore"):
+            others = second.others if self.others is None else self.others if second.others is None else self.others + second.others
+        return Digits(self.count, places, others)
+
+    def added(self, other: Digits, groups: np.ndarray) -> Digits:
+        """These sums and others, each of which is added to the group of its number, once at most."""
+        return self.replaced(self.taken(groups) + other, groups)
+
+    def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
+        """These sums, with others in place of those of the groups of these numbers."""
+        found = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
+        for place in {*self.places, *other.places}:
+            found.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)
+        if self.others is not None or other.others is not None:
+            found.others = np.zeros(self.count) if self.others is None else self.others.copy()
+            found.others[groups] = 0.0 if other.others is None else other.others
+        return found
+
+    def carried(self) -> Digits:
+        """The same sums with digits from ``-2**39`` up to ``2**39``: equal sums have equal digits."""
+        found = dict(self.places)
+        place = min(found, default=0)
+        while found and place <= max(found):
+            digits = found.get(place)
+            if digits is not None:
+                more = (digits + HALF) >> BITS
+                # A digit more is looked at by all that follows.
+                if place < max(found) or more.any():
+                    found[place] = digits - (more << BITS)
+                    above = found.get(place + 1)
+                    found[place + 1] = more if above is None else above + more
+            place += 1
+        return Digits(self.count, found, self.others)
+
+    def rounded(self) -> np.ndarray:
+        """The float next to each sum; infinite where that is beyond all floats."""
+        return self.means(np.ones(self.count))
+
+    def means(self, counts: np.ndarray) -> np.ndarray:
+        """Each sum by a number of rows, one at least: finite where the rows are."""
+        means = np.empty(self.count)
+        for start, sums in self.in_parts():
+            stop = start + sums.count
+            means[start:stop] = sums.nearest() / counts[start:stop]
+            # Digits of a sum may be infinite as floats where its mean is not.
+            large = np.flatnonzero(~np.isfinite(means[start:stop]))
+            if len(large):
+                with np.errstate(over="ignore"):
+                    means[start + large] = np.ldexp(sums.taken(large).nearest(SMALLER) / counts[start + large], SMALLER)
+        return means
+
+    def in_parts(self) -> Iterator[tuple[int, Digits]]:
+        """A few groups after the other, carried, and the number of the first of them: arrays that stay in the cache of a core."""
+        for start in range(0, self.count, GROUPS_TOGETHER):
+            part = slice(start, start + GROUPS_TOGETHER)
+            yield start, self.taken(part).carried()
+
+    def first_places(self) -> np.ndarray:
+        """The highest place of a digit of each group, of carried sums; of zero the lowest one."""
+        found = np.full(self.count, FIRST_PLACE)
+        for place in sorted(self.places):
+            found[self.places[place] != 0] = place
+        return found
+
+    def moved(self, places: int) -> Digits:
+        """The sums times ``2**(40 * places)``."""
+        return Digits(self.count, {place + places: digits for place, digits in self.places.items()}, self.others)
+
+    def nearest(self, smaller: int = 0) -> np.ndarray:
+        """The float next to each sum, of carried sums that are smaller by so many bits."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = added_up(self.floats(smaller), self.count)
+        return found if self.others is None else np.where(self.others == 0.0, found, self.others)
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """A float near each sum and about what that lacks, of carried sums that are far from the ends of floats; the same of equal sums."""
+        floats, low = self.floats(), np.zeros(self.count)
+        high = next(floats, low)
+        for number in floats:
+            total = high + number
+            high -= total
+            high += number
+            low += high
+            high = total
+        return high, low
+
+    def floats(self, smaller: int = 0) -> Iterator[np.ndarray]:
+        """What the digits of each place are, the highest first, of sums that are smaller by so many bits."""
+        for place in sorted(self.places, reverse=True):
+            yield scaled(self.places[place], place * BITS - smaller)
+
+    def taken(self, groups: np.ndarray | slice) -> Digits:
+        """The sums of some of the groups."""
+        places = {place: digits[groups] for place, digits in self.places.items()}
+        count = len(range(self.count)[groups]) if isinstance(groups, slice) else len(groups)
+        return Digits(count, places, None if self.others is None else self.others[groups])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Digits]) -> Digits:
+        """The sums of groups of some parts, one after the other."""
+        count = sum(part.count for part in parts)
+        found = cls(count)
+        for place in {place for part in parts for place in part.places}:
+            found.places[place] = np.concatenate([part.places.get(place, np.zeros(part.count, dtype=np.int64)) for part in parts])
+        if any(part.others is not None for part in parts):
+            found.others = np.concatenate([np.zeros(part.count) if part.others is None else part.others for part in parts])
+        return found
+
+    @classmethod
+    def of_words(cls, words: TwoInts) -> Digits:
+        """Sums in two ints."""
+        found, groups = cls(len(words.high)), np.arange(len(words.high))
+        found.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)
+        found.add(np.ldexp(words.low.astype(np.float64), words.unit), groups)
+        return found
+
+    @classmethod
+    def of_units(cls, units: int, lowest: int, others: float = 0.0) -> Digits:
+        """One sum, of one group, in units of ``2**(40 * lowest)``."""
+        found, place = cls(1, others=np.array([others]) if others else None), lowest
+        while units:
+            above = (units + HALF) >> BITS
+            if units != above << BITS:
+                found.places[place] = np.array([units - (above << BITS)])
+            units, place = above, place + 1
+        return found
+
+    @classmethod
+    def of_sum(cls, total: ExactSum) -> Digits:
+        """One sum, of one group."""
+        return cls.of_units(total.units << (BITS * LOWEST_PLACE - LOWEST), -LOWEST_PLACE, total.others)
+
+    def sum_of(self, group: int) -> ExactSum:
+        """The sum of one group."""
+        others = 0.0 if self.others is None else float(self.others[group])
+        return ExactSum(self.units(group, -LOWEST_PLACE) >> (BITS * LOWEST_PLACE - LOWEST), others)
+
+    def most_bits(self) -> int:
+        """The largest sum is less than two to the power of this."""
+        # Of carried digits what is below one is less than one of it.
+        places = self.carried().places.items()
+        bits = (int(np.abs(digits).max(initial=0)).bit_length() + place * BITS for place, digits in places if digits.any())
+        return max(bits, default=-BITS * LOWEST_PLACE) + 1
+
+    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """The sums in units of ``2**unit``, as ints of so many bits and what is above these; None where that is not all of one."""
+        high, low = np.zeros(self.count, dtype=np.int64), np.zeros(self.count, dtype=np.int64)
+        for place, digits in self.carried().places.items():
+            moved = place * BITS - unit
+            if not digits.any():
+                continue
+            if moved >= bits:
+                high += digits << (moved - bits)
+            elif moved >= 0:
+                above = digits >> (bits - moved)
+                high += above
+                low += (digits - (above << (bits - moved))) << moved
+            elif moved <= -BITS or (digits & ((1 << -moved) - 1)).any():
+                return None
+            else:
+                low += digits >> -moved
+        return high, low
+
+    def units(self, group: int, lowest: int) -> int:
+        """One sum in units of ``2**(40 * lowest)``, a place that is below all digits."""
+        return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
+
+
+def first_place(largest: float, bits: int) -> int:
+    """The place of the first digit, of at most so many bits, of floats up to the largest one."""
+    return max(-(-(math.frexp(largest)[1] - bits) // BITS), -LOWEST_PLACE)
+
+
+def added_up(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
+    """The float next to the sum of some floats, each at most half of the last bit of the one before it.
+
+    Source: Shewchuk, "Adaptive precision floating-point arithmetic" (1997), and ``math.fsum`` of Python for numbers half way between two floats.
+    """
+    high, low, rest = np.zeros(count), np.zeros(count), np.zeros(count)
+    for number in floats:
+        total = high + number
+        lacking = number - (total - high)
+        is_open = low == 0.0
+        rest = np.where(is_open, rest, rest + number)
+        high, low = np.where(is_open, total, high), np.where(is_open, lacking, low)
+    # Half way a float with a zero as last bit was chosen: what follows may say that the other one is nearer.
+    other = high + 2.0 * low
+    return np.where((low * np.sign(rest) > 0.0) & (other - high == 2.0 * low), other, high)
+
+
+def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Finite floats in parts with zeros for all others, whose squares are floats, as is what these lack, and by how many places these are smaller."""
+    distances = np.abs(values)
+    if are_squared(distances):
+        yield values, 0
+        return
+    large, small = distances > MOST_SQUARED, (distances < LEAST_SQUARED) & (distances > 0.0)
+    yield np.where(large | small, 0.0, values), 0
+    yield np.where(large, values, 0.0) * 2.0 ** (-BITS * SQUARED_PLACES), 2 * SQUARED_PLACES
+    yield np.where(small, values, 0.0) * 2.0 ** (BITS * SQUARED_PLACES), -2 * SQUARED_PLACES
+
+
+def are_squared(distances: np.ndarray) -> bool:
+    """Whether squares of numbers so far from zero are floats, as is what these lack, of all of them; not where one is infinite or NaN.
+
+    Examples
+    --------
+    >>> [are_squared(np.array(distances)) for distances in ([0.0, 2.5], [1e-200], [1e200], [np.nan])]
+    [True, False, False, False]
+    """
+    # As whole numbers floats are in the same order; one less, zero is after all of them.
+    nearest = (distances.view(np.uint64) - np.uint64(1)).min(initial=np.iinfo(np.uint64).max)
+    return bool(nearest >= NEAREST_SQUARED and distances.max(initial=0.0) <= MOST_SQUARED)
+
+
+def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tuple[Digits, Digits]:
+    """Sums of the rows of groups of these numbers, and of the squares of those that are finite."""
+    sums, squared = Digits(count), Digits(count)
+    sums.add(numbers, codes)
+    finite = slice(None) if sums.others is None else np.isfinite(numbers)
+    squared.add_squares(numbers[finite], codes[finite])
+    return sums, squared
+
+
+def sums_of_others(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.ndarray:
+    """What is not finite adds up to, where there are infinities, infinities below zero and NaN; zero where there is nothing of it."""
+    return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)

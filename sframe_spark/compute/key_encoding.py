@@ -1,0 +1,147 @@
+"""Which keys are equal: one rule for every operation that brings rows together by their values.
+
+Missing equals missing, NaN equals NaN whatever its bits, both zeros are one, texts are equal character by character, lists and dicts are equal as
+values. Date-times with an offset from UTC follow one of two rules:
+
+* *moments* (``==``, sort, and all ordered operations): one instant is one key, whatever its offset;
+* *values* (group-by, unique, join, ``filter_by`` and the aggregates of distinct values, as the reference has them): the offset counts too.
+
+``docs/decisions/001-equal-keys.md`` lists the operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR, ColumnType
+from sframe_spark.values.canonical import canonical_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
+NAN_TOKEN = ("nan",)
+# A table of ints has so many places, and so many more for each row.
+MOST_SPAN, MOST_SPREAD = 1 << 12, 4
+
+
+def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """An array that is equal, bit by bit, exactly where the keys are equal moments: instants, nested values as text, one zero, one NaN.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import FLOAT
+    >>> comparable(pa.array([-0.0, None]), FLOAT)[0].as_py()
+    0.0
+    """
+    if column_type.is_zoned:
+        return pc.struct_field(column, "instant")
+    if column_type.kind in NESTED:
+        return canonical_text(column, column_type)
+    return one_float(column) if column_type.kind == FLOAT_KIND else column
+
+
+def comparable_values(column: pa.Array, column_type: ColumnType) -> list[pa.Array]:
+    """Arrays that are equal exactly where the keys are equal values: of date-times with an offset the instant and the offset."""
+    first = comparable(column, column_type)
+    return [first, pc.struct_field(column, "offset")] if column_type.is_zoned else [first]
+
+
+def one_float(column: pa.Array) -> pa.Array:
+    """Floats with one zero and one NaN."""
+    column = pc.add(column, 0.0)
+    strange = pc.is_nan(column)
+    return pc.if_else(strange, np.nan, column) if pc.any(strange).as_py() else column
+
+
+def comparable_column(column: Column, column_type: ColumnType) -> Column:
+    """Spark column of :func:`comparable`; Spark itself has one zero and one NaN in groups, joins and ``<=>``."""
+    from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
+
+    if column_type.is_zoned:
+        return column["instant"]
+    if column_type.kind not in NESTED:
+        return column
+
+    def text(values: pa.Array) -> pa.Array:
+        return comparable(fit(values, column_type.physical), column_type)
+
+    return arrow_function(text, spark_type(STR))(column)
+
+
+def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+    """One number per row that is equal where all arrays are, for arrays of :func:`comparable`; all numbers from zero on are there.
+
+    Examples
+    --------
+    >>> codes_of([pa.array(["a", None, "a"]), pa.array([1, 2, 1])]).tolist()
+    [0, 1, 0]
+    """
+    codes = [encoded(array)[0] for array in arrays]
+    result = codes[0]
+    for other in codes[1:]:
+        # Small again after each column, so that the product cannot wrap around.
+        result = np.unique(result * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
+    return result
+
+
+def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """For each row the place of its value, or of a missing one, among the different values, and these.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in encoded(pa.array([7, None, 5, 7]))]
+    [[1, 2, 0, 1], [5, 7, None]]
+    """
+    if pa.types.is_int64(array.type) and array.null_count < len(array):
+        limits = pc.min_max(array).as_py()
+        if limits["max"] - limits["min"] <= MOST_SPAN + MOST_SPREAD * len(array):
+            return _encoded_near(array, limits["min"], limits["max"] - limits["min"] + 1)
+    found = array.dictionary_encode("encode")
+    return found.indices.to_numpy(zero_copy_only=False).astype(np.int64), found.dictionary
+
+
+def _encoded_near(array: pa.Array, least: int, count: int) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """The same of ints that are near each other, which need no hashing: the least of them, and how many there may be."""
+    numbers = (array.fill_null(least) if array.null_count else array).to_numpy(zero_copy_only=False) - least
+    if array.null_count:
+        # Missing values come after all others.
+        numbers[array.is_null().to_numpy(zero_copy_only=False)] = count
+    there = np.zeros(count + 1, dtype=bool)
+    there[numbers] = True
+    values = np.flatnonzero(there)
+    codes = (np.cumsum(there) - 1)[numbers]
+    if array.null_count:
+        return codes, pa.array(np.append(values[:-1] + least, 0), mask=values == count)
+    return codes, pa.array(values + least)
+
+
+def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
+    """One hashable per row that is equal, in all batches, where all arrays of :func:`comparable` are.
+
+    Examples
+    --------
+    >>> tokens_of([pa.array([float("nan"), None])]) == tokens_of([pa.array([-float("nan"), None])])
+    True
+    """
+    columns = [_tokens(array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array) for array in arrays]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def _tokens(array: pa.Array) -> list[Hashable]:
+    if pa.types.is_int64(array.type) and not array.null_count:
+        # Numpy makes Python's ints many times faster than Arrow does.
+        numbers: list[Hashable] = array.to_numpy().tolist()
+        return numbers
+    return list(map(token, array.to_pylist()))
+
+
+def token(value: Any) -> Hashable:
+    """What stands for a value in a dict: NaN, which does not equal itself, becomes a text in a tuple."""
+    return NAN_TOKEN if value != value else value

@@ -1,0 +1,320 @@
+"""Runs of consecutive rows with equal keys: where they begin, and operators that turn each run into rows of the result.
+
+A run may cross the edges of batches and of row ranges. Its rows are therefore lifted into a table of partial results whose rows of one
+run can be collapsed, in any portions, and only runs whose end has been seen are turned into results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
+from sframe_spark.types import ColumnType
+
+# Added to -0.0 it gives itself, and changes nothing else.
+PLAIN_ZERO = 0.0
+
+MOST_CARRIED_BYTES = 2**22
+"""Partial results of a run larger than this stay in one task: aggregates that hold values hold all rows of the run."""
+
+
+def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> np.ndarray:
+    """Rows that differ from the row before them in some column, the first row included. Missing equals missing, NaN equals NaN.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> run_starts([pa.array([1, 1, None, None, 2])], [INT], 5).tolist()
+    [0, 2, 4]
+    """
+    if not rows:
+        return np.zeros(0, dtype=np.int64)
+    starts = np.zeros(rows, dtype=bool)
+    starts[0] = True
+    for column, column_type in zip(columns, types, strict=True):
+        starts[1:] |= differs(comparable(column, column_type))
+    return np.flatnonzero(starts)
+
+
+def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
+    """The number of each row's run, from zero.
+
+    Examples
+    --------
+    >>> run_numbers(np.array([0, 2]), 3).tolist()
+    [0, 0, 1]
+    """
+    begins = np.zeros(rows, dtype=np.int64)
+    begins[starts[1:]] = 1
+    return np.cumsum(begins)
+
+
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers from each start on, so many of each, one after the other.
+
+    Examples
+    --------
+    >>> ranges(np.array([5, 0, 9]), np.array([2, 3, 0])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+
+
+def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
+    """All values of some lists, none of which is missing, one after the other, and the number of the list that each is in.
+
+    Examples
+    --------
+    >>> values, numbers = members(pa.array([[1, 2], [], [3]]))
+    >>> values.to_pylist(), numbers.tolist()
+    ([1, 2, 3], [0, 0, 2])
+    """
+    offsets = lists.offsets.to_numpy(zero_copy_only=False)
+    values = lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    return values, np.repeat(np.arange(len(lists)), np.diff(offsets))
+
+
+def differs(values: pa.Array) -> np.ndarray:
+    """For each row but the first, whether its value differs from the one before; of no rows, nothing.
+
+    Examples
+    --------
+    >>> differs(pa.array(["a", "a", None])).tolist(), differs(pa.array([], pa.string())).tolist()
+    ([False, True], [])
+    """
+    if pa.types.is_string(values.type):
+        unequal = pc.fill_null(pc.not_equal(values.slice(1), values.slice(0, max(0, len(values) - 1))), False).to_numpy(zero_copy_only=False)
+    else:
+        numbers = plain_numbers(values)
+        later, earlier = numbers[1:], numbers[:-1]
+        unequal = later != earlier
+        if numbers.dtype.kind == "f":
+            unequal &= ~(np.isnan(later) & np.isnan(earlier))
+    if not values.null_count:
+        return unequal
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    return (unequal & valid[1:] & valid[:-1]) | (valid[1:] != valid[:-1])
+
+
+def plain_numbers(values: pa.Array) -> np.ndarray:
+    """Ints, floats or microseconds of a column of numbers or date-times, zero where missing."""
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    filled = pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values
+    return filled.to_numpy(zero_copy_only=False)
+
+
+def plain_zero(extreme: Any) -> Any:
+    """A smallest or largest value, zero without a sign: both zeros tie, and which of them came first depends on how rows were cut.
+
+    Examples
+    --------
+    >>> plain_zero(-0.0), plain_zero("a")
+    (0.0, 'a')
+    """
+    return extreme + PLAIN_ZERO if isinstance(extreme, float) else extreme
+
+
+def plain_zeros(extremes: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The same of an array, in a new one or in ``out``, which may be itself.
+
+    Examples
+    --------
+    >>> plain_zeros(np.array([-0.0, -1.5])).tolist()
+    [0.0, -1.5]
+    """
+    return np.add(extremes, PLAIN_ZERO, out=out) if extremes.dtype.kind == "f" else extremes
+
+
+@attrs.frozen(eq=False)
+class Grouping:
+    """Rows put into groups.
+
+    Parameters
+    ----------
+    order
+        Rows, group by group, in row order within a group; None when the rows stand so already.
+    starts
+        Where each group begins in that order.
+    runs
+        Number of the run of consecutive rows that each group is a part of, from zero.
+    """
+
+    order: np.ndarray | None
+    starts: np.ndarray
+    runs: np.ndarray
+
+
+def group_runs(table: Chunk, types: Sequence[ColumnType], keys: int, within: int) -> Grouping:
+    """Rows of each run (equal in the first ``keys`` columns), divided by the next ``within`` columns in order of first appearance."""
+    starts = run_starts(table.columns[:keys], types[:keys], table.rows)
+    if not within:
+        return Grouping(None, starts, np.arange(len(starts)))
+    return group_within(run_numbers(starts, table.rows), table.columns[keys : keys + within], types[keys : keys + within])
+
+
+def group_within(run: np.ndarray, columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> Grouping:
+    """Rows of each run, given by its number, divided by columns in order of first appearance.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import STR
+    >>> grouping = group_within(np.array([0, 0, 0, 1]), [pa.array(["b", "a", "b", "b"])], [STR])
+    >>> grouping.order.tolist(), grouping.starts.tolist(), grouping.runs.tolist()
+    ([0, 2, 1, 3], [0, 2, 3], [0, 0, 1])
+    """
+    group, first = run, np.flatnonzero(np.diff(run, prepend=-1))
+    for column, column_type in zip(columns, types, strict=True):
+        encoded = comparable(column, column_type).dictionary_encode(null_encoding="encode")
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        group, first = by_appearance(group * (len(encoded.dictionary) + 1) + codes)
+    counts = np.bincount(group, minlength=len(first))
+    is_ordered = bool(np.all(group[1:] >= group[:-1]))
+    # Numpy sorts short ints in linear time.
+    narrow = group.astype(np.uint16) if len(first) <= 2**16 else group
+    order = None if is_ordered else np.argsort(narrow, kind="stable")
+    return Grouping(order, np.cumsum(counts) - counts, run[first])
+
+
+def by_appearance(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes renumbered in order of first appearance, and where each appears first.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in by_appearance(np.array([7, 3, 7, 5]))]
+    [[0, 1, 0, 2], [0, 1, 3]]
+    """
+    size = int(codes.max()) + 1 if len(codes) else 0
+    if size > 8 * len(codes):
+        codes = np.unique(codes, return_inverse=True)[1]
+        size = int(codes.max()) + 1
+    first = np.full(size, len(codes))
+    # Of assignments to one place the last one stays.
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    found = np.flatnonzero(first < len(codes))
+    found = found[np.argsort(first[found])]
+    numbers = np.empty(size, dtype=np.int64)
+    numbers[found] = np.arange(len(found))
+    return numbers[codes], first[found]
+
+
+@attrs.frozen(eq=False)
+class Stretch:
+    """Partial results of the first and the last run of some consecutive rows; those in between are of no concern to others.
+
+    Parameters
+    ----------
+    first
+        Partial results of the first run; no rows when there is none.
+    last
+        Partial results of the last run; None when it is the first.
+    schema
+        Types of the operator's input, which tell how partial results compare and merge.
+    is_prefix
+        The rows begin at the first row of all; only the run that is still open matters, and is ``first``.
+    """
+
+    first: Chunk
+    last: Chunk | None
+    schema: Schema
+    is_prefix: bool = False
+
+    @property
+    def open(self) -> Chunk:
+        """Partial results of the run that the next rows may continue."""
+        return self.first if self.last is None else self.last
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        last = None if self.last is None else bytes(to_stream([self.last]))
+        return restored_stretch, (bytes(to_stream([self.first])), last, self.schema, self.is_prefix)
+
+
+def restored_stretch(first: bytes, last: bytes | None, schema: Schema, is_prefix: bool) -> Stretch:
+    """A stretch from its pickled form."""
+    return Stretch(from_stream(first), None if last is None else from_stream(last), schema, is_prefix)
+
+
+@attrs.frozen
+class RunOperator(SequentialOperator):
+    """An operator whose result for a run of consecutive rows with equal keys is a function of that run."""
+
+    keeps_domain: ClassVar[bool] = False
+
+    def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """Partial results of single rows: what :meth:`collapse` takes, the keys of runs first."""
+        raise PlanInvariantError(f"operator {self.name!r} does not lift rows")
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """Partial results with those that belong together merged, and the number of the run of each, from zero."""
+        raise PlanInvariantError(f"operator {self.name!r} does not collapse runs")
+
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
+        """Output rows of complete, collapsed runs, given with their numbers."""
+        raise PlanInvariantError(f"operator {self.name!r} gives no results")
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
+
+    def initial_state(self, facts: Sequence[Facts]) -> Any:
+        """No run is open."""
+        schema = facts[0].schema
+        return Stretch(self.lift(Chunk.empty(schema), schema), None, schema, is_prefix=True)
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
+        """Partial results of the first and the last run."""
+        schema = facts[0].schema
+        first, last = self._first_and_last(self.lift(inputs[0], schema), schema)
+        return Stretch(first, last, schema)
+
+    def ends_suffice(self, state: Any) -> bool:
+        """True when the first and the last run are two."""
+        return state.last is not None
+
+    def carried(self, state: Any) -> Any:
+        """The run that is open at the end, unless its rows are too many to be sent."""
+        if state.open.to_table().nbytes > MOST_CARRIED_BYTES:
+            return TOO_LARGE
+        return state if state.last is None else attrs.evolve(state, first=state.first.slice(0, 0))
+
+    def combine(self, first: Any, second: Any) -> Any:
+        """Partial results of the first and the last run of both stretches together."""
+        head, tail = self._first_and_last(joined(first.open, second.first), first.schema)
+        if first.last is not None:
+            # The first run of all is complete; where the stretches meet may be the last one.
+            head, tail = first.first, head if tail is None else tail
+        tail = tail if second.last is None else second.last
+        if first.is_prefix:
+            return Stretch(head if tail is None else tail, None, first.schema, is_prefix=True)
+        return Stretch(head, tail, first.schema)
+
+    def _first_and_last(self, table: Chunk, schema: Schema) -> tuple[Chunk, Chunk | None]:
+        collapsed, runs = self.collapse(table, schema)
+        if not collapsed.rows:
+            return collapsed, None
+        second, last = (int(np.searchsorted(runs, number)) for number in (runs[0] + 1, runs[-1]))
+        return collapsed.slice(0, second), collapsed.slice(last, collapsed.rows) if last else None
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+        """Results of the runs that end in these rows, and the run that is open after them."""
+        schema = facts[0].schema
+        collapsed, runs = self.collapse(joined(state.first, self.lift(inputs[0], schema)), schema)
+        last = int(np.searchsorted(runs, runs[-1])) if collapsed.rows else 0
+        still_open = Stretch(collapsed.slice(last, collapsed.rows), None, schema, is_prefix=True)
+        return self.results(collapsed.slice(0, last), runs[:last], schema), still_open
+
+    def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
+        """Results of the run that was open when the rows ended."""
+        rows = state.first.rows
+        return self.results(state.first, np.zeros(rows, dtype=np.int64), facts[0].schema) if rows else None

@@ -1,0 +1,160 @@
+"""Ranges of the values of a column, each of which comes as a whole before the next in the column's order."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.order_check import MISSING, value_ranks
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
+
+KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
+
+
+@attrs.frozen(eq=False)
+class KeyRanges:
+    """Ranges of values; equal values are in the same one.
+
+    Parameters
+    ----------
+    column_type
+        Type of the values, one of :data:`KINDS`.
+    ascending
+        Whether the first range has the smallest values, missing ones among them.
+    edges
+        The smallest value of each range of ascending values but the first; numbers, or texts, none of them twice.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> ranges = KeyRanges.of(pa.array([5, 1, 9, 3]), INT, True, 2)
+    >>> ranges.places(pa.array([9, None, 1, 5, 4])).tolist()
+    [1, 0, 0, 1, 0]
+    """
+
+    column_type: ColumnType
+    ascending: bool
+    edges: pa.Array
+
+    @classmethod
+    def of(cls, sample: pa.Array, column_type: ColumnType, ascending: bool, count: int) -> KeyRanges:
+        """At most so many ranges, each with about as many of the values of a sample as the others; a value of more than that has one alone."""
+        values = comparable(sample, column_type)
+        missing, values = values.null_count, values.drop_null()
+        if pa.types.is_string(values.type):
+            ordered = values.take(pc.array_sort_indices(values))
+        else:
+            numbers = np.sort(plain_numbers(values))
+            # NaN is no edge: numbers, and NaN behind them, are searched for among numbers.
+            ordered = pa.array(numbers[numbers == numbers])
+        places = np.arange(1, count) * (missing + len(ordered)) // count - missing
+        found = ordered.take(pa.array(places[(places >= 0) & (places < len(ordered))]))
+        # For each edge that is added two were the same, or one was among the missing.
+        often = found[1:].filter(pc.equal(found[1:], found[:-1]))
+        edges = pa.concat_arrays([least(found.type)[: int((places < 0).any())], found, followers(often)]).unique()
+        return cls(column_type, ascending, edges.take(pc.array_sort_indices(edges)))
+
+    @property
+    def count(self) -> int:
+        """How many ranges there are."""
+        return len(self.edges) + 1
+
+    @property
+    def have_one_value(self) -> np.ndarray:
+        """For each range whether the values in it, however many, are equal, or all missing.
+
+        Examples
+        --------
+        >>> from sframe_spark.types import INT
+        >>> KeyRanges.of(pa.array([1, 2, 7, 7, 7, 7, 7, 9]), INT, True, 4).have_one_value.tolist()
+        [False, True, False]
+        """
+        if not len(self.edges):
+            return np.zeros(1, dtype=bool)
+        edges, after = self.edges, followers(self.edges)
+        between = pc.equal(after[:-1], edges[1:]).to_numpy(zero_copy_only=False)
+        # NaN comes behind infinity, and nothing behind the largest int.
+        last = pa.types.is_integer(edges.type) and after[-1] == edges[-1]
+        found = np.concatenate([[edges[0] == least(edges.type)[0]], between, [last]]).astype(bool)
+        return found if self.ascending else found[::-1]
+
+    def places(self, column: pa.Array) -> np.ndarray:
+        """The number of the range of each value of a column."""
+        values = comparable(column, self.column_type)
+        if pa.types.is_string(values.type):
+            encoded = values.dictionary_encode()
+            # The last place is that of missing texts.
+            of_codes = np.append(places_of_texts(self.edges, encoded.dictionary), 0)
+            found = of_codes[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)]
+        else:
+            found = np.searchsorted(self.edges.to_numpy(), plain_numbers(values), side="right")
+            found = np.where(value_ranks(values) == MISSING, 0, found) if values.null_count else found
+        return found if self.ascending else self.count - 1 - found
+
+
+@attrs.frozen(eq=False)
+class RangesOfRows:
+    """Rows by the ranges of the values of a column.
+
+    Parameters
+    ----------
+    position
+        The column.
+    ranges
+        The ranges.
+    """
+
+    position: int
+    ranges: KeyRanges
+
+    @property
+    def count(self) -> int:
+        """How many ranges there are."""
+        return self.ranges.count
+
+    def places_in(self, rows: Chunk) -> np.ndarray:
+        """The number of the range of each row."""
+        return self.ranges.places(rows.columns[self.position])
+
+
+def least(kind: pa.DataType) -> pa.Array:
+    """A value that none comes before, but missing ones."""
+    return pa.array([""] if pa.types.is_string(kind) else [-np.inf] if pa.types.is_floating(kind) else [np.iinfo(np.int64).min], kind)
+
+
+def followers(values: pa.Array) -> pa.Array:
+    """For each value the next larger one; the largest int, and infinity, themselves.
+
+    Examples
+    --------
+    >>> followers(pa.array([1, 2**63 - 1])).to_pylist(), followers(pa.array(["a"])).to_pylist(), followers(pa.array([0.0])).to_pylist()
+    ([2, 9223372036854775807], ['a\\x00'], [5e-324])
+    """
+    if pa.types.is_string(values.type):
+        return pc.binary_join_element_wise(values, "\0", "")
+    numbers = values.to_numpy(zero_copy_only=False)
+    return pa.array(np.nextafter(numbers, np.inf) if numbers.dtype.kind == "f" else numbers + (numbers < np.iinfo(np.int64).max))
+
+
+def places_of_texts(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
+    """How many of ascending texts are at most each of some others, all of which are there.
+
+    Examples
+    --------
+    >>> places_of_texts(pa.array(["b", "d"]), pa.array(["a", "b", "c", "e"])).tolist()
+    [0, 1, 1, 2]
+    """
+    low, high = np.zeros(len(texts), dtype=np.int64), np.full(len(texts), len(edges), dtype=np.int64)
+    for _ in range(len(edges).bit_length()):
+        middle = (low + high) // 2
+        # Where the search has ended, at the last edge too, nothing changes any more.
+        is_open = low < high
+        edge = edges.take(pa.array(np.minimum(middle, len(edges) - 1)))
+        beyond = pc.less_equal(edge, texts).to_numpy(zero_copy_only=False)
+        low, high = np.where(is_open & beyond, middle + 1, low), np.where(is_open & ~beyond, middle, high)
+    return low

@@ -1,0 +1,116 @@
+"""Spark side of values: column types as Spark types, literals, function calls, kernels inside Arrow UDFs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sframe_spark.session.sockets import OnArrival
+from sframe_spark.types import ColumnType
+from sframe_spark.values.datetimes import DAY, MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def spark_type(column_type: ColumnType) -> str:
+    """DDL text of the Spark type that holds a column type."""
+    return ddl(column_type.physical)
+
+
+def ddl(physical: pa.DataType) -> str:
+    """DDL text of an Arrow type of the types table."""
+    if pa.types.is_int64(physical):
+        return "bigint"
+    if pa.types.is_int32(physical):
+        return "int"
+    if pa.types.is_float64(physical):
+        return "double"
+    if pa.types.is_string(physical):
+        return "string"
+    if pa.types.is_timestamp(physical):
+        return "timestamp_ntz"
+    if pa.types.is_list(physical):
+        return f"array<{ddl(physical.value_type)}>"
+    if pa.types.is_map(physical):
+        return f"map<{ddl(physical.key_type)},{ddl(physical.item_type)}>"
+    if pa.types.is_struct(physical):
+        return "struct<" + ",".join(f"{field.name}:{ddl(field.type)}" for field in physical) + ">"
+    raise TypeError(f"no Spark type holds Arrow's {physical}")
+
+
+def literal_column(value: Any, column_type: ColumnType) -> Column:
+    """A constant Spark column of the column type's physical form."""
+    from pyspark.sql import functions as F
+
+    from sframe_spark.values.encode import encode
+
+    plain = encode([value], column_type)[0]
+    return _plain_literal(plain.as_py(), column_type.physical, F)
+
+
+def _plain_literal(value: Any, physical: pa.DataType, F: Any) -> Column:
+    if value is None:
+        return F.lit(None).cast(ddl(physical))
+    if pa.types.is_list(physical):
+        return F.array(*[_plain_literal(item, physical.value_type, F) for item in value]).cast(ddl(physical))
+    if pa.types.is_map(physical):
+        pairs = [part for k, v in value for part in (_plain_literal(k, physical.key_type, F), _plain_literal(v, physical.item_type, F))]
+        return F.create_map(*pairs).cast(ddl(physical))
+    if pa.types.is_struct(physical):
+        return F.struct(*[_plain_literal(value[f.name], f.type, F).alias(f.name) for f in physical])
+    return F.lit(value).cast(ddl(physical))
+
+
+def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> Column:
+    """A kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
+    from pyspark.sql import functions as F
+
+    from sframe_spark.udf.errors import error_transport
+
+    kernel, transport = function.kernel, error_transport()
+    physicals = [column_type.physical for column_type in types]
+
+    def evaluate(*arrays: pa.Array) -> pa.Array:
+        fitted = [fit(array, physical) for array, physical in zip(arrays, physicals, strict=False)]
+        return transport.guarded(lambda: kernel(fitted, types, parameters, len(arrays[0])))
+
+    arguments = list(operands) if operands else [F.lit(0)]
+    return arrow_function(evaluate, spark_type(result)).asNondeterministic()(*arguments)
+
+
+def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
+    """A function of ours as an Arrow UDF, given DDL text of what it gives."""
+    from pyspark.sql import functions as F
+
+    arriving = OnArrival(function)
+
+    def called(*arrays: pa.Array) -> pa.Array:
+        return arriving(*arrays)
+
+    # Spark would look for its types in ours; plans show the name.
+    called.__annotations__, called.__name__ = {}, function.__name__
+    return F.arrow_udf(called, result)
+
+
+def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:
+    """An array as it comes from Spark in exactly the physical type of the types table (field names, string widths)."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    return array if array.type.equals(physical) else array.cast(physical)
+
+
+def microseconds_of(moment: Column) -> Column:
+    """The microseconds since 1970 of a date-time without an offset, whatever the zone of the session.
+
+    By its parts, as casts and differences would read it in that zone, which lacks an hour in spring.
+    """
+    from pyspark.sql import functions as F
+
+    day = F.unix_date(moment.cast("date")).cast("bigint")
+    minutes = (F.hour(moment) * 60 + F.minute(moment)).cast("bigint")
+    # Seconds with six decimals.
+    seconds = (F.date_part(F.lit("SECOND"), moment) * SECOND).cast("bigint")
+    return day * DAY + minutes * MINUTE + seconds

@@ -1,1 +1,0 @@
-"""Datasets that the engine makes, and sources made ready for Spark."""

@@ -1,0 +1,355 @@
+"""Looks: every door runs its plan through here, so that a user's function is called once for each row, and all see the same rows.
+
+See docs/decisions/003-once-per-row.md, and docs/decisions/009-one-evaluation.md for rows of users' DataFrames.
+
+The node that calls a function owns its results. A look takes the nodes whose functions its plan calls; others wait until it is done. Few rows are
+computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is
+materialised, or something above it through which alone it can be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import attrs
+
+from sframe_spark.engine.execution.recovery import is_restored
+from sframe_spark.engine.execution.run_log import Journal
+from sframe_spark.engine.execution.runs_actions import Action, awaited
+from sframe_spark.engine.execution.source_validation import find_claimed_orders
+from sframe_spark.engine.execution.watched_files import require_unchanged_files
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.column_lineage import shown_columns
+from sframe_spark.engine.physical.holders import held_below
+from sframe_spark.engine.physical.placement import is_small
+from sframe_spark.engine.physical.private_rows import is_chain, private_tops
+from sframe_spark.engine.physical.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.physical.user_dataframes import narrowed, unfixed_nodes
+from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.operators.project import project, zip_columns
+from sframe_spark.operators.udf_calls import calls_users, functions_of, looking_at, memos_at, memos_in, with_memos
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.inference import learn_lengths
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+from sframe_spark.redaction import hide_in_error
+from sframe_spark.session.progress import showing_work
+
+Result = TypeVar("Result")
+
+# So often temporary files that were lost are made again for one look.
+MOST_LOSSES = 3
+
+
+@attrs.frozen(eq=False)
+class Look:
+    """What one run may do.
+
+    Parameters
+    ----------
+    plan
+        The plan after the laws.
+    graph
+        The graph that was planned.
+    trace
+        The laws that fired.
+    calls
+        Nodes whose functions the plan calls.
+    owned
+        ``id`` of the memos of the applications that may be made in Spark tasks.
+    missing
+        Nodes to be materialised first; nothing is run then.
+    shown
+        Nodes whose rows are columns of the result, with these columns.
+    free
+        DataFrames of which the result has the only rows that anybody will see.
+    journal
+        Filled with what ran, and for which nodes before.
+    """
+
+    plan: PlannerNode
+    graph: PlannerNode
+    trace: Trace
+    calls: Sequence[PlannerNode] = ()
+    owned: frozenset[int] = frozenset()
+    missing: Sequence[PlannerNode] = ()
+    shown: Sequence[tuple[PlannerNode, Sequence[int]]] = ()
+    free: frozenset[int] = frozenset()
+    journal: Journal = attrs.Factory(Journal)
+
+
+def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
+    """Let plans pass whose users' functions may be called in Spark tasks.
+
+    Raises
+    ------
+    CallsElsewhereError
+        If others would call them for the same rows.
+    """
+    others = not_owned(plan, owned)
+    if others:
+        raise CallsElsewhereError(others)
+
+
+def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
+    """``id`` of the memos in a plan of functions that others would call for the same rows."""
+    return [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
+
+
+@attrs.define(eq=False)
+class Attempts:
+    """Plans of one look, each made with what was learned of those before it that could not run to their end.
+
+    Parameters
+    ----------
+    root, becomes, first, discards
+        As in :func:`look`.
+    journal
+        What ran, in all attempts.
+    in_tasks
+        Functions would be called in Spark tasks wherever few rows were expected.
+    whole
+        DataFrames whose rows are fixed, all of them, whatever a plan observes.
+    losses
+        How often temporary files were lost.
+    """
+
+    root: PlannerNode
+    becomes: bool
+    first: bool
+    discards: bool
+    journal: Journal = attrs.Factory(Journal)
+    in_tasks: bool = False
+    whole: set[int] = attrs.Factory(set)
+    losses: int = 0
+
+    def next_plan(self, action: Action) -> tuple[Look, Action | None]:
+        """What to run, or to make first; and the work of others that has to be done before, where there is some.
+
+        Parameters
+        ----------
+        action
+            Claims the nodes whose functions are called, where the plan may run now.
+        """
+        root = self.root
+        with GRAPH_LOCK:
+            # Before there is a plan, which holds nodes of the graph.
+            tops = {} if self.first else private_tops(root)
+            chosen = plan_look(root, self.becomes, self.first, self.in_tasks)
+            unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
+            unfixed, free = narrowed(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
+            # The rows of DataFrames come before all else.
+            chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, journal=self.journal)
+            busy = awaited(chosen.calls)
+            if busy is None and not chosen.missing:
+                action.claim(chosen.calls)
+            return chosen, busy
+
+    def learn(self, error: Exception, make: Callable[[PlannerNode], object]) -> bool:
+        """Take of a plan that failed what the next one has to heed; False where the error is the user's to see.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the plan should have heeded it already.
+        """
+        if isinstance(error, StorageError):
+            self.losses += 1
+            return self.losses <= MOST_LOSSES and is_restored(self.root, make)
+        if isinstance(error, CallsElsewhereError):
+            if self.in_tasks:
+                raise PlanInvariantError("a plan calls functions that it does not own") from None
+            self.in_tasks = True
+        if isinstance(error, RowsNotFixedError):
+            if self.first or error.frames <= self.whole:
+                raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
+            self.whole |= error.frames
+        # Of a full memo nothing is to be learned: its rows are kept, and the next plan materialises its node first.
+        return True
+
+
+def look(
+    root: PlannerNode,
+    run: Callable[[Look], Result],
+    make: Callable[[PlannerNode], object],
+    becomes: bool = False,
+    first: bool = False,
+    discards: bool = False,
+) -> Result:
+    """Plan a graph and run the plan, when nobody else calls the functions that it calls.
+
+    Parameters
+    ----------
+    root
+        The graph.
+    run
+        Runs a plan; may run again if it turns out that functions would be called in Spark tasks.
+    make
+        Materialises a node.
+    becomes
+        The result takes the place of ``root``, on which the caller holds an action.
+    first
+        All functions below the root are called first, and all rows of DataFrames fixed.
+    discards
+        The rows of the result are seen by nobody.
+    """
+    require_unchanged_files(root)
+    find_claimed_orders(root)
+    attempts = Attempts(root, becomes, first, discards)
+    journal = attempts.journal
+    while True:
+        action, begun = Action(), journal.mark()
+        try:
+            chosen, busy = attempts.next_plan(action)
+            if busy is None and not chosen.missing:
+                with looking_at(chosen.plan), showing_work(f"computing {root.operator.called()}"):
+                    result = run(chosen)
+                settle(root, chosen)
+                root.ran = journal
+                return result
+        except (MemoFullError, StorageError, CallsElsewhereError, RowsNotFixedError) as error:
+            if not attempts.learn(error, make):
+                raise
+            journal.give_up(begun)
+            continue
+        except Exception as error:
+            # Spark and file systems quote addresses, which came in long before.
+            hide_in_error(error)
+            raise
+        finally:
+            try:
+                action.release()
+            finally:
+                # Once more, which does nothing but where Ctrl-C came as the first call began: others would wait for ever.
+                action.release()
+        missing = chosen.missing[0] if chosen.missing else None
+        # The plan holds nodes of the graph, which nobody else may.
+        del chosen
+        if missing is not None:
+            make_first(missing, make, journal)
+        elif busy is not None:
+            busy.wait()
+
+
+def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], journal: Journal) -> None:
+    """Materialise a node before a plan that reads it runs, and note it."""
+    # Afterwards the node calls nothing.
+    why = why_first(node)
+    make(node)
+    journal.add_run(node.ran or Journal(), why)
+
+
+def why_first(node: PlannerNode) -> str:
+    """Why a node is materialised before a plan that reads it runs."""
+    if any(map(functions_of, postorder([node]))):
+        return "a function of the user's is called once for each row, so what it gives is kept for all who read it"
+    return "rows of a DataFrame are fixed, so that all who look at them see the same"
+
+
+def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
+    """The first of some nodes, beside those of the others that have as many rows by its domain: all of them in one run, however many they are.
+
+    Only for nodes that their columns' frame shows when it is materialised; others would be missing below that frame again.
+    """
+    domain = nodes[0].facts.domain
+    return zip_columns(*(node for node in nodes if node.facts.domain == domain))
+
+
+def settle(root: PlannerNode, done: Look) -> None:
+    """Let nodes whose rows are columns of the result be views of it."""
+    with GRAPH_LOCK:
+        for node, columns in done.shown:
+            node.splice(project(root, columns))
+
+
+def plan_look(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> Look:
+    """What a look at a graph may run now, or what it has to wait for."""
+    trace = Trace()
+    learn_lengths(root)
+    if not calls_users(root):
+        return Look(optimize(root, None, trace), root, trace)
+    held = held_below(root) if becomes else set()
+    graph, owners = with_memos(root, everywhere=True, kept=root if becomes else None)
+    plan = optimize(graph, None, trace)
+    called = called_nodes(plan, owners)
+    others = [node for node in called if not (becomes and node is root)]
+    if any(memo.is_called for node in called for memo in node.calls):
+        raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
+    # What somebody works on who needs this thread is his to materialise.
+    full = [node for node in others if node.action is None and any(memo.is_full for memo in node.calls)]
+    if full:
+        return Look(plan, graph, trace, missing=topmost_called(plan, owners, full))
+    if first:
+        everything = [node for node in postorder([root]) if node is not root and functions_of(node)]
+        if everything:
+            return Look(plan, graph, trace, missing=topmost(root, everything))
+    shown = shown_nodes(root, others) if becomes else []
+    if not called or (not in_tasks and (is_small(plan) or takes_few(root))):
+        return Look(plan, graph, trace, others, shown=shown)
+    seen = {id(node) for node, _ in shown}
+    missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
+    if missing:
+        return Look(plan, graph, trace, missing=[together(topmost_called(plan, owners, missing))])
+    return _plan_for_tasks(root, becomes, shown)
+
+
+def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> Look:
+    """A plan whose functions are called in Spark tasks."""
+    trace = Trace()
+    graph, owners = with_memos(root, everywhere=False)
+    plan = optimize(graph, None, trace)
+    owned = frozenset(map(id, memos_in(plan)))
+    others = [node for node in called_nodes(plan, owners) if not (becomes and node is root)]
+    return Look(plan, graph, trace, others, owned, shown=shown)
+
+
+def takes_few(root: PlannerNode) -> bool:
+    """True for the first rows of something: functions are called for few rows, or it turns out that they are not."""
+    taken = root.operator.row_range
+    return taken is not None and taken.takes_at_most(MOST_FIRST_ROWS)
+
+
+def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
+    """The nodes whose functions a plan calls."""
+    return list({id(owners[id(memo)]): owners[id(memo)] for memo in memos_in(plan)}.values())
+
+
+def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
+    """Those of some nodes whose functions a plan calls where nothing above calls one of theirs, and never none of them.
+
+    The plan decides, as in the graph a column may be above all columns of its frame. It may call one function at several depths, for instance beside
+    and below a running value, so a node counts as topmost by the highest of the places where it is called.
+    """
+    wanted = {id(node) for node in nodes}
+    below: set[int] = set()
+    top: set[int] = set()
+    for node in reversed(list(postorder([plan]))):
+        called = {id(owners[id(memo)]) for memo in memos_at(node)} & wanted
+        if id(node) not in below:
+            top |= called
+        if id(node) in below or called:
+            below.update(id(child) for child in node.inputs)
+    return [node for node in nodes if id(node) in top]
+
+
+def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
+    """Those of some nodes below ``root`` that are below none of the others."""
+    wanted = {id(node) for node in nodes}
+    below: set[int] = set()
+    for node in reversed(list(postorder([root]))):
+        if id(node) in below or id(node) in wanted:
+            below.update(id(child) for child in node.inputs)
+    return [node for node in nodes if id(node) not in below]
+
+
+def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
+    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns; none where that takes long."""
+    places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
+    shown = shown_columns(root) if places else None
+    for place, (node, column) in enumerate(shown or ()):
+        if id(node) in places:
+            places[id(node)][column] = place
+    whole = [node for node in nodes if node is not root and 0 < len(places[id(node)]) == node.facts.width]
+    return [(node, [places[id(node)][column] for column in range(node.facts.width)]) for node in whole]

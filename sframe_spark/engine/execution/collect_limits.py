@@ -1,0 +1,100 @@
+"""All rows in one piece: what that would need is told before anything is computed or read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from sframe_spark.engine.execution.materialize import count_rows
+from sframe_spark.errors import TooLargeError
+from sframe_spark.message_text import in_words
+from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.row_sizes import row_bytes
+from sframe_spark.process.memory import available_memory
+
+# A number, text or date-time as a Python object, and its place in a list, beside the bytes of a text itself.
+OBJECT_BYTES = 40
+# Numpy's texts.
+BYTES_OF_CHARACTER = 4
+CHARACTERS_OF_NUMBER = 32
+# So few rows are not looked at before they are computed.
+FEW_ROWS = 4_096
+# What needs less is not compared with the memory there is.
+LITTLE = 64 << 20
+
+ADVICE = "go through the rows (for row in ...), take some of them (head, a slice, a filter), save() them, or give them to Spark (to_spark)"
+
+
+def require_room(node: PlannerNode, as_objects: bool = False) -> None:
+    """Refuse to bring rows together that need more memory than there is; what is not known before they are computed does not count.
+
+    Rows of a join that may be many are counted for it: they would be made first, and refused then.
+
+    Parameters
+    ----------
+    node
+        The rows.
+    as_objects
+        Every value becomes a Python object of its own.
+
+    Raises
+    ------
+    TooLargeError
+        If the rows certainly do not fit.
+    """
+    rows = node.length.rows if node.length.rows is not None else rows_of_join(node, as_objects)
+    if rows is None or rows <= FEW_ROWS:
+        return
+    require_bytes(needed_bytes(node, rows, as_objects), rows, node.facts.width, "as Python objects" if as_objects else "in one piece")
+
+
+def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
+    """What so many rows of a node need in one piece, about."""
+    size = row_bytes(sizes_of(node)[id(node)], 0)
+    return int(rows * (size + OBJECT_BYTES * node.facts.width * as_objects))
+
+
+def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
+    """The number of rows of a join that may have too many; None where they may not, and where they must be made to be counted."""
+    most = node.length.at_most
+    if most is None or most <= FEW_ROWS or not any(below.operator.matched_keys() for below in postorder([node])):
+        return None
+    return count_rows(node) if needed_bytes(node, most, as_objects) > LITTLE else None
+
+
+def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
+    """Refuse what needs more memory than there is.
+
+    Raises
+    ------
+    TooLargeError
+        If there is less.
+    """
+    if needed <= LITTLE:
+        return
+    available = available_memory()
+    if available is None or needed <= available.size:
+        return
+    asked = f"{rows} rows of {width} column(s) need about {in_words(needed)} {what}"
+    raise TooLargeError(f"{asked}, and {in_words(available.size)} are {available.source}: {ADVICE}")
+
+
+def require_room_in_numpy(rows: Sequence[Sequence[Any]]) -> None:
+    """Refuse to make one numpy array of rows with texts that has no room.
+
+    Every cell gets four bytes for each character of the longest text, unless some value is missing, or neither text nor number.
+
+    Raises
+    ------
+    TooLargeError
+        If there is less memory than that.
+    """
+    found = set(map(type, chain.from_iterable(rows)))
+    if str not in found or not found <= {str, int, float, bool}:
+        return
+    longest = max(len(value) for value in chain.from_iterable(rows) if type(value) is str)
+    characters = longest if found == {str} else max(longest, CHARACTERS_OF_NUMBER)
+    what = f"as a numpy array, each cell of which has room for the longest text ({longest} characters)"
+    require_bytes(BYTES_OF_CHARACTER * characters * sum(map(len, rows)), len(rows), len(rows[0]), what)

@@ -1,0 +1,416 @@
+"""Few rows in memory: an action computes the columns that it reads, one kernel after the other, without a plan.
+
+A plan costs the same for ten rows as for ten million, and as much as a hundred kernels over ten rows.
+See docs/decisions/038-few-rows-without-a-plan.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.execution.run_log import Journal, Outcome
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.sections import THE_RESULT, Mode
+from sframe_spark.engine.runtime.inferred_rows import require_inferred
+from sframe_spark.errors import SFrameError
+from sframe_spark.operators.lookup.source_lookup import Lookup
+from sframe_spark.operators.plugin_functions import calls_plugins
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.operators.udf_calls import complete_source, functions_of
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.planner.ours import is_ours
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+
+# Of more rows, or longer ones, laws and batches save more than they cost.
+MOST_ROWS = 4_096
+MOST_BYTES = 8 << 20
+# What all columns take that are computed on the way.
+MOST_BYTES_TOGETHER = 64 << 20
+
+# Columns of inputs whose order is followed through all nodes, one by one.
+MOST_COLUMNS_PASSED, MOST_COLUMNS_PASSED_FOR_EACH = 1_000, 4
+
+# Of more nodes columns stay that were computed, for the next action on them: a column that is changed and looked at in turn is not made from its
+# beginning each time.
+MOST_NODES_ANEW = 32
+
+# The plan raises what is to be raised: it may not compute the value at all, and knows in which row it is.
+FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
+
+
+class _NeedsPlanError(Exception):
+    """Rows of files or of Spark, calls of users' functions, plug-ins, or more than a few rows."""
+
+
+def few_rows(root: PlannerNode) -> Chunk | None:
+    """All rows of a node that has few, all made of rows in memory; None where they need a plan, and where computing them fails."""
+    found = _found(root)
+    return None if found is None else found.rows
+
+
+def few_rows_source(root: PlannerNode) -> PlannerNode | None:
+    """The same rows as a source."""
+    found = _found(root)
+    return None if found is None else PlannerNode(MemorySource.of(found.rows, root.schema, found.order))
+
+
+def needs_no_plan(root: PlannerNode) -> bool:
+    """Whether the rows of a node would be computed without a plan, as far as can be told before; nothing is computed."""
+    if not _may_be_few(root):
+        return False
+    try:
+        with GRAPH_LOCK:
+            FewRows(_most_rows(), 0).find(root)
+    except _NeedsPlanError:
+        return False
+    return True
+
+
+@attrs.frozen(eq=False)
+class RowsFound:
+    """The rows of a node, and the order that they are known to be in."""
+
+    rows: Chunk
+    order: RecordedOrder
+
+
+def _found(root: PlannerNode) -> RowsFound | None:
+    if not _may_be_few(root):
+        return None
+    began = time.perf_counter()
+    try:
+        with GRAPH_LOCK:
+            run = FewRows(_most_rows(), min(MOST_BYTES, config.memory_budget))
+            rows, order = run.rows(root), run.found_order
+            if len(run.order) > MOST_NODES_ANEW:
+                run.keep_columns(root)
+    except _NeedsPlanError:
+        return None
+    root.ran = Journal()
+    if not root.operator.is_source:
+        operators = tuple(node.operator_type for node in run.order)
+        number = root.ran.next_number("")
+        root.ran.outcomes.append(Outcome(number, Mode.FEW, operators, (), THE_RESULT, time.perf_counter() - began, rows=rows.rows, size=rows.size))
+    return RowsFound(rows, order)
+
+
+def _most_rows() -> int:
+    return min(MOST_ROWS, config.small_rows)
+
+
+def _may_be_few(root: PlannerNode) -> bool:
+    """Whether the first source below a node has few rows in memory: of what else there is few plans are unlike that."""
+    node, most_rows = root, _most_rows()
+    if config.check == "result" or (root.length.rows is not None and root.length.rows > most_rows):
+        return False
+    while node.inputs:
+        node = node.inputs[0]
+    return node.operator.is_in_memory and node.length.rows is not None and node.length.rows <= most_rows
+
+
+@attrs.define(eq=False)
+class FewRows:
+    """The values of some columns of nodes, found from the result down and computed from the sources up.
+
+    Parameters
+    ----------
+    most_rows, most_bytes
+        What no node may have more of.
+    wanted
+        The columns that are read of each node, by its ``id``.
+    reads
+        The columns of its inputs that are read for these, by slot; inputs of which none is read are left out.
+    operators, inputs
+        What computes each node, of which others.
+    order
+        The nodes, inputs before those that read them.
+    values, counts
+        The arrays of each node by column, and how many rows it has.
+    """
+
+    most_rows: int
+    most_bytes: int
+    wanted: dict[int, set[int]] = attrs.Factory(dict)
+    reads: dict[int, dict[int, set[int]]] = attrs.Factory(dict)
+    operators: dict[int, Operator] = attrs.Factory(dict)
+    inputs: dict[int, Sequence[PlannerNode]] = attrs.Factory(dict)
+    order: list[PlannerNode] = attrs.Factory(list)
+    values: dict[int, dict[int, pa.Array]] = attrs.Factory(dict)
+    counts: dict[int, int] = attrs.Factory(dict)
+    size: int = 0
+    found_order: RecordedOrder = NO_RECORDED_ORDER
+
+    def rows(self, root: PlannerNode) -> Chunk:
+        """All rows of a node.
+
+        Raises
+        ------
+        _NeedsPlanError
+            If they need a plan.
+        """
+        self.find(root)
+        width = root.facts.width
+        for node in self.order:
+            self._compute(node)
+        values = self.values[id(root)]
+        return Chunk(tuple([values[column] for column in range(width)]), self.counts[id(root)])
+
+    def keep_columns(self, root: PlannerNode) -> None:
+        """Let computed columns, as far as others than such read them, be the rows that were found; the caller holds the lock."""
+        read = [child for node in self.order if not node.operator.is_program for child in self.inputs[id(node)]]
+        for node in {id(node): node for node in read}.values():
+            is_free = node.action is None or node.action.done.is_set()
+            if node is root or not node.operator.is_program or functions_of(node) or not is_free:
+                continue
+            if len(self.wanted.get(id(node), ())) == node.facts.width:
+                rows = self._chunk(node, range(node.facts.width))
+                node.splice(PlannerNode(MemorySource.of(rows, node.schema)))
+
+    def find(self, root: PlannerNode) -> None:
+        """Find out what is read of which nodes.
+
+        Raises
+        ------
+        NeedsPlanError
+            If one of them needs a plan.
+        """
+        self._find_columns_read(root, range(root.facts.width))
+        self._put_in_order(root)
+        self.found_order = self.known_order(root)
+
+    def known_order(self, root: PlannerNode) -> RecordedOrder:
+        """The order that the rows are known to be in, beside what a look at each of their columns tells.
+
+        Raises
+        ------
+        _NeedsPlanError
+            If it takes longer to find than a plan, after whose laws nodes have fewer columns.
+        """
+        if root.facts.width == 1 or not any(map(self._tells_an_order, self.order)):
+            return NO_RECORDED_ORDER
+        passed = sum(child.facts.width for node in self.order for child in node.inputs)
+        if passed > MOST_COLUMNS_PASSED + MOST_COLUMNS_PASSED_FOR_EACH * sum(map(len, self.wanted.values())):
+            raise _NeedsPlanError
+        return recorded_order(root)
+
+    def _tells_an_order(self, node: PlannerNode) -> bool:
+        operator = self.operators[id(node)]
+        if operator.is_source:
+            return isinstance(operator, MemorySource) and operator.order is not NO_RECORDED_ORDER
+        passes = operator.arranges_columns or operator.is_program or operator.filters or operator.unites_rows or operator.counts_rows
+        return not passes and operator.row_range is None
+
+    def _find_columns_read(self, root: PlannerNode, columns: Iterable[int]) -> None:
+        """What is read of each node; one that several read is come to again for what the others had not asked for."""
+        waiting = [(root, columns)]
+        while waiting:
+            node, asked = waiting.pop()
+            known = self.wanted.get(id(node))
+            if known is None:
+                self.wanted[id(node)] = known = set()
+                self.reads[id(node)] = {}
+                self.operators[id(node)] = operator_without_plan(node)
+                self.inputs[id(node)] = united_inputs(node) if node.operator.unites_rows else node.inputs
+                new = [*asked]
+            else:
+                new = [column for column in asked if column not in known]
+                if not new:
+                    continue
+            known.update(new)
+            for slot, positions in self._read_for(node, new).items():
+                self.reads[id(node)].setdefault(slot, set()).update(positions)
+                waiting.append((self.inputs[id(node)][slot], positions))
+
+    def _read_for(self, node: PlannerNode, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """The columns of inputs that are read for some columns of a node."""
+        operator, inputs = self.operators[id(node)], self.inputs[id(node)]
+        if operator.is_source:
+            return {}
+        if operator.arranges_columns:
+            found: dict[int, list[int]] = {}
+            for slot, position in operator.origins_of(columns, inputs):
+                found.setdefault(slot, []).append(position)
+            return found
+        if len(inputs) == 1 and inputs[0].facts.width == 1:
+            return {0: (0,)}
+        asked = operator.input_columns(columns, [child.facts for child in inputs])
+        # An operator that only counts rows asks for the first column, which a frame without columns does not have.
+        read = {slot: [p for p in positions if 0 <= p < child.facts.width] for slot, (positions, child) in enumerate(zip(asked, inputs, strict=True))}
+        return {slot: positions for slot, positions in read.items() if positions} or {0: range(min(inputs[0].facts.width, 1))}
+
+    def _put_in_order(self, root: PlannerNode) -> None:
+        """Inputs before those that read them, as far as any column of theirs is read."""
+        opened: set[int] = set()
+        waiting: list[tuple[PlannerNode, bool]] = [(root, False)]
+        while waiting:
+            node, is_opened = waiting.pop()
+            if is_opened:
+                self.order.append(node)
+            elif id(node) not in opened:
+                opened.add(id(node))
+                waiting.append((node, True))
+                inputs = self.inputs[id(node)]
+                waiting.extend([(inputs[slot], False) for slot in self.reads[id(node)]])
+
+    def _compute(self, node: PlannerNode) -> None:
+        operator, wanted = self.operators[id(node)], self.wanted[id(node)]
+        if isinstance(operator, Source):
+            values = self._of_source(operator, node, sorted(wanted))
+        elif operator.arranges_columns:
+            values = self._arranged(operator, node, wanted)
+        else:
+            values = self._of_kernel(operator, node)
+        if self.counts[id(node)] > self.most_rows or not values:
+            raise _NeedsPlanError
+        self.values[id(node)] = values
+
+    def _of_source(self, source: Source, node: PlannerNode, columns: list[int]) -> dict[int, pa.Array]:
+        self.counts[id(node)] = rows = source.row_count
+        if rows > self.most_rows:
+            raise _NeedsPlanError
+        if isinstance(source, MemorySource) and isinstance(source.data, Chunk) and rows == source.data.rows:
+            arrays = source.data.columns
+            values = {column: arrays[source.positions[column]] for column in columns}
+            self._count_bytes(Chunk(tuple(values.values()), rows))
+            return values
+        narrowed = None if len(columns) == node.facts.width else source.with_columns(columns)
+        found = (narrowed or source).read(0, rows)
+        self._count_bytes(found)
+        return dict(zip(columns if narrowed else range(node.facts.width), found.columns, strict=True))
+
+    def _arranged(self, operator: Operator, node: PlannerNode, columns: set[int]) -> dict[int, pa.Array]:
+        inputs, values, counts = node.inputs, {}, set()
+        for column, (slot, position) in zip(columns, operator.origins_of([*columns], inputs), strict=True):
+            values[column] = self.values[id(inputs[slot])][position]
+            counts.add(self.counts[id(inputs[slot])])
+        if len(counts) != 1:
+            raise _NeedsPlanError
+        self.counts[id(node)] = counts.pop()
+        return values
+
+    def _of_kernel(self, operator: Operator, node: PlannerNode) -> dict[int, pa.Array]:
+        inputs, schema = self.inputs[id(node)], node.schema
+        outputs: Sequence[int] = range(node.facts.width)
+        columns, kept, left = self._kept(node)
+        is_whole = len(columns) == len(outputs) and all(len(part) == child.facts.width for part, child in zip(kept, inputs, strict=True))
+        if not is_whole:
+            changed = operator.over_columns(columns, kept, [child.facts for child in inputs])
+            if changed is not None:
+                operator, outputs = changed
+            elif any(len(part) < child.facts.width for part, child in zip(kept, inputs, strict=True)):
+                raise _NeedsPlanError
+        chunks = [self._chunk(child, part) for child, part in left]
+        facts = [self._facts(child, part) for child, part in left]
+        if not is_whole:
+            schema = operator.infer_type(facts)
+        try:
+            made = require_inferred(operator, chunks, self._made(operator, chunks, facts), schema)
+        except FAILURES as error:
+            raise _NeedsPlanError from error
+        self._count_bytes(made)
+        self.counts[id(node)] = made.rows
+        return dict(zip(outputs, made.columns, strict=True))
+
+    def _kept(self, node: PlannerNode) -> tuple[list[int], list[list[int]], list[tuple[PlannerNode, list[int]]]]:
+        """The columns that are read of a node, those of each input for that, and the inputs with any."""
+        reads, inputs = self.reads[id(node)], self.inputs[id(node)]
+        kept = [sorted(reads.get(slot, ())) for slot in range(len(inputs))]
+        left = [(child, part) for child, part in zip(inputs, kept, strict=True) if part or not child.facts.width]
+        return sorted(self.wanted[id(node)]), kept, left
+
+    def _made(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The rows that a kernel makes of all rows of its inputs."""
+        if operator.counts_rows:
+            sides: list[Any] = [Lookup.of_rows(chunk, item.schema) for chunk, item in zip(chunks, facts, strict=True)]
+            operator = operator.counted(sides, facts)
+            rows = operator.infer_length(facts).known_rows
+            if rows > self.most_rows:
+                raise _NeedsPlanError
+            return operator.run_interval(sides, facts, 0, rows, ())
+        takes_all = isinstance(operator, SequentialOperator) or operator.unites_rows or not operator.has_kernel
+        if takes_all or type(operator).run_interval is Operator.run_interval:
+            return operator.kernel(chunks, facts)
+        rows = operator.infer_length(facts).known_rows
+        if rows > self.most_rows:
+            raise _NeedsPlanError
+        intervals, parts = [], []
+        for slot, chunk in enumerate(chunks):
+            start, stop = operator.input_interval(slot, 0, rows, facts)
+            start = max(start, 0)
+            if (start, stop) != (0, rows):
+                start, stop = min(start, chunk.rows), min(stop, chunk.rows)
+            intervals.append((start, max(start, stop)))
+            parts.append(chunk.slice(*intervals[-1]))
+        return operator.run_interval(parts, facts, 0, rows, intervals)
+
+    def _chunk(self, node: PlannerNode, columns: Sequence[int]) -> Chunk:
+        values = self.values[id(node)]
+        return Chunk(tuple([values[column] for column in columns]), self.counts[id(node)])
+
+    def _facts(self, node: PlannerNode, columns: Sequence[int]) -> Facts:
+        facts = node.facts
+        if len(columns) == facts.width and facts.length.rows is not None:
+            return facts
+        return Facts(tuple([facts.schema[column] for column in columns]), Length.exactly(self.counts[id(node)]), facts.domain)
+
+    def _count_bytes(self, rows: Chunk) -> None:
+        size = rows.size
+        self.size += size
+        if size > self.most_bytes or self.size > MOST_BYTES_TOGETHER:
+            raise _NeedsPlanError
+
+
+def united_inputs(node: PlannerNode) -> list[PlannerNode]:
+    """What a node unites, those of inputs that do the same in their place: frames appended one by one are put together once."""
+    found: list[PlannerNode] = []
+    waiting = [*node.inputs[::-1]]
+    while waiting:
+        child = waiting.pop()
+        if child.operator.unites_rows and child.operator == node.operator:
+            waiting.extend(child.inputs[::-1])
+        else:
+            found.append(child)
+    return found
+
+
+def operator_without_plan(node: PlannerNode) -> Operator:
+    """What computes a node of a few rows.
+
+    Raises
+    ------
+    _NeedsPlanError
+        If it needs a plan.
+    """
+    operator = node.operator
+    if operator.arranges_columns:
+        return operator
+    if operator.is_source:
+        if not operator.is_in_memory:
+            raise _NeedsPlanError
+        return operator
+    if not is_ours(type(operator)) or not operator.deterministic or operator.expands or calls_plugins(operator):
+        raise _NeedsPlanError
+    if functions_of(node):
+        complete = complete_source(node)
+        if complete is None:
+            raise _NeedsPlanError
+        return complete.operator
+    if not operator.has_kernel and not operator.has_whole_kernel:
+        of_few = operator.in_memory()
+        if of_few is None:
+            raise _NeedsPlanError
+        operator = of_few
+    if not operator.counts_rows and any(operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))):
+        raise _NeedsPlanError
+    return operator

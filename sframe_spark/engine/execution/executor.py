@@ -1,0 +1,402 @@
+"""How a section over sources runs, in each of the modes; what is found out on the way never loses rows that were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+
+import attrs
+import numpy as np
+
+from sframe_spark.compute.range_partitioning import KeyRanges
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES, fits_driver, rows_fit, weight_of
+from sframe_spark.engine.execution.actions import require_owned
+from sframe_spark.engine.execution.exchanged import ExchangedRows, exchange_below, give_to, key_ranges_of, passed_on, rows_by_ranges, works_of_rows
+from sframe_spark.engine.execution.partitioned_operators import JoinOfPieces
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.physical.adaptive import joined_rows
+from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
+from sframe_spark.engine.physical.local_strategies import MOST_BYTES_OF_TASKS_RANGE, MOST_PIECES, bytes_gathered, ranges_of_tasks
+from sframe_spark.engine.physical.physical_planner import takes_few_of_join
+from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, placement_of
+from sframe_spark.engine.physical.sections import Mode, Section
+from sframe_spark.engine.physical.shortcuts import few_groups, first_rows
+from sframe_spark.engine.physical.udf_planning import needs_one_batch
+from sframe_spark.engine.runtime.dataset_writer import new_dataset, write_chunks, write_held, write_query
+from sframe_spark.engine.runtime.exchange_of_tasks import GivenRows, give_rows, ranges_given, write_ranges
+from sframe_spark.engine.runtime.inferred_rows import require_inferred
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner, threads_here
+from sframe_spark.engine.runtime.range_tasks import in_turn_where_sooner, range_tasks
+from sframe_spark.engine.runtime.result_buffer import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
+from sframe_spark.engine.runtime.scheduler import Processes, RangeWorkers, SparkTasks, ThisProcess, Threads, name_of
+from sframe_spark.engine.runtime.stored_tables import with_stored_tables
+from sframe_spark.engine.runtime.tasks import RangeTask, Tries, collect_rows, combined_parts, part_of_range, write_range
+from sframe_spark.engine.spark import query
+from sframe_spark.errors import NoRoomError, NotSharedError
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.source import segment_source, source_of
+from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.planner.chunk import Chunk, concatenate, from_stream, taken
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator
+from sframe_spark.planner.pieces import Pieces
+from sframe_spark.process.memory import memory_for_batches, work_memory
+from sframe_spark.session import get_session, is_remote
+from sframe_spark.session.deployment import reads_our_files
+from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+
+# What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no
+# more than half of what Spark lets a driver collect.
+PARTS_BYTES = 64 << 20
+LEAST_PART_BYTES = 256 << 10
+# Keys of parts, and values that are each kept once, are numbered anew where parts are put together.
+COPIES_OF_PARTS = 8
+SENT_PARTS_BYTES = 512 << 20
+# Where rows were exchanged: ranges are more or less even.
+WORKS_FOR_EACH_THREAD = 8
+
+# Writes some rows into a directory as the segment of a number.
+Writing = Callable[[str, int], SegmentEntry]
+
+
+@attrs.frozen(eq=False)
+class NotAsPlanned:
+    """A section could not be made in its mode: ``root`` is what is left to be planned, over the rows that are there already."""
+
+    root: PlannerNode
+
+
+@attrs.define(eq=False)
+class Runs:
+    """Runs sections over sources.
+
+    Parameters
+    ----------
+    options, log, owned
+        See :class:`sframe_spark.engine.execution.runs_executor.Executor`.
+    tasks
+        Number of the tasks that made the rows; None where there were none, or where Spark made them.
+    spilled
+        Bytes that threads put on disk to exchange them; None where they did not exchange any.
+    """
+
+    options: MaterializeOptions
+    log: list[str]
+    owned: frozenset[int]
+    tasks: int | None = None
+    spilled: int | None = None
+
+    def run(self, section: Section) -> PlannerNode | NotAsPlanned:
+        """A source of the rows of a section."""
+        if section.mode is Mode.GATHERED:
+            # Arrays of all rows come, and go, and come again.
+            return self._gathered(section.root)
+        with memory_for_batches():
+            return self._over_batches(section)
+
+    def _over_batches(self, section: Section) -> PlannerNode | NotAsPlanned:
+        match section.mode:
+            case Mode.QUERY:
+                return self.as_query(section.root)
+            case Mode.WHOLE:
+                return self._whole(section.root)
+            case mode if mode.makes_parts:
+                return self._from_parts(section.root, workers_of(mode))
+            case Mode.EXCHANGED:
+                return self._exchanged(section.root)
+            case Mode.JOINED:
+                return self._joined(section.root)
+            case Mode.EXCHANGED_BY_TASKS:
+                return self._exchanged_by_tasks(section.root)
+            case Mode.FIRST_ROWS:
+                return self._first_rows(section.root)
+        root, placement = section.root, section.placement or placement_of(section.root)
+        if section.mode.is_over_ranges:
+            return self.by_ranges(root, placement, workers_of(section.mode))
+        self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")
+        return self.on_driver(root, placement)
+
+    def keep(self, rows: Chunk | Pieces, node: PlannerNode) -> PlannerNode:
+        """A source of rows in memory: of these, or of the segments that they are written to where the user wants files."""
+        if self.options.directory is not None:
+            return write_held(rows, node.schema, self.options, recorded_order(node))
+        return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node)))
+
+    @memory_for_batches()
+    def on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
+        """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
+        alone, rows = needs_one_batch(node), placement.rows_to_run
+        runner = PlanRunner(FlatPlan.of(node), in_one_batch=alone, threads=threads_here())
+        stream = runner.pieces(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
+        chunks: list[Chunk] = []
+        size = 0
+        for chunk in stream:
+            chunks.append(chunk)
+            size += chunk.size
+            if size > budgets * config.memory_budget:
+                self.log.append(f"disk: {node.operator_type} has more than {config.memory_budget} bytes")
+                return write_chunks(chain(taken(chunks), stream), node.schema, self.options, recorded_order(node))
+        return self.keep(concatenate(chunks, node.schema), node)
+
+    def by_ranges(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> PlannerNode:
+        """A source of the rows of a section that are made range by range."""
+        tasks = self.tasks_of(node, placement, workers := in_turn_where_sooner(node, workers))
+        self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
+        if self.options.directory is None and fits_driver(node, self.options.in_memory):
+            parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator.called()}", tasks)
+            return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
+        if self.options.directory is None and not workers.are_elsewhere:
+            return self._kept_or_written(node, workers, tasks)
+        return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
+
+    def _written(self, node: PlannerNode, workers: RangeWorkers, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
+        """A source of rows of which each part is written into a directory as the segment of a number."""
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            workers.require_writable(dataset.directory)
+            works = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
+            manifest = dataset.publish(workers.run(works, f"materialising {node.operator.called()}", tasks))
+        return segment_source(manifest, dataset.handle)
+
+    def _kept_or_written(self, node: PlannerNode, workers: RangeWorkers, tasks: list[RangeTask]) -> PlannerNode:
+        """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
+        room = room_to_keep()
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        return self._kept(node, workers, begun, room)
+
+    def _kept(self, node: PlannerNode, workers: RangeWorkers, begun: Sequence[BegunRows], room: Room) -> PlannerNode:
+        if not room.is_full:
+            return self.keep(as_begun(begun, node.schema), node)
+        self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
+        return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
+
+    def by_source(self, node: PlannerNode) -> PlannerNode:
+        """A source of the rows of one that decodes them, written by threads of this process before a Spark has even started."""
+        self.log.append(f"threads: {node.operator_type} over {node.length.known_rows} rows")
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            manifest = dataset.publish(source_of(node).write_segments(dataset.directory))
+        return segment_source(manifest, dataset.handle)
+
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> list[RangeTask]:
+        """Tasks that together make the rows of a section; what they read of memory elsewhere is stored first."""
+        if workers.are_elsewhere:
+            require_owned(node, self.owned)
+            node = with_stored_tables(node, workers.are_here)
+        tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers)
+        self.tasks = len(tasks)
+        return tasks
+
+    def as_query(self, node: PlannerNode) -> PlannerNode:
+        """A source of the rows of a Spark query."""
+        if self.options.naive:
+            return self.keep(query.collect(node), node)
+        require_owned(node, self.owned)
+        self.log.append(f"query: {node.operator_type}")
+        node = with_stored_tables(node)
+        if self.options.directory is None and fits_driver(node, self.options.in_memory):
+            return self.keep(query.collect(node), node)
+        if self._may_be_few_groups(node):
+            chunk = query.collect_few(node, self.options.in_memory)
+            if chunk is not None:
+                return self.keep(chunk, node)
+        return write_query(node, self.options)
+
+    def _may_be_few_groups(self, node: PlannerNode) -> bool:
+        """True for groups that fit the driver's memory if they are few, and probably are."""
+        keys = node.operator.group_keys
+        if keys is None or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
+            return False
+        return few_groups(node.inputs[0], keys)
+
+    def _whole(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
+        below = node.inputs[0]
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
+        in_memory = isinstance(below.operator, MemorySource)
+        source = below if in_memory else inner.on_driver(below, placement_of(below), BUDGETS_AT_HAND)
+        if not isinstance(source.operator, MemorySource):
+            return NotAsPlanned(node.with_inputs([source]))
+        self.log.append(f"driver: {node.operator_type} over {source.length.known_rows} rows")
+        rows = node.operator.kernel([source.operator.read_all()], [below.facts])
+        return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
+
+    def _gathered(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that a kernel makes of all rows of its input, which threads make; nothing where these turn out to take too much memory."""
+        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
+        tasks = self.tasks_of(below, placement, workers)
+        self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
+        room = Room(bytes_gathered())
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        if room.is_full:
+            self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
+            return NotAsPlanned(node)
+        rows = in_one_chunk(begun, below.schema)
+        made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
+        del rows
+        fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
+        if self.options.directory is None and (fits or may_stay()):
+            return self.keep(made, node)
+        return write_held(made, node.schema, self.options, recorded_order(node))
+
+    def _exchanged(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that a kernel makes of each range of a column's values, whose rows threads exchange; nothing where one range takes too much memory."""
+        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
+        tasks = self.tasks_of(below, placement, workers)
+        ranges = key_ranges_of(node)
+        with exchange_below(node, ranges) as exchange:
+            works = [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)]
+            workers.run(works, f"exchanging for {node.operator.called()}", tasks)
+            self.spilled = exchange.written
+            rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
+            self.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")
+            try:
+                found = rows_by_ranges(node, exchange, ranges)
+            except NoRoomError:
+                self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
+                return NotAsPlanned(node)
+            return self._of_exchanged(node, found)
+
+    def _joined(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows of a join of pieces that threads cut both sides into; nothing where one piece takes too much memory."""
+        tasks = [self.tasks_of(side, placement_of(side), Threads()) for side in node.inputs]
+        self.tasks = sum(map(len, tasks))
+        with JoinOfPieces.of(node) as joined:
+            for slot, of_side in enumerate(tasks):
+                joined.give(slot, of_side)
+            try:
+                found = joined.rows_in_order()
+            except NoRoomError:
+                self.spilled = joined.written
+                self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
+                return NotAsPlanned(node)
+            self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
+            made, self.spilled = self._of_exchanged(node, found), joined.written  # ranges that got too long are exchanged again meanwhile
+            return made
+
+    def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """The same, in Spark's tasks; nothing where these do not share files with this process, or the rows of one range take too much memory."""
+        workers, weight = SparkTasks(), weight_of(node.inputs[0], UNKNOWN_BYTES)
+        assert weight is not None
+        handle = temporary_store().new_dataset()
+        try:
+            if not is_shared_with(workers, handle.directory):
+                self.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
+                return NotAsPlanned(node)
+            # The sample is not sent all keys of a large table in memory, but reads them where the tasks do.
+            node = node.with_inputs([with_stored_tables(node.inputs[0])])
+            tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
+            # Nobody knew how many tasks there would be. A range for each core is no more than quicker.
+            most = MOST_PIECES // len(tasks)
+            if least > most:
+                self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
+                return NotAsPlanned(node)
+            ranges = key_ranges_of(node, max(least, min(most, workers.at_a_time())), workers)
+            given = given_by(tasks, node.operator, ranges, workers, handle.directory)
+            self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)
+            temporary_store().taken.count(handle, self.spilled)
+            self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
+            passed = passed_on(node.operator, ranges)
+            if np.sum([of_task.sizes for of_task in given], axis=0).max(initial=0, where=~passed) > MOST_BYTES_OF_TASKS_RANGE:
+                self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
+                return NotAsPlanned(node)
+            found, count = ranges_given(given, passed), self.options.segments or config.default_segments
+            parts = works_of_rows(np.array([part.rows for part in found]), count) if count else [range(n, n + 1) for n in range(len(found))]
+            write = partial(write_ranges, node.operator, node.inputs[0].facts, node.schema)
+            return self._written(node, workers, [partial(write, found[part.start : part.stop]) for part in parts])
+        finally:
+            handle.discard()
+
+    def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
+        works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * threads_here())
+        if self.options.directory is not None:
+            return self._written(node, Threads(), [partial(BegunRows([], rows.made(numbers)).write, node.schema) for numbers in works])
+        room = room_to_keep()
+        begun = Threads().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator.called()}")
+        return self._kept(node, Threads(), begun, room)
+
+    def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
+        """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
+        below, operator = node.inputs[0], node.operator
+        assert isinstance(operator, DecomposableOperator)
+        numbered = numbered_rows(node)
+        if numbered is not None:
+            return self._read_late(node, numbered, workers)
+        placement = placement_of(below)
+        tasks = self.tasks_of(below, placement, workers)
+        self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
+        together = max(LEAST_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
+        most = max(together // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
+        tries = Tries()
+        works = [partial(part_of_range, task, operator, [below.facts], most, tries) for task in tasks]
+        part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], together)
+        if part is TOO_LARGE:
+            self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
+            return NotAsPlanned(node)
+        return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
+
+    def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
+        """Rows that were chosen by their numbers."""
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
+        found = inner._from_parts(numbered.top, workers)
+        self.tasks = inner.tasks
+        if isinstance(found, NotAsPlanned):
+            return NotAsPlanned(node)
+        self.log.append(f"driver: {found.length.known_rows} rows of {numbered.source.operator_type} by number")
+        return self.keep(require_inferred(node.operator, (), numbered.rows(found), node.schema), node)
+
+    def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""
+        below, taken = node.inputs[0], node.operator.row_range
+        assert taken is not None
+        base_rows = placement_of(below).rows_to_run
+        stop = below.length.known_rows if taken.stop is None else taken.stop
+        chunk = first_rows(below, base_rows, stop)
+        if chunk is not None:
+            self.log.append(f"driver: the first {stop} rows of {below.operator_type}")
+            return self._kept_slice(node.operator.kernel([chunk], [below.facts]), node)
+        if takes_few_of_join(taken, below, stop):
+            chunk = joined_rows(below, base_rows, taken.start, stop)
+        if chunk is None:
+            return NotAsPlanned(node)
+        self.log.append(f"driver: the rows {taken.start} to {stop} of {below.operator_type}")
+        return self._kept_slice(every(chunk, taken.step), node)
+
+    def _kept_slice(self, rows: Chunk, node: PlannerNode) -> PlannerNode:
+        if self.options.directory is not None:
+            return self.keep(rows, node)
+        return PlannerNode(MemorySource.of(rows, node.schema))
+
+
+def given_by(tasks: Sequence[RangeTask], operator: Operator, ranges: KeyRanges, workers: RangeWorkers, directory: str) -> list[GivenRows]:
+    """What tasks have written of the rows below a kernel."""
+    assert operator.split_by is not None
+    works = [partial(give_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
+    return workers.run(works, f"exchanging for {operator.name}", tasks)
+
+
+def is_shared_with(workers: RangeWorkers, directory: str) -> bool:
+    """True where those who work elsewhere can exchange files in a directory of this process."""
+    if is_remote(get_session()) or not reads_our_files(get_session()):
+        return False
+    try:
+        workers.require_writable(directory)
+    except NotSharedError:
+        return False
+    return True
+
+
+def workers_of(mode: Mode) -> RangeWorkers:
+    """Those who work on the ranges of a section."""
+    if mode in (Mode.THREADS, Mode.PARTS_HERE):
+        return Threads()
+    if mode in (Mode.IN_TURN, Mode.PARTS_IN_TURN):
+        return ThisProcess()
+    return Processes() if mode in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES) else SparkTasks()
+
+
+def every(rows: Chunk, step: int) -> Chunk:
+    """Every so many-th of some rows."""
+    return rows if step == 1 else rows.rows_at(np.arange(0, rows.rows, step))

@@ -1,0 +1,154 @@
+"""Rows that leave by ranges: each range of a section is worked on where its rows are, in Spark tasks or, where these are few or in memory, here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Protocol, TypeVar
+
+from sframe_spark.config import config
+from sframe_spark.engine.execution.actions import Look, look
+from sframe_spark.engine.execution.executor import workers_of
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical.physical_planner import over_ranges
+from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_sooner
+from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.runtime.pipeline import FlatPlan
+from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.threads import in_threads
+from sframe_spark.session.deployment import is_one_process
+from sframe_spark.session.session import get_session
+from sframe_spark.storage.export_files import staged_text, write_text_part
+from sframe_spark.storage.part_files import PartForm, write_part
+from sframe_spark.storage.segments.writer import ROWS_PER_GROUP
+from sframe_spark.storage.staging import Staging
+
+Result = TypeVar("Result")
+RangeWork = Callable[[RangeTask, int, str], Result]
+
+
+def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
+    """What some work makes of each range of a node's rows, in row order.
+
+    Parameters
+    ----------
+    node
+        The node, which is not changed.
+    work
+        Gets the rows of a range, its number, and the directory to write in; runs in Spark tasks, so it can be pickled, perhaps more than once for one
+        range.
+    staging
+        Where it writes.
+    description
+        What is being done, for Spark's list of jobs.
+    """
+
+    def run(found: Look) -> list[Result]:
+        executor = Executor(MaterializeOptions(), owned=found.owned, journal=found.journal)
+        return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, staging, description), found.plan)
+
+    return look(node, run, materialize)
+
+
+def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
+    ready = executor.ready(executor.plan(plan))
+    by_ranges = ready.mode is Mode.DONE or ready.mode.is_over_ranges or (ready.mode is Mode.DRIVER and not is_small(ready.root))
+    section = ready.root if by_ranges else executor.run(ready)
+    placement = placement_of(section)
+    if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
+        return _run_here(section, placement, work, staging.here)
+    workers = workers_of(over_ranges(section))
+    tasks = executor.runs().tasks_of(section, placement, workers)
+    directory = staging.here if workers.are_here else staging.for_tasks(is_one_process(get_session()))
+    workers.require_writable(directory)
+    return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)
+
+
+def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:
+    """Rows in memory by one thread for each core; others by one, since a running value may be among them."""
+    plan, rows = FlatPlan.of(section), placement.rows_to_run
+    count = max(1, min(available_cores(), rows // ROWS_PER_GROUP)) if section.operator.is_source else 1
+    ranges = list(enumerate(pairwise(rows * part // count for part in range(count + 1))))
+    return in_threads(lambda item: work(RangeTask(plan, *item[1], config.batch_rows), item[0], directory), ranges, count)
+
+
+def write_parts(node: PlannerNode, staging: Staging, form: PartForm) -> list[str]:
+    """Write the rows of a node as files; return where they are, in row order. Of no rows there is one file."""
+    written: list[tuple[str, int]] = by_ranges(node, partial(write_range_as, form=form), staging, f"writing {form.ending}")
+    return [file for file, rows in written if rows] or [file for file, _ in written[:1]]
+
+
+def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm) -> tuple[str, int]:
+    """Write the rows of a task as one file, whose place and number of rows are returned."""
+    return write_part(directory, form, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
+
+
+class RowsAsText(Protocol):
+    """How rows are written as text."""
+
+    @property
+    def between(self) -> bytes:
+        """What stands between two rows."""
+
+    @property
+    def before(self) -> bytes:
+        """What stands before all rows."""
+
+    @property
+    def after(self) -> bytes:
+        """What stands after all rows."""
+
+    def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
+        """The lines of some rows, each with what stands between rows before it, of which the first has that number if it is known."""
+
+
+def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
+    """Write the rows of a node as one file of text, each range of rows where it is; the file appears when it is complete.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
+    """
+    with staged_text(target) as (staging, parts):
+        work = partial(write_range_as_text, target=target, rows=rows)
+        written: list[tuple[str, int]] = by_ranges(node, work, staging, f"writing {os.path.basename(target)}")
+        # What stands before and after all rows, and between two parts.
+        (first, _), is_first = written[0], True
+        parts.append(first)
+        for number, (file, count) in enumerate(written):
+            if number and count:
+                parts += [file] if is_first or not rows.between else [write_text_part(staging.here, target, [rows.between]), file]
+            is_first = is_first and not count
+        if rows.after:
+            parts.append(write_text_part(staging.here, target, [rows.after]))
+
+
+def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: RowsAsText) -> tuple[str, int]:
+    """Write the rows of a task as text, the first task's after what stands before all; return the file's place and the number of rows."""
+    count = 0
+
+    def counted() -> Iterator[Chunk]:
+        nonlocal count
+        for chunk in chunks_of(task):
+            if chunk.rows:
+                count += chunk.rows
+                yield chunk
+
+    def blocks() -> Iterator[bytes | memoryview]:
+        if not number:
+            yield rows.before
+        left_out = len(rows.between)
+        for block in rows.blocks(counted(), task.start if task.plan.is_dense(len(task.plan.operators) - 1) else None):
+            yield block[left_out:]
+            left_out = 0
+
+    return write_text_part(directory, target, blocks()), count

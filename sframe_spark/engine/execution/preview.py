@@ -1,0 +1,116 @@
+"""Peeks: the first rows of users' DataFrames to look at, by a limit query that fixes nothing and copies nothing.
+
+See docs/decisions/011-spark-frames.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sframe_spark.compute.spark_columns import microseconds_of
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.private_rows import is_row_by_row
+from sframe_spark.engine.physical.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.physical.user_dataframes import frames_in
+from sframe_spark.engine.spark.packages import ask_python_again
+from sframe_spark.engine.spark.query import counted, from_spark_table, lower
+from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.errors import ExecutionError
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.planner.chunk import Chunk, column_names
+from sframe_spark.planner.graph import private_copy
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from sframe_spark.planner.facts import Schema
+
+
+def peek(node: PlannerNode, count: int) -> Chunk | None:
+    """At most ``count`` rows as they come from a user's DataFrame whose rows are not fixed; None where a look at the rows is to be taken instead.
+
+    The rows are to be looked at by people, or by who wants to know what kind of values there are: others may be the first ones later.
+    """
+    if count > MOST_FIRST_ROWS:
+        return None
+    plan = open_plan(node, parts=True)
+    if plan is None:
+        return None
+    df = counted(lower(plan, root_observed=False).visible().limit(count), node.schema)
+    try:
+        return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
+    except ExecutionError as error:
+        if type(error) is ExecutionError:
+            ask_python_again(str(error))
+        raise
+
+
+def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
+    """The plan of rows made one by one of the rows of one DataFrame, in whatever order these come; None for others.
+
+    Users' functions are called once for each row, which only rows with a number can promise. ``parts``: also of some of the first rows.
+    """
+    with GRAPH_LOCK:
+        if not frames_in(node) or calls_users(node):
+            return None
+        plan = private_copy(optimize(node))
+    below = plan
+    while not isinstance(below.operator, SparkSource):
+        if len(below.inputs) != 1 or not (is_row_by_row(below) or (parts and _is_limit(below))):
+            return None
+        below = below.inputs[0]
+    return plan
+
+
+def _is_limit(node: PlannerNode) -> bool:
+    taken = node.operator.row_range
+    return taken is not None and taken.step == 1 and taken.takes_at_most(MOST_FIRST_ROWS)
+
+
+def _first_rows(df: DataFrame, schema: Schema) -> Chunk:
+    """The rows of a query with a limit, from as few tasks as give them.
+
+    Spark starts a task for each partition where it sends Arrow data, but not for rows as Python values, which a few first rows may well be.
+    """
+    from pyspark.sql import functions as F
+
+    if is_remote(df.sparkSession):
+        return from_spark_table(df.toArrow(), schema)
+    sent = [_as_python(F.col(name), kind.physical).alias(name) for name, kind in zip(column_names(len(schema)), schema, strict=True)]
+    rows = df.select(*sent).collect() if schema else df.collect()
+    columns = [_from_python([row[place] for row in rows], kind.physical) for place, kind in enumerate(schema)]
+    return Chunk(tuple(columns), len(rows))
+
+
+def _as_python(column: Column, physical: pa.DataType) -> Column:
+    """A column in a form whose Python values tell all: a date-time of any year, the order of a dict's keys."""
+    from pyspark.sql import functions as F
+
+    if pa.types.is_timestamp(physical):
+        return microseconds_of(column)
+    if pa.types.is_map(physical):
+        return F.map_entries(column)
+    if pa.types.is_struct(physical):
+        fields = [_as_python(column[field.name], field.type).cast("bigint") for field in physical]
+        return F.when(column.isNotNull(), F.array(*fields))
+    return column
+
+
+def _from_python(values: list[Any], physical: pa.DataType) -> pa.Array:
+    """What :func:`_as_python` gave, in the physical form."""
+    if pa.types.is_timestamp(physical):
+        return pa.array(values, pa.int64()).cast(physical)
+    if pa.types.is_map(physical):
+        return pa.array([None if value is None else list(map(tuple, value)) for value in values], physical)
+    if pa.types.is_struct(physical):
+        parts = [[None if value is None else value[place] for value in values] for place in range(physical.num_fields)]
+        missing = pa.array([value is None for value in values], pa.bool_())
+        columns = [_from_python(part, field.type) for part, field in zip(parts, physical, strict=True)]
+        return pa.StructArray.from_arrays(columns, fields=list(physical), mask=missing)
+    return pa.array(values, physical)

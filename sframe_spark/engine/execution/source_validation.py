@@ -1,0 +1,181 @@
+"""Orders that files of others seem to be in: compared with the rows the first time that a plan could use them, and known from then on.
+
+Nobody promised such an order to us, so one that does not hold is no error: the plan is made without it, and the rows are not compared again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.execution.watched_files import require_unchanged_files
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.column_lineage import origins_of
+from sframe_spark.engine.spark.jobs import run_tasks
+from sframe_spark.engine.spark.spark_actions import translated_errors
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.traits import Origin
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.manifest.recorded_order import RecordedOrder
+from sframe_spark.storage.segments.held_order import Held, held_order, parts_of
+from sframe_spark.storage.segments.order_verification import claimed_orders
+
+# So many rows are compared here in less time than a Spark that has not been started needs for it.
+MOST_ROWS_HERE = 16_000_000
+# Rows looked at before tasks are started, since most orders that do not hold break at once.
+FIRST_ROWS = 131_072
+
+
+def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
+    """Find out which orders hold that the files below a graph claim, as far as its operators, or its user, could use them.
+
+    One pass over the columns of an order, which comes before planning and outside of the lock.
+
+    Parameters
+    ----------
+    root
+        The graph; sources in it learn what was found.
+    asked
+        Columns of its result whose order is asked for.
+
+    Raises
+    ------
+    StorageError
+        If the files are others than those that were opened, or damaged.
+    """
+    with GRAPH_LOCK:
+        if not any(_may_claim(node) for node in postorder([root])):
+            return
+        wanted = sources_by_order(root, asked)
+    found: dict[object, tuple[Manifest, set[int]]] = {}
+    for node, columns in wanted:
+        assert isinstance(node.operator, SegmentSource)
+        manifest = node.operator.manifest
+        found.setdefault(manifest.identity, (manifest, set()))[1].update(columns)
+    known = {identity: order for identity, (manifest, columns) in found.items() if (order := compared_order(manifest, columns)) is not manifest.order}
+    if not known:
+        return
+    # What was read is what was opened.
+    require_unchanged_files(root)
+    with GRAPH_LOCK:
+        for node, _ in wanted:
+            operator = node.operator
+            if isinstance(operator, SegmentSource) and operator.manifest.identity in known:
+                _learn(node, operator, known[operator.manifest.identity])
+
+
+def _learn(node: PlannerNode, operator: SegmentSource, found: RecordedOrder) -> None:
+    """Let a source know what was found, beside what it has learnt meanwhile."""
+    order = operator.manifest.order
+    for ordering in found.orderings:
+        order = order.and_ordering(ordering)
+    keys = tuple(dict.fromkeys([*order.keys, *found.keys]))
+    compared = tuple(dict.fromkeys([*order.compared, *found.compared]))
+    node.operator = attrs.evolve(operator, manifest=operator.manifest.with_order(attrs.evolve(order, keys=keys, compared=compared)))
+
+
+def _may_claim(node: PlannerNode) -> bool:
+    """True for all rows of files of others; part of them may be much less work than comparing all."""
+    operator = node.operator
+    return isinstance(operator, SegmentSource) and bool(operator.manifest.watched) and (operator.start, operator.stop) == (0, operator.manifest.rows)
+
+
+def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
+    """What is known of a dataset's order once the orders that it claims by some columns are compared with its rows.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    columns
+        Positions of columns; what is known by one is not asked again.
+    """
+    order = manifest.order
+    known = {ordering[0][0] for ordering in order.orderings if ordering} | {claim[0][0] for claim, _ in order.compared}
+    for column in sorted(set(columns) - known):
+        for claim in claimed_orders(manifest, column):
+            held = _compare(manifest, claim)
+            order = order.and_compared(claim, held.columns, held.untied)
+    return order
+
+
+def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Held:
+    if manifest.rows <= MOST_ROWS_HERE:
+        return held_order(manifest, claim)
+    first = held_order(manifest, claim, 0, FIRST_ROWS)
+    if not first.columns:
+        return first
+    works = [partial(held_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]
+    description = "comparing rows with the order of their files"
+    with translated_errors(description):
+        return Held.in_all(run_tasks(works, description))
+
+
+def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple[PlannerNode, frozenset[int]]]:
+    """Sources of files of others with the columns of their datasets whose order operators above could use.
+
+    Parameters
+    ----------
+    root
+        The graph.
+    asked
+        Columns of its result whose order is asked for.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sort import sort_rows
+    >>> sources_by_order(sort_rows(range_source(0, 5), [(0, False)]))
+    []
+    """
+    wanted: dict[int, set[int]] = {id(root): set(asked)}
+    found = []
+    for node in reversed(list(postorder([root]))):
+        for slot, column in (*_used_by(node), *_passed_down(node, wanted.get(id(node), ()))):
+            wanted.setdefault(id(node.inputs[slot]), set()).add(column)
+        if _may_claim(node) and wanted.get(id(node)):
+            assert isinstance(node.operator, SegmentSource)
+            facts = properties_of(node).order
+            open_columns = [column for column in wanted[id(node)] if not any(facts.satisfies([(column, way)]) for way in ("asc", "desc"))]
+            if open_columns:
+                found.append((node, frozenset(node.operator.positions[column] for column in open_columns)))
+    return found
+
+
+def _used_by(node: PlannerNode) -> Iterator[Origin]:
+    """Columns of inputs, with their slots, whose order spares an operator work: the first of an order, and those that follow one value."""
+    for slot, by in node.operator.useful_orders([child.facts for child in node.inputs]):
+        known = properties_of(node.inputs[slot]).order if len(by) > 1 else None
+        for column in by:
+            yield slot, column
+            if known is None or not known.is_constant(column):
+                break
+
+
+def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Columns of inputs, with their slots, whose order could be that of some columns of a node."""
+    wanted = sorted(columns)
+    if not wanted or not node.inputs or _takes_few(node):
+        return
+    origins = origins_of(node)
+    for column in wanted:
+        if origins[column]:
+            yield from origins[column]
+        elif node.operator.row_wise:
+            below = node.operator.input_columns([column], [child.facts for child in node.inputs])
+            behind = [(slot, place) for slot, places in enumerate(below) for place in places]
+            # What is made of one column may rise with it.
+            if len(behind) == 1:
+                yield behind[0]
+
+
+def _takes_few(node: PlannerNode) -> bool:
+    """True for a slice for which reading all rows of a column would be most of the work."""
+    rows, below = node.length.at_most, node.inputs[0].length.rows
+    return node.operator.row_range is not None and rows is not None and below is not None and 2 * rows < below

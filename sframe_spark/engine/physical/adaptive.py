@@ -1,0 +1,181 @@
+"""Rows that are counted before they are made, of joins above all: how many there are decides where, and whether, they are made."""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import bytes_of_rows, weight_of
+from sframe_spark.engine.physical.joins_here import join_here
+from sframe_spark.engine.physical.placement import Placement, is_small, placement_alone, placement_of, suits_threads
+from sframe_spark.engine.physical.sections import sections_in
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.operators.elementwise import calls_python
+from sframe_spark.operators.lookup.source_lookup import Lookup
+from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.memory import memory_for_batches
+
+
+def is_to_be_counted(node: PlannerNode) -> bool:
+    """True for a join whose number of rows follows from its inputs once these are there, and is not known yet.
+
+    How many rows inputs have that are not there yet may still tell that there are few.
+    """
+    if node.operator.counts_rows:
+        return not node.operator.is_counted
+    if not node.operator.counts_matches or node.length.rows is not None:
+        return False
+    bound, left = node.length.at_most, node.inputs[0]
+    if any(sections_in(child) for child in node.inputs):
+        return bound is None or bound > config.small_rows
+    return bound is not None and bound > config.small_rows and can_be_counted(left)
+
+
+def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
+    """A join over sources, as it is placed, with the number of its rows."""
+    return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
+
+
+@memory_for_batches()
+def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
+    """A join over a source to be searched, with the number of its rows."""
+    operator, (left, right) = node.operator, node.inputs
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    batches = PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows)
+    rows = sum(operator.count_matches([batch, lookup], facts) for batch in batches)
+    return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+
+
+def with_known_rows(node: PlannerNode) -> PlannerNode:
+    """An operator over sources that counts its rows, with their number."""
+    facts = [child.facts for child in node.inputs]
+    operator = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
+    return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
+
+
+@memory_for_batches()
+def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
+    """Rows ``start..stop`` of a join, or of columns computed of it row by row; pairs before these are counted, not made.
+
+    None where somebody must make them: many rows to be searched for, or a user's function.
+    """
+    join = join_below(node)
+    if join is None:
+        return None
+    above = row_wise_above(join, node)
+    if any(map(calls_python, above)):
+        return None
+    if join.operator.counts_rows:
+        stop = max(start, min(stop, base_rows))
+        return PlanRunner(FlatPlan.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
+    operator, (left, right) = join.operator, join.inputs
+    if not can_be_counted(left) and not can_be_searched(join):
+        return None
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    found, passed = [Chunk.empty(join.schema)], 0
+    for batch in PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows):
+        rows = operator.count_matches([batch, lookup], facts)
+        if passed + rows > start:
+            part = operator.matches_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
+            if part is None:
+                return None
+            found.append(part)
+        passed += rows
+        if passed >= stop:
+            break
+    chunk = concatenate(found, join.schema)
+    for step in above:
+        chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
+    return chunk
+
+
+def join_below(node: PlannerNode) -> PlannerNode | None:
+    """The join, of those that count their rows, whose rows a node has with columns computed row by row."""
+    node = below_columns(node)
+    return node if node.operator.counts_rows or node.operator.counts_matches else None
+
+
+def below_columns(node: PlannerNode) -> PlannerNode:
+    """The node from which the columns of another one are computed row by row."""
+    while node.operator.row_wise and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node
+
+
+def base_of_rows(node: PlannerNode) -> PlannerNode:
+    """The lowest node of a graph of which a node has one row for each row, in its place."""
+    while node.inputs and all(child.facts.domain is node.facts.domain for child in node.inputs):
+        node = node.inputs[0]
+    return node
+
+
+def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
+    """The nodes from a join, which is not one of them, up to a node."""
+    above = []
+    while node is not join:
+        above.append(node)
+        node = node.inputs[0]
+    return above[::-1]
+
+
+def can_be_counted(side: PlannerNode) -> bool:
+    """True for few rows that no function of the user's has a part in, which would be called again."""
+    return is_small(side) and not any(map(calls_python, postorder([side])))
+
+
+def may_have_many(plan: PlannerNode) -> bool:
+    """True for the columns of a join that may have many rows, and that can be counted without them: of few rows, or made by threads."""
+    join = below_columns(plan)
+    if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= config.small_rows):
+        return False
+    if join_below(join) is not None and all(map(can_be_counted, join.inputs)):
+        return join.length.at_most is not None
+    if can_be_searched(join):
+        return True
+    sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
+    return len(sides) == len(join.inputs) and join_here(join, sides) is not None
+
+
+def are_few_to_make(node: PlannerNode) -> bool:
+    """True for rows that are so few, of so few bytes, that making them tells their number sooner than a plan for counting them would."""
+    most = node.length.at_most
+    return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
+
+
+def is_much_to_make(plan: PlannerNode) -> bool:
+    """True for rows of unknown number that ranges of stored rows give, no user's function among it, and that are too many bytes for one result."""
+    if plan.length.rows is not None or plan.length.at_most is None or weight_of(plan) is None or any(map(functions_of, postorder([plan]))):
+        return False
+    return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget and (_is_of_ranges(plan) or _only_filters(plan))
+
+
+def _is_of_ranges(plan: PlannerNode) -> bool:
+    placement = placement_alone(plan)
+    return placement is not None and placement.segment
+
+
+def _only_filters(plan: PlannerNode) -> bool:
+    """True for filters of stored rows, one above another with columns beside: several sections, of which counting reads what decides."""
+    nodes = list(postorder([plan]))
+    return all(_is_of_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes)
+
+
+def can_be_searched(join: PlannerNode) -> bool:
+    """True for a join of which threads count the matches: the right side is there to be searched in, the left one is read range by range."""
+    if not join.operator.counts_matches:
+        return False
+    left, right = join.inputs
+    placement = placement_alone(left)
+    return right.operator.is_source and suits_threads(left) and placement is not None and placement.segment
+
+
+def with_all_counted(root: PlannerNode) -> PlannerNode:
+    """A section over sources whose rows are not to be made, with their number where it is that of a join's matches."""
+    if root.length.rows is not None or not can_be_searched(root):
+        return root
+    return with_counted_rows(root, placement_of(root).rows_to_run)

@@ -1,0 +1,366 @@
+"""Physical planning: an optimized plan becomes a tree of sections. What is decided here is decided before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
+from sframe_spark.engine.physical.adaptive import counted_join, is_to_be_counted, join_below
+from sframe_spark.engine.physical.joins_here import join_here, pieces_of_join, query_again
+from sframe_spark.engine.physical.local_strategies import gathered_mode, is_exchanged_by_tasks
+from sframe_spark.engine.physical.placement import (
+    Placement,
+    blocking_inputs,
+    is_at_hand,
+    is_for_threads,
+    is_small,
+    needs_this_process,
+    place,
+    placed_over,
+    placement_of,
+    spark_can_inline,
+    streams_sooner,
+    suits_processes,
+    suits_threads,
+    why_blocked,
+)
+from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
+from sframe_spark.engine.physical.shortcuts import may_look_at_first_rows
+from sframe_spark.engine.physical.sooner_here import are_parts_sooner_here, is_sooner_here
+from sframe_spark.engine.physical.udf_planning import called_again, calls_for_hashes, calls_pure_functions
+from sframe_spark.engine.physical.user_dataframes import require_fixed
+from sframe_spark.operators import sort
+from sframe_spark.operators.sources.segment_subset import lacks_key
+from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.planner.graph import consumers, postorder, rebuild, sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.row_sizes import row_bytes
+from sframe_spark.planner.traits import RowsTaken
+
+Placed = tuple[PlannerNode, Placement]
+MADE_APART = "it is made without a Spark, which what reads it may not need then"
+WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
+
+
+@attrs.frozen(eq=False)
+class StandsFor:
+    """What the rows of a section take the place of in a plan.
+
+    Parameters
+    ----------
+    node
+        A node that has these rows; or a join with a search, of whose second input they are the rows in order.
+    search
+        The operator that searches in them; None where they are those of the node.
+    """
+
+    node: PlannerNode
+    search: Operator | None = None
+
+    def over(self, inputs: Sequence[PlannerNode], rows: PlannerNode) -> PlannerNode:
+        """What the node becomes over other inputs once the rows are there."""
+        return rows if self.search is None else self.search.make_planner_node(inputs[0], rows)
+
+
+@attrs.define(eq=False)
+class SectionPlanner:
+    """Plans sections.
+
+    Parameters
+    ----------
+    free
+        Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
+    refused
+        Modes that the root is not to have: they have been tried.
+    waiting
+        Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
+    stands_for
+        Filled with the nodes of the plan that sections stand for, by ``id`` of the sections.
+    gathers
+        Whether rows below others are brought together in this process where they have room, or by Spark's tasks; not where a query reads them.
+    """
+
+    free: frozenset[int] = frozenset()
+    refused: frozenset[Mode] = frozenset()
+    waiting: list[Section] = attrs.Factory(list)
+    stands_for: dict[int, StandsFor] = attrs.Factory(dict)
+    gathers: bool = False
+    _has_gathered: bool = attrs.field(default=False, init=False)
+    _has_exchanged: bool = attrs.field(default=False, init=False)
+    _root: PlannerNode | None = None
+    _origins: dict[int, StandsFor] = attrs.Factory(dict)
+
+    def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
+        """The last section of a plan; those that run before it are its inputs.
+
+        Raises
+        ------
+        RowsNotFixedError
+            If the plan would look at rows of users' DataFrames in an order that nobody else would see.
+        """
+        # Spark has been started, or is to be, for what else it makes: then it sorts, too.
+        inside = attrs.evolve(self, gathers=True, waiting=[], stands_for={}, origins={})
+        section = inside._planned(root, reason)
+        # What waits for others is planned again when they are there.
+        decided = in_order_of_running(inside.waiting or [section])
+        in_vain = inside._has_gathered and any(map(needs_spark, decided))
+        if not in_vain and not (inside._has_exchanged and any(each.mode is Mode.QUERY for each in decided)):
+            self.waiting, self.stands_for = inside.waiting, inside.stands_for
+            return section
+        return self._planned(root, reason)
+
+    def _planned(self, root: PlannerNode, reason: str) -> Section:
+        self._root = root
+        fragment, placement = self.fragment(root)
+        if isinstance(fragment.operator, SectionResult):
+            # Why an earlier look made its rows stays as it was.
+            if fragment is not root:
+                fragment.operator.section.reason = reason
+            return fragment.operator.section
+        return Section(mode_of(fragment, placement, self.refused), fragment, reason, placement=placement)
+
+    def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
+        """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
+        self._root = root
+        node, placement = self.fragment(root)
+        self._origins[id(node)] = StandsFor(root)
+        return self._fit_for_query(node, placement)
+
+    def fragment(self, root: PlannerNode) -> Placed:
+        """The part of a plan that runs last, with results of sections in place of everything below that cannot be part of it."""
+        readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
+        observed, again = observed_nodes(root), called_again(root)
+        placed: dict[int, Placed] = {}
+        for node in postorder([root]):
+            children = [placed[id(child)] for child in node.inputs]
+            new, placement = self._place(node, children)
+            if node is root:
+                return new, placement
+            self._origins[id(new)] = StandsFor(node)
+            if id(node) in observed:
+                require_fixed([node], self.free)
+            if not placement.segment and readers[id(node)] > 1:
+                why = f"{readers[id(node)]} operators read it, and a Spark query would compute it for each"
+                new, placement = self._first(new, placement, why)
+            elif id(node) in again:
+                new, placement = self._first(new, placement, "it calls a function of the user's, which would be called again")
+            placed[id(node)] = (new, placement)
+            self._origins[id(new)] = StandsFor(node)
+            if isinstance(new.operator, SectionResult):
+                self.stands_for[id(new.operator.section)] = StandsFor(node)
+        raise AssertionError("a plan has a root")
+
+    def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
+        """Place a node; inputs that stand in its way become sections of their own."""
+        node = query_again(node)
+        alone = self._as_section(node, children)
+        if alone is None and self.gathers and not node.operator.has_kernel:
+            apart = [is_made_apart(*placed) for placed in children]
+            if any(apart):
+                self._has_gathered = True
+                children = [self._first(*placed, MADE_APART) if is_apart else placed for placed, is_apart in zip(children, apart, strict=True)]
+                alone = self._as_section(node, children)
+        if alone is not None:
+            return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
+        children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
+        placement = place(node.with_inputs([child for child, _ in children]), [item for _, item in children])
+        assert placement is not None
+        if not placement.segment:
+            current = node.with_inputs([child for child, _ in children])
+            if self.gathers and node is not self._root and (made := self._put_in_order(node, current, placement)) is not None:
+                return made
+            if self.gathers and (join := join_here(node, children)) is not None:
+                return self._joined(node, join)
+            if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
+                return self._joined_by_pieces(node, current, placement)
+            children = [self._fit_for_query(child, item) for child, item in children]
+            # How few rows there are was not known before they were computed.
+            few = node.operator.in_memory()
+            if few is not None and all(is_few_at_hand(child) for child, _ in children):
+                node = few.make_planner_node(*(child for child, _ in children))
+                placement = placed_over(node, [item for _, item in children])
+        return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
+
+    def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
+        """The rows of a node, over placed inputs, as those of a section that takes all rows below it; None where a query makes them."""
+        mode = mode_of(current, placement)
+        if not mode.gathers_here and mode is not Mode.EXCHANGED_BY_TASKS:
+            return None
+        self._origins[id(current)] = StandsFor(node)
+        if mode.gathers_here:
+            self._has_gathered = True
+            return self._first(current, placement, "threads of this process put all its rows in order")
+        self._has_exchanged = True
+        return self._first(current, placement, "Spark's tasks exchange all its rows")
+
+    def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
+        """A join over the results of sides that are made before it; when these are there, it may tell how many rows it has."""
+        self._has_gathered = True
+        search = join.operator if join.operator.counts_matches else None
+        for slot, side in enumerate(join.inputs):
+            if join.operator.requires(slot) is Need.LOOKUP:
+                # A side in the order of its key is no longer what others may read.
+                self._origins[id(side)] = StandsFor(node.inputs[slot]) if search is None else StandsFor(node, search)
+        sides = self._unblocked(join, [(side, placement_of(side)) for side in join.inputs])
+        join, placements = join.with_inputs([side for side, _ in sides]), [placement for _, placement in sides]
+        return self._counted(join, placed_over(join, placements), placements)
+
+    def _joined_by_pieces(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
+        """A join whose sides have no room: what is above it is planned again when its rows are there, as nobody can tell how many there are."""
+        self._has_gathered = True
+        if node is self._root:
+            return current, placement
+        self._origins[id(current)] = StandsFor(node)
+        made = self._first(current, placement, "threads of this process join pieces of both sides")
+        self.waiting = self.waiting or sections_in(made[0])
+        return made
+
+    def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
+        """A join with the number of its rows, where these are to be counted; otherwise the node itself."""
+        if not placement.segment or not is_to_be_counted(node):
+            return node, placement
+        if sections := sections_in(node):
+            self.waiting = self.waiting or sections
+            return node, placement
+        node = counted_join(node, placement)
+        return node, placed_over(node, inputs)
+
+    def _as_section(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
+        """The section that a node is with all that lies below it, where it takes its only input otherwise than range by range."""
+        if len(children) != 1:
+            return None
+        below, placement = children[0]
+        if not placement.segment:
+            return None
+        mode = self._mode_alone(node, below, placement)
+        if mode is None or (node is self._root and mode in self.refused):
+            return None
+        return Section(mode, node.with_inputs([below]), "its rows are made all at once")
+
+    def _mode_alone(self, node: PlannerNode, below: PlannerNode, placement: Placement) -> Mode | None:
+        operator = node.operator
+        if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
+            return Mode.WHOLE
+        if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
+            if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_sooner_here(node.with_inputs([below]))):
+                return Mode.PARTS_HERE
+            if needs_this_process() or calls_for_hashes(below):
+                return Mode.PARTS_IN_TURN
+            return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
+        if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
+            return Mode.FIRST_ROWS
+        return None
+
+    def _unblocked(self, node: PlannerNode, children: Sequence[Placed]) -> list[Placed]:
+        """The inputs of a node, those that stand in its way as sections; an input that is read in several slots is one section."""
+        current = node.with_inputs([child for child, _ in children])
+        done: dict[int, Placed] = {}
+        for slot in blocking_inputs(current, [item for _, item in children]):
+            below, placement = children[slot]
+            if id(below) not in done:
+                done[id(below)] = self._first(below, placement, why_blocked(current, slot, placement))
+        return [done.get(id(below), (below, placement)) for below, placement in children]
+
+    def _first(self, node: PlannerNode, placement: Placement, reason: str) -> Placed:
+        """The result of a section in place of a part of the plan."""
+        if isinstance(node.operator, SectionResult):
+            node.operator.section.reason = reason
+            return node, placement
+        require_fixed(postorder([node]))
+        is_foreign = lacks_key(node.operator)
+        if node.operator.is_source and not is_foreign:
+            return node, placement
+        section = Section(over_ranges(node) if is_foreign else mode_of(node, placement), node, reason, placement=placement)
+        self.stands_for[id(section)] = self._origins[id(node)]
+        return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
+
+    def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
+        """An input of a Spark query: a query itself, a section that Spark can inline, or rows that are there before."""
+        if not placement.segment:
+            return node, placement
+        # Foreign files, whose rows have no stored key, are rewritten as segments before Spark reads them.
+        if lacks_key(node.operator):
+            return self._first(node, placement, WITHOUT_KEY)
+        if node.operator.is_source or (spark_can_inline(node) and not is_small(node)):
+            return node, placement
+        why = "few rows are computed sooner without Spark" if is_small(node) else "kernels compute it, not a Spark query"
+        return self._first(node, placement, why)
+
+
+def as_one_query(root: PlannerNode, reason: str) -> Section:
+    """A plan as it is as a Spark query, over files of others as segments with row numbers."""
+
+    def with_key(node: PlannerNode) -> PlannerNode:
+        if not lacks_key(node.operator):
+            return node
+        return SectionResult.of(Section(over_ranges(node), node, WITHOUT_KEY, placement=placement_of(node)))
+
+    return Section(Mode.QUERY, rebuild(root, with_key), reason)
+
+
+def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = frozenset()) -> Mode:
+    """Where a part of a plan runs."""
+    if root.operator.is_source:
+        return Mode.DONE
+    if not placement.segment:
+        if Mode.JOINED not in refused and pieces_of_join(root) is not None:
+            return Mode.JOINED
+        return gathered_mode(root, refused) or (Mode.EXCHANGED_BY_TASKS if is_exchanged_by_tasks(root, refused) else Mode.QUERY)
+    return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
+
+
+def needs_spark(section: Section) -> bool:
+    """True for a section that Spark makes, whatever it reads; of rows that nobody has counted yet there may turn out to be few."""
+    return section.mode.is_on_spark and all(below.root.length.rows is not None for below in section.inputs)
+
+
+def over_ranges(root: PlannerNode) -> Mode:
+    """Who works on ranges of the rows of a section."""
+    if suits_threads(root) or is_sooner_here(root) or calls_pure_functions(root):
+        return Mode.THREADS
+    if needs_this_process() or calls_for_hashes(root):
+        return Mode.IN_TURN
+    return Mode.PROCESSES if suits_processes() else Mode.TASKS
+
+
+def is_made_apart(root: PlannerNode, placement: Placement) -> bool:
+    """True for many rows that Python processes make, or quick functions of users: threads that make others of these need no Spark either."""
+    if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_sooner_here(root):
+        return False
+    return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
+
+
+def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:
+    """True for the first rows, or few rows of a join, of rows that cannot be addressed by number, where others need not be computed."""
+    stop = below.length.rows if taken.stop is None else taken.stop
+    if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
+        return False
+    return may_look_at_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
+
+
+def takes_few_of_join(taken: RowsTaken, below: PlannerNode, stop: int) -> bool:
+    """True for so few rows of a join that they are found by number."""
+    rows = stop - taken.start
+    return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
+
+
+def is_few_at_hand(node: PlannerNode) -> bool:
+    """True for a source of so few rows that they are sorted or joined in memory."""
+    most = node.length.at_most
+    return node.operator.is_source and is_small(node) and most is not None and most <= sort.MOST_TIES
+
+
+def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
+    """True when the driver can hold what tasks send it: first rows may be long ones.
+
+    How many groups there are is found out by trying, for which no function of the user's is called.
+    """
+    if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
+        return False
+    rows = operator.rows_of_part
+    return not rows or rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES

@@ -1,0 +1,265 @@
+"""Where each part of a plan runs: which nodes form a segment section, which a Spark query, and what must be materialised in between."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import weight_of
+from sframe_spark.engine.physical.passed_on import moves_only
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.elementwise import calls_python
+from sframe_spark.operators.plugin_functions import calls_plugins
+from sframe_spark.operators.sources.segment_subset import lacks_key
+from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, SequentialOperator
+from sframe_spark.planner.ours import is_ours
+from sframe_spark.process.child_processes import can_start
+from sframe_spark.process.interpreter import interpreter
+from sframe_spark.session import is_started
+from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
+
+# Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
+MOST_STEPS_IN_SPARK = 120
+# Spark plans are trees: a node read twice is planned twice, so a frame appended to itself doubles with every append.
+MOST_BRANCHES_IN_SPARK = 64
+# Of more rows in the driver's memory Spark's cores make up for sending them.
+MOST_ROWS_AT_HAND = 16_777_216
+# What is in memory already needs little more, unless columns are computed.
+BUDGETS_AT_HAND = 4
+# Rows that pass through the driver on their way to disk, in the time in which Spark starts.
+BUDGETS_STREAMED = 8
+
+
+@attrs.frozen
+class Placement:
+    """How a node can run, given its inputs.
+
+    Parameters
+    ----------
+    segment
+        True: kernels over row ranges. False: a Spark query.
+    coordinate
+        Identity of the row numbering the node shares with its base: nodes with one coordinate are aligned range by range. ``"dense"``: rows
+        are numbered from zero.
+    stateless
+        No running state below: any interval can be computed on its own.
+    base_rows
+        Number of base rows of the section; None of a query, and where an input that is executed first has rows that nobody has counted.
+    """
+
+    segment: bool
+    coordinate: Hashable = "dense"
+    stateless: bool = True
+    base_rows: int | None = None
+
+    @property
+    def rows_to_run(self) -> int:
+        """Number of base rows of a section that is about to run.
+
+        Raises
+        ------
+        PlanInvariantError
+            If it is not known.
+        """
+        if self.base_rows is None:
+            raise PlanInvariantError("a section cannot run over rows that nobody has counted: this is a fault of the engine, please report it")
+        return self.base_rows
+
+    @property
+    def dense(self) -> bool:
+        """True when rows are addressed by number."""
+        return self.coordinate == "dense"
+
+
+def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
+    """Placement of a node over placed inputs; None when an input must be materialised first (see :func:`blocking_inputs`)."""
+    operator = node.operator
+    if operator.is_source:
+        return Placement(True, base_rows=node.length.rows)
+    if not operator.has_kernel:
+        return Placement(False)
+    if blocking_inputs(node, inputs):
+        return None
+    if any(not item.segment for item in inputs):
+        return Placement(False)
+    stateless = all(item.stateless for item in inputs) and not isinstance(operator, SequentialOperator)
+    coordinate = inputs[0].coordinate
+    base_rows = inputs[0].base_rows
+    if operator.keeps_dense and coordinate == "dense":
+        base_rows = node.length.rows
+    elif not (operator.row_wise or operator.keeps_domain):
+        coordinate = (coordinate, id(node))
+    return Placement(True, coordinate, stateless, base_rows)
+
+
+def placed_over(node: PlannerNode, inputs: list[Placement]) -> Placement:
+    """Placement of a node of a section, of which nothing has to be materialised first.
+
+    Raises
+    ------
+    PlanInvariantError
+        If something has.
+    """
+    placement = place(node, inputs)
+    if placement is None:
+        raise PlanInvariantError(f"{node.operator_type} cannot run over its inputs as they are: this is a fault of the engine, please report it")
+    return placement
+
+
+def placement_of(root: PlannerNode) -> Placement:
+    """Placement of the last node of a section."""
+    return fold([root], placed_over)[id(root)]
+
+
+def placement_alone(root: PlannerNode) -> Placement | None:
+    """Placement of a plan's last node; None where something below it has to be materialised first."""
+
+    def over(node: PlannerNode, inputs: list[Placement | None]) -> Placement | None:
+        placed = [item for item in inputs if item is not None]
+        return place(node, placed) if len(placed) == len(inputs) else None
+
+    return fold([root], over)[id(root)]
+
+
+def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
+    """Slots whose inputs must be materialised before the node's kernel can run over row ranges.
+
+    An input of an order-bound operator that is a Spark query, a filtered input where rows are addressed by number, inputs that are not
+    aligned with each other, and inputs that are looked up but are no sources.
+    """
+    operator = node.operator
+    needs = [operator.requires(slot) for slot in range(len(inputs))]
+    if operator.unites_rows:
+        return _blocks_of_union(inputs)
+    blocked = [
+        slot
+        for slot, (need, item) in enumerate(zip(needs, inputs, strict=True))
+        if (need is Need.DENSE and not (item.segment and item.dense and item.stateless))
+        or (need is Need.SEQUENTIAL and not item.segment)
+        or (need is Need.LOOKUP and not node.inputs[slot].operator.is_source)
+        or (Need.LOOKUP in needs and not item.segment)
+    ]
+    if Need.ALIGNED in needs:
+        aligned = len({item.coordinate for item in inputs}) == 1 and all(item.segment for item in inputs)
+        if not aligned:
+            blocked += [s for s, item in enumerate(inputs) if not (item.segment and item.dense) and s not in blocked]
+    # A query whose rows are ordered computes them twice: Spark samples them first.
+    if operator.row_wise and (too_long_for_spark(node) or calls_python(node)):
+        blocked += [s for s, item in enumerate(inputs) if not item.segment and s not in blocked]
+    return blocked
+
+
+def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
+    """Why an input of a node, as it is placed, has to be there before the node is computed."""
+    need = node.operator.requires(slot)
+    if need is Need.LOOKUP:
+        return f"{node.operator_type} searches its rows"
+    if node.operator.row_wise and not placement.segment and need is not Need.ALIGNED:
+        if calls_python(node):
+            return f"{node.operator_type} calls a function of the user's, which a Spark query might call twice"
+        return f"{node.operator_type} has too many steps for one Spark query"
+    if need is Need.SEQUENTIAL:
+        return f"{node.operator_type} goes through its rows in order"
+    if need is Need.ALIGNED:
+        return f"{node.operator_type} reads rows of several inputs by the same numbers"
+    return f"{node.operator_type} reads its rows by number"
+
+
+def _blocks_of_union(inputs: list[Placement]) -> list[int]:
+    """Inputs whose rows kernels put one after the other must all be addressed by number; where all are queries, so is their union."""
+    if all(item.segment for item in inputs):
+        return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)]
+    return []
+
+
+def too_long_for_spark(node: PlannerNode) -> bool:
+    """True when an expression has too many steps for one Spark query."""
+    return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > MOST_STEPS_IN_SPARK
+
+
+def spark_can_inline(root: PlannerNode) -> bool:
+    """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters, appends and reversals."""
+    branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
+    if branches[id(root)] > MOST_BRANCHES_IN_SPARK:
+        return False
+    for node in postorder([root]):
+        operator = node.operator
+        if lacks_key(operator):
+            return False
+        if not (operator.is_source or (operator.spark_inlines and not too_long_for_spark(node))):
+            return False
+    return True
+
+
+def is_small(root: PlannerNode) -> bool:
+    """True when a section has so few rows, of so few bytes, that its kernels run on the driver."""
+    if not config.small_rows:
+        return False
+    weight = weight_of(root)
+    return weight is not None and weight.rows <= config.small_rows and weight.size <= config.memory_budget
+
+
+def streams_sooner(root: PlannerNode) -> bool:
+    """True for few long rows that go through the driver batch by batch before Spark has even started."""
+    if not config.small_rows or is_started() or any(map(functions_of, postorder([root]))):
+        return False
+    weight = weight_of(root)
+    return weight is not None and weight.rows <= config.small_rows and weight.size <= BUDGETS_STREAMED * config.memory_budget
+
+
+def suits_threads(root: PlannerNode) -> bool:
+    """True for kernels of ours that threads of this process run as well as Spark's tasks would on the same machine, which start and send nothing.
+
+    Others' functions, and values that are decoded in Python, hold up other threads: they are worth a process for each core.
+    """
+    if not config.small_rows:
+        return False
+    return are_for_threads(root) and is_work_done_here()
+
+
+def is_done_elsewhere() -> bool:
+    """True where Spark works, or would work, on other machines too."""
+    return not is_work_done_here()
+
+
+def are_for_threads(root: PlannerNode) -> bool:
+    """True for a plan of kernels of ours that decode nothing in Python."""
+    nodes = list(postorder([root]))
+    return all(map(is_for_threads, nodes)) and all(map(moves_only, nodes))
+
+
+def suits_processes() -> bool:
+    """True where Python processes of ours do what Spark's tasks would do in such ones: as long as no Spark runs, which would have to start first."""
+    return bool(config.small_rows) and can_start() and not is_spark_wanted() and is_work_done_here()
+
+
+def needs_this_process() -> bool:
+    """True where no other process can call users' functions: this program has no Python interpreter that it, or Spark here, could start."""
+    return bool(config.small_rows) and interpreter() is None and is_work_done_here()
+
+
+def is_for_threads(node: PlannerNode) -> bool:
+    """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
+    return not functions_of(node) and runs_our_code(node)
+
+
+def runs_our_code(node: PlannerNode) -> bool:
+    """True for an operator that is no plug-in's and calls none, whatever functions of users' it was given."""
+    return is_ours(type(node.operator)) and not calls_plugins(node.operator)
+
+
+def is_at_hand(root: PlannerNode) -> bool:
+    """True when all rows below a node are in the driver's memory already, or counted there: quicker to go through than to send to Spark.
+
+    A user's function is none of Arrow's: its rows are worth more than one core.
+    """
+    weight = weight_of(root) if config.small_rows else None
+    if weight is None or weight.rows > MOST_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:
+        return False
+    nodes = list(postorder([root]))
+    return all(bool(node.inputs) or node.operator.is_in_memory for node in nodes) and not any(map(calls_python, nodes))

@@ -1,0 +1,217 @@
+"""The physical plan as a value: a tree of sections, each a part of the plan that runs at once, in one place, after those whose results it reads."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import attrs
+
+from sframe_spark.engine.physical.placement import Placement
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.row_sizes import Sizes
+
+THE_RESULT = "the result"
+
+
+class Mode(enum.Enum):
+    """Where, and how, a section runs.
+
+    ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
+    input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
+    row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
+    result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
+    ``IN_TURN`` and ``PARTS_IN_TURN``: the same in the user's process, where there is no Python interpreter that could be started.
+    ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
+    column's values, by threads between which these rows were exchanged; ``EXCHANGED_BY_TASKS``: by Spark's tasks, between which they were.
+    ``JOINED``: one kernel for each piece of both inputs, by threads between which their rows were exchanged.
+    ``QUERY``: a Spark query. ``FEW``: one kernel after the other over few rows in memory, instead of the sections of a plan.
+    """
+
+    DONE = "nothing to run"
+    DRIVER = "driver"
+    WHOLE = "driver, all rows at once"
+    FIRST_ROWS = "driver, until there are enough rows"
+    GATHERED = "threads, then all rows at once"
+    EXCHANGED = "threads, then each range of a column at once"
+    JOINED = "threads, then pieces of both sides at once"
+    THREADS = "threads over ranges of rows"
+    PARTS_HERE = "threads that each make a part"
+    PROCESSES = "Python processes over ranges of rows"
+    PARTS_OF_PROCESSES = "Python processes that each send a part"
+    IN_TURN = "this process over ranges of rows, as it has no Python to start"
+    PARTS_IN_TURN = "this process that makes each part, as it has no Python to start"
+    TASKS = "Spark tasks over ranges of rows"
+    PARTS = "Spark tasks that each send a part"
+    EXCHANGED_BY_TASKS = "Spark tasks, then each range of a column at once"
+    QUERY = "Spark query"
+    FEW = "driver, without a plan"
+
+    @property
+    def is_on_spark(self) -> bool:
+        """True where Spark runs it."""
+        return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """True where other processes than the user's run it, or would: these call no function whose results somebody here is to remember."""
+        return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES, Mode.IN_TURN, Mode.PARTS_IN_TURN)
+
+    @property
+    def makes_parts(self) -> bool:
+        """True where each range of rows makes a part, and these are put together in the user's process."""
+        return self in (Mode.PARTS, Mode.PARTS_HERE, Mode.PARTS_OF_PROCESSES, Mode.PARTS_IN_TURN)
+
+    @property
+    def gathers_here(self) -> bool:
+        """True where threads of this process make all rows of a kernel's input first."""
+        return self in (Mode.GATHERED, Mode.EXCHANGED, Mode.JOINED)
+
+    @property
+    def is_over_ranges(self) -> bool:
+        """True where each range of the base rows makes rows of its own."""
+        return self in (Mode.THREADS, Mode.PROCESSES, Mode.IN_TURN, Mode.TASKS)
+
+
+class Alternative(enum.Enum):
+    """What is decided only while a plan runs, when what it depends on is known."""
+
+    FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have {few_rows}"
+    MORE_KNOWN = "laws and sections are planned again when the rows of the sections before are there, with what is known of them then"
+    MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
+    LARGE_PARTS = "planned again, with all rows brought together, if the parts turn out to take more memory than they may, as those of many groups do"
+    ALL_ROWS = "all rows are computed if a bounded look at the first ones does not give enough"
+    TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
+    KEPT = "rows stay in memory as long as there is room, and go to disk if they find none"
+    NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
+    EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
+    PIECES = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
+    EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see temporary data, tasks are too many, or rows of a single range take more than one may"
+    FEW_GROUPS = "collected by the driver if a sample has few groups"
+    MORE_DIGITS = "made anew with more digits if floats below 1e-19 or above 1e19 are added up, and again if these are below 1e-46 or above 1e28"
+    TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
+
+    def text(self, small_rows: int, most_ties: int) -> str:
+        """The alternative with its limits, for people.
+
+        Examples
+        --------
+        >>> Alternative.FEW_ROWS.text(0, 1)
+        'planned again, as for few rows, if what it reads turns out to have no rows'
+        """
+        few = f"at most {small_rows} rows and to fit the driver's memory" if small_rows else "no rows"
+        return self.value.format(few_rows=few, most_ties=most_ties)
+
+
+@attrs.define(eq=False)
+class Section:
+    """A part of a plan that runs at once.
+
+    Parameters
+    ----------
+    mode
+        Where it runs.
+    root
+        What is computed: a plan whose leaves are sources, and :class:`SectionResult` for the rows of other sections.
+    reason
+        Why its rows have to be there before those that read them are computed.
+    alternatives
+        What may be decided otherwise as it runs, where somebody asks for that before.
+    number
+        Sections have numbers in the order in which they run; empty before it has one.
+    planned
+        The mode that was announced, where the rows of other sections made it another one.
+    reads
+        Numbers of the sections whose rows it read, once these are there.
+    placement
+        Where its root was placed, if it was.
+    refused
+        Modes in which it was tried, and in which it could not run.
+    """
+
+    mode: Mode
+    root: PlannerNode
+    reason: str
+    alternatives: tuple[Alternative, ...] = ()
+    number: str = ""
+    planned: Mode | None = None
+    reads: tuple[str, ...] = ()
+    placement: Placement | None = None
+    refused: frozenset[Mode] = frozenset()
+
+    @property
+    def inputs(self) -> list[Section]:
+        """The sections whose rows this one reads, each once."""
+        return sections_in(self.root)
+
+
+@attrs.frozen
+class SectionResult(Operator):
+    """A leaf that stands for the rows of a section until it has run.
+
+    Parameters
+    ----------
+    section
+        The section.
+    schema
+        Types of its columns.
+    rows
+        What is known of their number.
+    """
+
+    name: ClassVar[str] = "section"
+    arity: ClassVar[int | None] = 0
+    has_kernel: ClassVar[bool] = True
+    is_source: ClassVar[bool] = True
+
+    section: Section = attrs.field(eq=id)
+    schema: Schema
+    rows: Length
+
+    @classmethod
+    def of(cls, section: Section) -> PlannerNode:
+        """A node in the place of a section's root."""
+        root = section.root
+        operator = cls(section, root.schema, root.length)
+        return PlannerNode(operator, (), Facts(root.schema, root.length, root.facts.domain))
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the section's columns."""
+        return self.schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """What is known of the number of the section's rows."""
+        return self.rows
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the section."""
+        root = self.section.root
+        return sizes_of(root)[id(root)]
+
+    def describe(self) -> str:
+        """Which section."""
+        return self.section.number
+
+
+def sections_in(root: PlannerNode) -> list[Section]:
+    """The sections whose rows a part of a plan reads, each once."""
+    found = {id(node.operator.section): node.operator.section for node in postorder([root]) if isinstance(node.operator, SectionResult)}
+    return list(found.values())
+
+
+def in_order_of_running(sections: Sequence[Section]) -> Iterator[Section]:
+    """Some sections and all that run before them, each once, after those that it reads."""
+    done: set[int] = set()
+    waiting = [(section, False) for section in reversed(sections)]
+    while waiting:
+        section, is_open = waiting.pop()
+        if is_open:
+            yield section
+        elif id(section) not in done:
+            done.add(id(section))
+            waiting.append((section, True))
+            waiting.extend((below, False) for below in reversed(section.inputs))

@@ -1,0 +1,106 @@
+"""Which process calls users' functions, and whose results are kept first because a plan would call a function more than once for a row."""
+
+from __future__ import annotations
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import weight_of
+from sframe_spark.engine.physical.passed_on import moves_only
+from sframe_spark.engine.physical.placement import is_done_elsewhere, is_small, runs_our_code
+from sframe_spark.engine.physical.sooner_here import is_near
+from sframe_spark.operators.elementwise import calls_python
+from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.planner.graph import consumers, postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need
+
+# Steps of the interpreter that are worth one row of ``config.small_rows``: by default all of them take half a second, in which a process starts.
+STEPS_OF_SMALL_ROW = 100
+
+
+def calls_for_hashes(root: PlannerNode) -> bool:
+    """Return whether a plan over local rows calls a user's function which asks for hashes: those of texts differ between processes."""
+    nodes = list(postorder([root]))
+    functions = [function for node in nodes for function in functions_of(node)]
+    if not any(function.hashes for function in functions) or any(function.memo is not None and function.memo.keeps for function in functions):
+        return False
+    return all(map(is_near, nodes)) and all(map(runs_our_code, nodes))
+
+
+def calls_pure_functions(root: PlannerNode) -> bool:
+    """Return whether a plan calls users' functions row by row that are all pure, and done with all rows before another process would have started."""
+    nodes = list(postorder([root]))
+    calling = [node for node in nodes if functions_of(node)]
+    if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
+        return False
+    weight = weight_of(root)
+    functions = [function for node in calling for function in functions_of(node)]
+    # Only one thread at a time may write to a memo.
+    if weight is None or weight.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
+        return False
+    steps = [function.steps_of_call() for function in functions]
+    if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
+        return False
+    # The search for plug-ins in a program of many steps takes longest, so it comes last.
+    return all(map(moves_only, nodes)) and (not is_done_elsewhere() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
+
+
+def called_again(root: PlannerNode) -> set[int]:
+    """Return the ``id`` of each node that calls a user's function and whose rows would be computed more than once.
+
+    A sort samples its input before it distributes it, a running value reads ranges of rows twice, a rolling one reads their edges twice, and nodes
+    that are not aligned read a shared input separately. A function that is called again takes time, and may answer differently.
+    """
+    nodes = list(postorder([root]))
+    if not any(calls_python(node) for node in nodes):
+        return set()
+    one_pass = is_small(root) and all(node.length.at_most is None or node.length.at_most <= config.batch_rows for node in nodes)
+    readers = consumers([root])
+    again: set[int] = set()
+    for node in reversed(nodes):
+        found = {id(reader): reader for reader in readers[id(node)]}
+        alone = len(found) == 1
+        if not all(_reads_once(reader, node, alone, one_pass) and _once_itself(reader, again) for reader in found.values()):
+            again.add(id(node))
+    return {id(node) for node in nodes if id(node) in again and calls_python(node)}
+
+
+def needs_one_batch(root: PlannerNode) -> bool:
+    """Return whether a plan of one pass reads results of a user's function together with those of other batches, so that it needs one batch.
+
+    Not where results are remembered, as the function is not called again for their rows.
+    """
+    above: set[int] = set()
+    for node in postorder([root]):
+        if any(id(child) in above for child in node.inputs):
+            if not (node.operator.row_wise or node.operator.streams):
+                return True
+            above.add(id(node))
+        elif calls_python(node) and not remembers(node):
+            above.add(id(node))
+    return False
+
+
+def remembers(node: PlannerNode) -> bool:
+    """Return whether all results of a node's functions are remembered while the plan runs."""
+    return all(function.memo is not None and function.memo.keeps and function.numbered for function in functions_of(node))
+
+
+def _once_itself(reader: PlannerNode, again: set[int]) -> bool:
+    """Return whether what a reader computes is computed once, or kept."""
+    return id(reader) not in again or calls_python(reader) or reader.operator.gathers
+
+
+def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: bool) -> bool:
+    """Return whether a reader asks for each row of a node once; ``alone``: no other node reads it; ``one_pass``: all rows are in one range."""
+    operator = reader.operator
+    if operator.row_wise:
+        return True
+    if operator.keeps_domain and Need.LOOKUP not in (operator.requires(slot) for slot in range(len(reader.inputs))):
+        return one_pass
+    if not alone or sum(child is node for child in reader.inputs) > 1:
+        return False
+    if operator.gathers or operator.streams:
+        return True
+    needs = [operator.requires(slot) for slot in range(len(reader.inputs))]
+    # The side that is searched is executed first; the other is read in one pass.
+    return Need.LOOKUP in needs or (one_pass and operator.has_kernel)

@@ -1,0 +1,228 @@
+"""Rows of users' Spark DataFrames: what has to be materialised before a plan runs, so that every look sees the same rows in the same order.
+
+See docs/decisions/009-one-evaluation.md.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.errors import RowsNotFixedError
+from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.operator import Need
+from sframe_spark.session import get_frames
+from sframe_spark.storage.filesystem.handles import TemporaryHandle
+from sframe_spark.storage.manifest.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@attrs.define(eq=False)
+class SharedFrame:
+    """What stands for a user's DataFrame while something that was made of it is in use.
+
+    Parameters
+    ----------
+    node
+        Its node.
+    rows
+        The rows that were written of it, once they are: frames of some of its columns refer to these, but no longer to the node.
+    handle
+        What keeps the files of these rows, where they are temporary.
+    kept
+        The node, or another of the same rows, for each node that was made of it and has rows of its own: such a one refers to no other any more.
+    """
+
+    node: weakref.ref[PlannerNode]
+    rows: weakref.ref[Manifest] | None = None
+    handle: weakref.ref[TemporaryHandle] | None = None
+    kept: weakref.WeakKeyDictionary[PlannerNode, PlannerNode] = attrs.Factory(weakref.WeakKeyDictionary)
+
+    def below(self, nodes: Mapping[int, PlannerNode], manifests: Mapping[int, PlannerNode]) -> PlannerNode | None:
+        """What stands for the DataFrame among nodes, or for one of them; None where nothing does.
+
+        Parameters
+        ----------
+        nodes
+            The nodes by their ``id``.
+        manifests
+            Those of rows that were written, by the ``id`` of their manifests.
+        """
+        own, manifest = self.node(), None if self.rows is None else self.rows()
+        found = nodes.get(id(own)) or manifests.get(id(manifest))
+        if found is not None:
+            return found
+        # Neither of many DataFrames nor of many nodes is each looked at for each of the others.
+        if len(self.kept) < len(nodes):
+            return next((kept for node, kept in list(self.kept.items()) if id(node) in nodes), None)
+        return next((self.kept[node] for node in nodes.values() if node in self.kept), None)
+
+    def found(self) -> PlannerNode | None:
+        """The node, or another of the same rows; None where nothing is left of them."""
+        node = self.node()
+        if node is not None:
+            return node
+        manifest = None if self.rows is None else self.rows()
+        handle = None if self.handle is None else self.handle()
+        # Somebody may still know of rows whose files are gone.
+        if manifest is None or (handle is None and self.handle is not None):
+            return None
+        node = segment_source(manifest, handle)
+        self.node = weakref.ref(node)
+        return node
+
+
+def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
+    """The node that stands for a user's DataFrame: one for all frames made of it as long as one of them is in use."""
+    with GRAPH_LOCK:
+        known = get_frames().get(df)
+        node = None if known is None else known.found()
+    if node is not None:
+        return node
+    made = make()
+    with GRAPH_LOCK:
+        # Others may have made one meanwhile.
+        known = get_frames().get(df)
+        node = None if known is None else known.found()
+        if node is None:
+            get_frames()[df] = SharedFrame(weakref.ref(made))
+    return made if node is None else node
+
+
+def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
+    """Let frames that will be made of a user's DataFrame find the rows that were kept of it; the caller holds the lock."""
+    df = frame.given()
+    known = None if df is None else get_frames().get(df)
+    if known is not None and isinstance(rows.operator, SegmentSource):
+        known.rows = weakref.ref(rows.operator.manifest)
+        known.handle = None if rows.operator.handle is None else weakref.ref(rows.operator.handle)
+
+
+def keep_frames(node: PlannerNode) -> None:
+    """Let rows that were kept of users' DataFrames stay as long as the DataFrames, and a node that was made of them.
+
+    Rows of its own are about to take its place. Whoever asks for another column of a DataFrame then finds it in the same order. The caller holds the
+    lock.
+    """
+    frames = list(get_frames().values())
+    if not frames:
+        return
+    below = {id(each): each for each in postorder([node]) if each is not node}
+    manifests = {id(each.operator.manifest): each for each in below.values() if isinstance(each.operator, SegmentSource)}
+    for shared in frames:
+        found = shared.below(below, manifests)
+        if found is not None:
+            shared.kept[node] = found
+
+
+def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> None:
+    """Let nodes pass that are no users' DataFrames, or ``free`` ones, whose rows nobody else can ask for.
+
+    Raises
+    ------
+    RowsNotFixedError
+        If others are among them.
+    """
+    found = [frame_of(node) for node in nodes if isinstance(node.operator, SparkSource) and frame_of(node) not in free]
+    if found:
+        raise RowsNotFixedError(found)
+
+
+def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards: bool, wanted: Collection[int] | None) -> list[PlannerNode]:
+    """The nodes of a graph that are to be materialised before a plan of it runs.
+
+    These are DataFrames whose row order the plan observes, and otherwise what makes other rows of theirs without their order: these would be others
+    in the next plan. The one row of a reduction is an answer that nobody lines up with anything.
+
+    Parameters
+    ----------
+    root
+        The graph.
+    plan
+        What is to run.
+    becomes
+        The result takes the place of ``root``.
+    discards
+        The rows of the result are seen by nobody, so that nothing has to agree with them later.
+    wanted
+        DataFrames that are fixed whatever the plan observes; None for all.
+    """
+    frames = [node for node in frames_in(root) if not (becomes and node is root)]
+    if wanted is None or not frames:
+        return frames
+    used, observed = frames_in(plan), observed_nodes(plan)
+    fixed = {*wanted, *(frame_of(node) for node in used if id(node) in observed)}
+    found = [node for node in frames if frame_of(node) in fixed]
+    read = {frame_of(node) for node in used}
+    return found or remade(root, [node for node in frames if frame_of(node) in read], becomes or discards)
+
+
+def frames_in(root: PlannerNode) -> list[PlannerNode]:
+    """The nodes of users' DataFrames."""
+    return [node for node in postorder([root]) if isinstance(node.operator, SparkSource)]
+
+
+def frame_of(node: PlannerNode) -> int:
+    """Tells which DataFrame a node is about, also where a law copied it."""
+    assert isinstance(node.operator, SparkSource)
+    return id(node.operator.df)
+
+
+def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list[PlannerNode]:
+    """The highest nodes that make rows of DataFrames' rows without looking at their order."""
+    own = {id(node) for node in frames}
+    above = fold([root], lambda node, inputs: id(node) in own or any(inputs))
+    found: list[PlannerNode] = []
+    waiting, seen = [root], {id(root)}
+    while waiting:
+        node = waiting.pop()
+        inputs = [(slot, child) for slot, child in enumerate(node.inputs) if above[id(child)]]
+        if any(node.operator.requires(slot) is Need.ANY for slot, _ in inputs):
+            if node is not root or not (kept or node.operator.makes_one_row):
+                found.append(node)
+            continue
+        new = [child for _, child in inputs if id(child) not in seen]
+        seen.update(map(id, new))
+        waiting.extend(new)
+    return found
+
+
+def narrowed(
+    found: Sequence[PlannerNode], tops: Mapping[int, PlannerNode], root: PlannerNode, becomes: bool, plan_is_chain: bool, whole: Collection[int]
+) -> tuple[list[PlannerNode], frozenset[int]]:
+    """What is to be materialised in place of DataFrames, and which of these the plan may read as they are, as their rows are its result's alone.
+
+    Parameters
+    ----------
+    found
+        Nodes that are to be materialised.
+    tops
+        The nodes through which alone rows of DataFrames can be asked for, by ``id`` of the DataFrames' nodes.
+    root
+        The graph.
+    becomes
+        The result takes the place of ``root``.
+    plan_is_chain
+        The plan reads one DataFrame once, and makes its rows one by one.
+    whole
+        DataFrames that are materialised with all rows and columns whoever asks.
+    """
+    missing: list[PlannerNode] = []
+    free: set[int] = set()
+    for node in found:
+        top = tops.get(id(node)) if isinstance(node.operator, SparkSource) and frame_of(node) not in whole else None
+        if top is root and becomes and plan_is_chain:
+            free.add(frame_of(node))
+        else:
+            missing.append(node if top is None or (top is root and becomes) else top)
+    return missing, frozenset(free)

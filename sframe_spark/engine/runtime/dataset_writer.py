@@ -1,0 +1,157 @@
+"""New datasets: temporary ones, readable as a whole or not at all, and the segments of those that are saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.runtime.result_buffer import as_begun, begun, room_to_keep
+from sframe_spark.engine.spark import query
+from sframe_spark.engine.spark.counts import require_all_rows, require_known_rows
+from sframe_spark.engine.spark.file_checks import require_writable
+from sframe_spark.engine.spark.uploaded_rows import upload_rows
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.pieces import Pieces
+from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.threads import in_threads
+from sframe_spark.session.deployment import is_spark_wanted
+from sframe_spark.storage.datasets.adopt import adopt
+from sframe_spark.storage.datasets.commit import in_row_order, publish
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
+
+
+@attrs.frozen(eq=False)
+class NewDataset:
+    """A directory being filled with segments.
+
+    Parameters
+    ----------
+    directory
+        Where segments go.
+    types
+        Column types.
+    handle
+        Keeps a temporary directory alive; None when the user named the directory.
+    order
+        What is known of the row order.
+    """
+
+    directory: str
+    types: Schema
+    handle: Any
+    order: RecordedOrder = NO_RECORDED_ORDER
+
+    def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
+        """Make a temporary dataset readable, and return what was written; a save commits it where the user named the directory.
+
+        Raises
+        ------
+        StorageError
+            If it is temporary, and more than the quota of temporary data allows.
+        """
+        if self.handle is None:
+            return Manifest(self.types, in_row_order(entries, self.directory), self.directory, order=self.order)
+        temporary_store().taken.count(self.handle, sum(map(self._size_of, entries)))
+        return publish(self.directory, self.types, entries, durable=False, order=self.order)
+
+    def _size_of(self, entry: SegmentEntry) -> int:
+        return os.path.getsize(join(self.directory, entry.file)) if entry.size is None else entry.size
+
+
+@contextmanager
+def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder = NO_RECORDED_ORDER) -> Iterator[NewDataset]:
+    """A fresh directory for a dataset; a failed attempt's files are deleted (by the caller if the caller named the directory)."""
+    handle = None if options.directory is not None else temporary_store().new_dataset()
+    directory = options.directory if handle is None else handle.directory
+    assert directory is not None
+    try:
+        yield NewDataset(directory, tuple(types), handle, order)
+    except BaseException:
+        if handle is not None:
+            handle.discard()
+        raise
+
+
+def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
+    """A Spark query's ordered rows as a dataset written by Spark itself."""
+    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+        if is_elsewhere(dataset.directory):
+            # Spark's writer knows other file systems, by other names.
+            entries = upload_rows(node, dataset.directory)
+            require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
+            return segment_source(dataset.publish(entries), dataset.handle)
+        require_writable(dataset.directory)
+        counted = query.write_parquet(node, dataset.directory)
+        entries = adopt(dataset.directory, node.schema)
+        require_all_rows(entries, counted, node.length.rows, dataset.directory)
+        manifest = dataset.publish(entries)
+    return segment_source(manifest, dataset.handle)
+
+
+def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+    """Rows that come a chunk at a time as a dataset of one segment."""
+    with new_dataset(types, options, order) as dataset:
+        manifest = dataset.publish([write_segment(dataset.directory, 0, types, (chunk.columns for chunk in chunks if chunk.rows))])
+    return segment_source(manifest, dataset.handle)
+
+
+def write_held(rows: Chunk | Pieces, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+    """Rows in memory as a dataset, of one segment for each core where they are many."""
+    count = max(1, min(available_cores(), rows.rows // ROWS_PER_GROUP))
+    ranges = list(pairwise(rows.rows * part // count for part in range(count + 1)))
+    with new_dataset(types, options, order) as dataset:
+
+        def write(number: int) -> SegmentEntry:
+            parts = rows.parts_between(*ranges[number], range(len(types)))
+            return write_segment(dataset.directory, number, types, (part.columns for part in parts))
+
+        manifest = dataset.publish(in_threads(write, range(count), count))
+    return segment_source(manifest, dataset.handle)
+
+
+def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
+    """Runs of rows in memory where all find room and no Spark is to read them; otherwise a temporary dataset."""
+    if is_spark_wanted():
+        return write_runs(runs, types)
+    rows = begun(map(Chunk.of, runs), room_to_keep())
+    if rows.rest is None:
+        return PlannerNode(MemorySource.of(as_begun([rows], types), types))
+    return write_runs(rows.runs(), types)
+
+
+def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
+    """Runs of rows as a temporary dataset of as many segments as they need, with one run at a time in memory."""
+    with new_dataset(types, MaterializeOptions()) as dataset:
+        entries: list[SegmentEntry] = []
+        rows = iter(runs)
+        while (first := next(rows, None)) is not None:
+            entries.append(write_segment(dataset.directory, len(entries), types, _until_full(first, rows)))
+        manifest = dataset.publish(entries)
+    return segment_source(manifest, dataset.handle)
+
+
+def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -> Iterator[Sequence[pa.Array]]:
+    """A run, and as many of those that follow as fill a segment."""
+    rows = len(first[0])
+    yield first
+    while rows < config.segment_rows and (run := next(runs, None)) is not None:
+        rows += len(run[0])
+        yield run

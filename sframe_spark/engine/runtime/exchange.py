@@ -1,0 +1,310 @@
+"""An exchange in this process: rows of all tasks in parts by their values, in memory, and on disk where they find no room there."""
+
+from __future__ import annotations
+
+import math
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import BinaryIO, Protocol
+
+import attrs
+import numpy as np
+
+from sframe_spark.errors import StorageError
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.row_sizes import bytes_of_runs
+from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.temporary import DatasetHandle, scratch_store
+from sframe_spark.values.arrow_ipc import QUICK
+
+# Rows of a task and a range, with the numbers of the task and of the file that put them in order, and what reads them.
+Piece = tuple[int, float, Callable[[], Chunk]]
+# What is lost is temporary.
+AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
+
+
+class PlacesOfRows(Protocol):
+    """What tells where each row belongs: ranges of the values of a column, or pieces by hashes of several."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    def places_in(self, rows: Chunk) -> np.ndarray:
+        """The number of the range or piece of each row."""
+
+
+@attrs.frozen(eq=False)
+class SplitRows:
+    """Consecutive rows of a task, those of a range next to each other and in their order.
+
+    Parameters
+    ----------
+    task
+        Number of the task.
+    rows
+        The rows, range by range.
+    edges
+        Where each range begins, and the number of rows.
+    """
+
+    task: int
+    rows: Chunk
+    edges: np.ndarray
+
+    @classmethod
+    def of(cls, task: int, chunk: Chunk, parts: PlacesOfRows) -> SplitRows:
+        """Rows of a task, split by ranges."""
+        places = parts.places_in(chunk)
+        # Short numbers are put in order by their digits; there may be more ranges than the shortest tell apart.
+        order = np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")
+        edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=parts.count))])
+        return cls(task, chunk.rows_at(order), edges)
+
+    def sizes(self) -> np.ndarray:
+        """Bytes that the rows of each range take."""
+        return sum((bytes_of_runs(column, self.edges) for column in self.rows.columns), np.zeros(len(self.edges) - 1, dtype=np.int64))
+
+    def of_range(self, number: int) -> Chunk:
+        """The rows of a range."""
+        return self.rows.slice(int(self.edges[number]), int(self.edges[number + 1]))
+
+
+@attrs.frozen(eq=False)
+class StoredRows:
+    """Rows of a task and a range on disk.
+
+    Parameters
+    ----------
+    task
+        Number of the task.
+    file
+        Number of the file: rows of one task come in the order of files.
+    path
+        Where it is.
+    start, size
+        Where in it they are, in bytes.
+    check
+        The check sum of these bytes.
+    """
+
+    task: int
+    file: int
+    path: str
+    start: int
+    size: int
+    check: int
+
+    def read(self) -> Chunk:
+        """The rows.
+
+        Raises
+        ------
+        StorageError
+            If they are not what was written.
+        """
+        with telling("read", self.path):
+            try:
+                with open(self.path, "rb") as file:
+                    file.seek(self.start)
+                    payload = file.read(self.size)
+            except FileNotFoundError:
+                raise StorageError(f"temporary rows in {self.path} are missing: somebody has deleted what is in use; {AGAIN}") from None
+        if len(payload) != self.size or zlib.crc32(payload) != self.check:
+            raise StorageError(f"temporary rows in {self.path} are not those that were written: the file or the disk is damaged; {AGAIN}")
+        return from_stream(payload)
+
+
+@attrs.define(eq=False)
+class Exchange:
+    """Rows that threads give, to be taken again range by range.
+
+    Parameters
+    ----------
+    parts
+        The ranges; or pieces by hashes, of which all that is said of ranges holds.
+    schema
+        Types of the columns.
+    room
+        Bytes of rows beyond which those in memory are written; while they are, as many may be added, and no more.
+    rows, sizes
+        How many there are of each range, and how many bytes they take in memory.
+    held
+        Bytes of rows in memory.
+    written
+        Bytes in files.
+    written_again
+        Those in files of exchanges that were made of a range of this one.
+    """
+
+    parts: PlacesOfRows
+    schema: Schema
+    room: int
+    rows: np.ndarray = attrs.field(init=False)
+    sizes: np.ndarray = attrs.field(init=False)
+    held: int = attrs.field(default=0, init=False)
+    written: int = attrs.field(default=0, init=False)
+    written_again: int = attrs.field(default=0, init=False)
+    _held: list[SplitRows] = attrs.field(factory=list, init=False)
+    _writing: int = attrs.field(default=0, init=False)
+    _stored: list[list[StoredRows]] = attrs.field(init=False)
+    _files: int = attrs.field(default=0, init=False)
+    _handle: DatasetHandle | None = attrs.field(default=None, init=False)
+    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False)
+
+    @rows.default
+    @sizes.default
+    def _no_rows(self) -> np.ndarray:
+        return np.zeros(self.parts.count, dtype=np.int64)
+
+    @_stored.default
+    def _nothing_stored(self) -> list[list[StoredRows]]:
+        return [[] for _ in range(self.parts.count)]
+
+    def __enter__(self) -> Exchange:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Let all rows go, those in files too; how many there were is still known."""
+        self._held, self.held = [], 0
+        if self._handle is not None:
+            self._handle.discard()
+            self._handle = None
+
+    def add(self, task: int, chunk: Chunk) -> None:
+        """Take further rows of a task, in their order."""
+        if not chunk.rows:
+            return
+        split = SplitRows.of(task, chunk, self.parts)
+        sizes = split.sizes()
+        with self._changed:
+            # However many threads there are: what is written, and waits to be, takes no more than twice the room.
+            while self._writing and self._writing + self.held >= 2 * self.room:
+                self._changed.wait(POLL_SECONDS)
+                raise_if_cancelled()
+            self.rows += np.diff(split.edges)
+            self.sizes += sizes
+            self._held.append(split)
+            self.held += chunk.size
+            if self.held <= self.room:
+                return
+            begun = self._begin_to_write()
+        self._write_out(*begun)
+
+    def let_memory_go(self) -> None:
+        """Write the rows that are still in memory, once all were given."""
+        with self._changed:
+            if not self._held:
+                return
+            begun = self._begin_to_write()
+        self._write_out(*begun)
+
+    def count_again(self, of_range: Exchange) -> None:
+        """Count what was written of one that was made of a range of this one."""
+        with self._changed:
+            self.written_again += of_range.written + of_range.written_again
+
+    def take(self, number: int) -> Chunk:
+        """All rows of a range, in the order of their tasks; those in files are read.
+
+        Raises
+        ------
+        StorageError
+            If rows were lost or damaged.
+        """
+        return concatenate(self.passed(number), self.schema)
+
+    def passed(self, number: int) -> Iterator[Chunk]:
+        """The same rows in pieces, of which no more than one is read at a time."""
+        return in_order(self._pieces(number), int(self.rows[number]))
+
+    def _begin_to_write(self) -> tuple[list[SplitRows], int, DatasetHandle, int]:
+        """Take the rows in memory, and what they are written as; others go on with none, and rows of a task come in the order of files."""
+        full, self._held = self._held, []
+        size, self.held = self.held, 0
+        self._files += 1
+        if self._handle is None:
+            self._handle = scratch_store().new_dataset()
+        self._writing += size
+        return full, size, self._handle, self._files
+
+    def _write_out(self, full: list[SplitRows], size: int, handle: DatasetHandle, number: int) -> None:
+        try:
+            self._write(full, handle, number)
+        finally:
+            full.clear()
+            with self._changed:
+                self._writing -= size
+                self._changed.notify_all()
+
+    def _pieces(self, number: int) -> Iterator[Piece]:
+        """Rows of a range with what puts them in order: the task, and the file; those in memory were the last."""
+        for stored in self._stored[number]:
+            yield stored.task, stored.file, stored.read
+        for split in self._held:
+            if split.edges[number] < split.edges[number + 1]:
+                yield split.task, math.inf, partial(split.of_range, number)
+
+    def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
+        """Write rows as a file, range by range, those of one task as one run, or several where an array does not hold them."""
+        path = join(handle.directory, f"exchange-{number:06d}")
+        with telling("write temporary rows to", path), open(path, "xb") as file:
+            stored = list(written_runs(full, self.schema, file, number))
+        with self._changed:
+            self.written += sum(part.size for _, part in stored)
+            scratch_store().taken.count(handle, self.written)
+            for of_range, part in stored:
+                self._stored[of_range].append(part)
+
+
+def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRows]]:
+    """Write rows to a file, range by range, those of one task as one run, or several where an array does not hold them; where each stands."""
+    for run in runs_of(full, MOST_BYTES_OF_ARRAY):
+        for of_range in range(len(run[0].edges) - 1):
+            rows = concatenate([split.of_range(of_range) for split in run], schema)
+            if rows.rows:
+                start, payload = file.tell(), to_stream([rows], QUICK)
+                file.write(payload)
+                yield of_range, StoredRows(run[0].task, number, file.name, start, len(payload), zlib.crc32(payload))
+        raise_if_cancelled()
+
+
+def in_order(pieces: Iterable[Piece], count: int) -> Iterator[Chunk]:
+    """Rows of a range, of which there are to be so many, in the order of the tasks that gave them, and of their files.
+
+    Raises
+    ------
+    StorageError
+        If there are more or fewer.
+    """
+    rows = 0
+    for _, _, read in sorted(pieces, key=lambda piece: piece[:2]):
+        piece = read()
+        rows += piece.rows
+        yield piece
+    if rows != count:
+        lost = f"{rows:,} temporary rows of a range were read, of {count:,} that were written"
+        raise StorageError(f"{lost}: this is a fault of the engine, please report it")
+
+
+def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
+    """Rows of one task each, in the order they were given, of at most so many bytes together if there is more than one piece of them."""
+    runs: list[list[SplitRows]] = []
+    last: dict[int, tuple[list[SplitRows], int]] = {}
+    for split in full:
+        size = split.rows.size
+        run, before = last.get(split.task, (None, 0))
+        if run is None or before + size > most:
+            run, before = [], 0
+            runs.append(run)
+        run.append(split)
+        last[split.task] = run, before + size
+    return runs

@@ -1,0 +1,171 @@
+"""Parts of files that are read at once: by Spark's tasks on a cluster, by threads where Spark would work on this machine too."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import attrs
+
+from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.runtime.result_buffer import room_to_keep
+from sframe_spark.engine.runtime.scheduler import SparkTasks, Threads
+from sframe_spark.engine.spark.file_checks import require_writable, why_not_in_tasks
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.message_text import visible
+from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.source import source_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.memory import memory_for_batches, work_memory
+from sframe_spark.process.threads import in_threads
+from sframe_spark.redaction import redacted, without_secrets
+from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
+from sframe_spark.session.progress import open_counted
+from sframe_spark.storage.filesystem.byte_streams import FileRange, divided
+from sframe_spark.storage.filesystem.compression import packing_of
+from sframe_spark.storage.filesystem.in_place import AT_A_TIME
+from sframe_spark.storage.filesystem.local_files import FileState
+from sframe_spark.storage.filesystem.path_resolution import DataFile
+
+Result = TypeVar("Result")
+LOG = logging.getLogger("sframe_spark")
+
+# What a task reads at most, and at least where there is enough for all cores.
+MOST_BYTES, LEAST_BYTES = 64 << 20, 8 << 20
+# Cores take several parts, as some take longer than others.
+PARTS_OF_CORE = 4
+# A block as it came, as columns of text and of values, and rows on their way to disk: measured 200 MB.
+THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
+# Of shorter files most of the time is spent waiting for the first byte.
+SHORT_BYTES = 1 << 20
+# So little is read by the driver: few files one after the other, into memory if there are few rows.
+FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
+# Tasks are asked what they see first, and start their Python.
+FEW_BYTES_SHARED = 256 << 20
+
+
+def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
+    """Return files, each as a whole."""
+    return [FileRange(file.path, file.state, number) for number, file in enumerate(files)]
+
+
+def read_in_parts(
+    files: Sequence[DataFile],
+    has_lines: bool,
+    are_few: Callable[[int], bool],
+    seen: Callable[[str], FileState],
+    by_threads: Callable[[DataFile], bool],
+) -> Sequence[DataFile] | None:
+    """Return files with what is known of each, where they are read in parts; None where one reader goes from the first to the last.
+
+    Elsewhere these are all but few bytes. Of paths it is many bytes that threads read, or a cluster's machines that see what this one does.
+
+    Parameters
+    ----------
+    files
+        The files.
+    has_lines
+        Whether lines of a file that is not packed are found from any place on.
+    are_few
+        Whether so many bytes of this machine take one thread less long than it is worth to begin with several.
+    seen
+        Tells how a file of this machine was found.
+    by_threads
+        Whether several threads read files of this machine sooner than one, asked of the longest where they are many bytes: the first may be empty.
+    """
+    if any(file.state is not None for file in files):
+        return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
+    is_here = is_work_done_here()
+    if is_here and Threads().at_a_time() < 2:
+        return None
+    found = [attrs.evolve(file, state=seen(file.path)) for file in files]
+    whole = whole_files(found)
+    # A file that is packed, or an array, is one part: a task would take as long.
+    size = _bytes_in(whole)
+    if (are_few(size) if is_here else size <= FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
+        return None
+    if is_here:
+        return found if not _are_short(whole) and by_threads(max(found, key=lambda file: -1 if file.state is None else file.state.size)) else None
+    reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
+    if reason:
+        shown = visible(without_secrets(files[0].origin))
+        LOG.warning("%s: %d bytes are read by this process alone: %s", shown, _bytes_in(whole), visible(redacted(reason)))
+    return None if reason else found
+
+
+def _directory_of(file: DataFile) -> str:
+    """The directory of a file; of a partitioned table the one above all."""
+    directory = os.path.dirname(file.path)
+    for _ in file.partition:
+        directory = os.path.dirname(directory)
+    return directory
+
+
+def parts_of(files: Sequence[FileRange], has_lines: bool) -> list[tuple[FileRange, ...]]:
+    """Return parts of whole files for those who work: some bytes of one whose lines are found from any place on, or several files."""
+    return divided(files, _bytes_of_part(files), lambda file: has_lines and packing_of(file.path) is None)
+
+
+def _are_few_bytes(files: Sequence[FileRange]) -> bool:
+    return _bytes_in(files) <= FEW_BYTES
+
+
+def _bytes_in(files: Sequence[FileRange]) -> int:
+    """Return how many bytes files have, as far as that is known."""
+    return sum(file.state.size for file in files if file.state is not None)
+
+
+def _bytes_of_part(files: Sequence[FileRange]) -> int:
+    """Return how many bytes one of those who work reads at a time."""
+    if _are_short(files):
+        return LEAST_BYTES
+    workers = Threads() if is_work_done_here() or _are_few_bytes(files) else SparkTasks()
+    return max(LEAST_BYTES, min(MOST_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
+
+
+def _are_short(files: Sequence[FileRange]) -> bool:
+    return _bytes_in(files) < SHORT_BYTES * len(files)
+
+
+def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
+    """Return results of works that read parts of files and write rows in a directory, in order; the first error ends the rest."""
+    if is_work_done_here() or _are_few_bytes(files):
+        with open_counted(len(works), description) as done, memory_for_batches():
+            return in_threads(lambda work: done(work()), works, _threads(files))
+    require_writable(directory)
+    return SparkTasks().run(works, description)
+
+
+def room_for_rows(files: Sequence[FileRange]) -> Room | None:
+    """Return room for the rows of files here, where threads of this process make them and no Spark is to read them; None: they are written."""
+    return room_to_keep() if _are_here(files) and is_work_done_here() and not is_spark_wanted() else None
+
+
+def _are_here(files: Sequence[FileRange]) -> bool:
+    return not any(is_elsewhere(file.path) for file in files)
+
+
+def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
+    """Return a source of the rows that parts of files had; few are in memory, so that Spark needs no directory to see them."""
+    rows = source_of(node).row_count
+    if rows > FEW_ROWS or not _are_few_bytes(files):
+        return node
+    return memory_source(source_of(node).read_all().columns, node.schema, rows)
+
+
+def _threads(files: Sequence[FileRange]) -> int:
+    """Return how many threads read at a time: elsewhere more than there are cores, as each waits for a store as long as it works."""
+    if _are_here(files):
+        return threads_that_read()
+    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), _threads_in_memory())
+
+
+def threads_that_read() -> int:
+    """Return how many threads read files of this machine at a time."""
+    return min(Threads().at_a_time(), _threads_in_memory())
+
+
+def _threads_in_memory() -> int:
+    return max(1, work_memory() // BYTES_OF_THREAD)

@@ -1,0 +1,107 @@
+"""The physical plan of a node before anything runs: the looks that would be taken, planned with results that are still to come in place of rows."""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.engine.execution.actions import Look, look, require_owned, why_first
+from sframe_spark.engine.execution.beside import NEW_COLUMNS, NewColumns, new_columns
+from sframe_spark.engine.execution.materialize import is_materialized
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.holders import held_directly
+from sframe_spark.engine.physical.physical_planner import SectionPlanner
+from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.explain.alternatives import alternatives_of
+from sframe_spark.planner.graph import fold, private_copy, with_length_found
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+
+
+@attrs.define(eq=False)
+class Foreseen:
+    """What would run.
+
+    Parameters
+    ----------
+    sections
+        Sections in the order in which they would run; none where the rows are there.
+    plan, graph
+        The plan of the last of the looks, and the graph that it was made of.
+    trace
+        The laws that fired for it.
+    beside
+        The columns that are made, where others stay as they are stored; None where all are.
+    """
+
+    sections: list[Section] = attrs.Factory(list)
+    plan: PlannerNode | None = None
+    graph: PlannerNode | None = None
+    trace: Trace = attrs.Factory(Trace)
+    beside: NewColumns | None = None
+
+
+def foresee(node: PlannerNode) -> Foreseen:
+    """What materialising a node would run; nothing is run, and the graph stays as it is.
+
+    Rows of others' files may be compared with the order that they seem to be in, and matches of joins of few rows be counted, as before a run.
+    """
+    with GRAPH_LOCK:
+        copy, _held = copied(node)
+    found = Foreseen()
+    found.beside = None if is_materialized(copy) else new_columns(copy)
+    if found.beside is None:
+        _foresee(copy, found)
+    else:
+        _foresee(found.beside.together, found, NEW_COLUMNS)
+    for number, section in enumerate(found.sections, 1):
+        section.number = str(number)
+    return found
+
+
+def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
+    """A copy of a graph, and those of its nodes that somebody holds in the original; the caller keeps these, so that they are held too."""
+    held = held_directly(root)
+
+    def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+        same = PlannerNode(node.operator, inputs, with_length_found(node, [child.facts for child in inputs]))
+        same.known, same.names, same.calls = node.known, node.names, node.calls
+        return same
+
+    copies = fold([root], copy)
+    return copies[id(root)], [copies[key] for key in held]
+
+
+def _foresee(root: PlannerNode, found: Foreseen, reason: str = THE_RESULT) -> None:
+    """Plan the looks at a node, and let it be the result of the last section of the last one."""
+
+    def plan(chosen: Look) -> Section:
+        found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
+        # What stands for rows is put into the graph, not into what was planned before.
+        last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
+        for section in new_sections(last, found):
+            if section.mode.is_elsewhere:
+                require_owned(section.root, chosen.owned)
+        return last
+
+    def make(missing: PlannerNode) -> None:
+        _foresee(missing, found, why_first(missing))
+
+    if is_materialized(root):
+        return
+    before = len(found.sections)
+    last = look(root, plan, make, becomes=True)
+    new, is_later = new_sections(last, found), len(found.sections) > before
+    for section in new:
+        section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
+        # How many rows such a join has is not known before it was made, and decides where others are made of them.
+        is_later = is_later or section.mode is Mode.JOINED
+    found.sections += new
+    if last.mode is not Mode.DONE:
+        with GRAPH_LOCK:
+            root.splice(SectionResult.of(last))
+
+
+def new_sections(last: Section, found: Foreseen) -> list[Section]:
+    """The sections that run for one, without those of earlier looks."""
+    known = set(map(id, found.sections))
+    return [section for section in in_order_of_running([last]) if id(section) not in known and section.mode is not Mode.DONE]

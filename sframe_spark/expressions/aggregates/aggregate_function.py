@@ -1,0 +1,207 @@
+"""What the families of aggregates share: type checks and the collected form."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.expressions.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Exact, Finish, ReduceColumns
+from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.message_text import brief
+from sframe_spark.planner.ours import is_ours
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.udf.external_functions import OnCopies, sent
+from sframe_spark.values.encode import encode_plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
+
+
+def require(name: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
+    """Refuse a column type.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the kind is not one of those named.
+    """
+    if column_type.kind not in kinds:
+        raise UnsupportedOperationError(f"{name} takes a column of {', '.join(kinds)}, not of {column_type.kind}")
+
+
+def define_aggregate(
+    name: str,
+    infer: Infer,
+    reduce: ReduceColumns | None = None,
+    *,
+    parts: Decomposition | None = None,
+    column: ColumnBuilder | None = None,
+    finish: Finish | None = None,
+    order_sensitive: bool = True,
+    arguments: int | tuple[int, int] = 1,
+    exact: Exact | None = None,
+) -> AggregateFunction:
+    """Add an aggregate function to the table, from its values at once or from partial results.
+
+    The built-in aggregates and those of plug-ins are defined by it.
+
+    Parameters
+    ----------
+    name
+        Name in the table.
+    infer
+        ``infer(types, parameters)``: type of the result.
+    reduce
+        ``reduce(arrays, types, parameters)``: the value, a Python one, of whole columns in row order. None: that of ``parts``.
+    parts
+        Partial results of runs of rows: whole columns are then aggregated side by side, and running aggregates keep one per group.
+    column, finish
+        A Spark aggregate, and what is done with its column afterwards; see
+        :class:`~sframe_spark.expressions.aggregates.base.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
+    exact
+        Several Spark aggregates in place of both.
+    order_sensitive
+        The value depends on the order of the rows.
+    arguments
+        Number of argument columns, or the smallest and the largest.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is taken, or there is neither ``reduce`` nor ``parts``.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> function = define_aggregate("doctest_width", lambda types, parameters: INT, lambda arrays, types, parameters: len(arrays[0]))
+    >>> function.reduce([pa.array([1, None])], [INT], ())
+    2
+    """
+    if reduce is None and parts is None:
+        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts': give the one that you can write")
+    told = f"the aggregate {name!r}"
+    given: list[Any] = [infer, reduce, *([] if parts is None else [parts.lift, parts.finish])]
+    is_built_in = all(is_ours(part) for part in given if part is not None)
+    infer = sent(infer, told)
+    if parts is not None:
+        parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), told) for part in attrs.fields(Decomposition)})
+        if not is_built_in:
+            # Parts are used again: running values combine each with the rows behind it.
+            finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
+            parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
+    whole = sent(reduce, told) if reduce is not None else parts.reduce  # type: ignore[union-attr]
+    if reduce is not None and not is_built_in:
+        whole = CheckedValue(name, infer, whole)
+    if column is None:
+        column, finish = collect_rows, ReduceCollected(infer, whole)
+    counts = (arguments, arguments) if isinstance(arguments, int) else arguments
+    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact))
+
+
+class CheckedValue:
+    """A reduction, or the end of one, of others that is told where its value is not of the type that it infers; Arrow's values are Python's."""
+
+    def __init__(self, name: str, infer: Infer, function: Callable[[Any, Sequence[ColumnType], tuple[Any, ...]], Any]) -> None:
+        self.name, self.infer, self.function = name, infer, function
+
+    def __call__(self, given: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+        value = self.function(given, types, parameters)
+        if isinstance(value, pa.Scalar):
+            value = value.as_py()
+        column_type = self.infer(types, parameters)
+        # Running aggregates come here for each row.
+        if value is None or (type(value) is float and column_type == FLOAT) or (type(value) is str and column_type == STR):
+            return value
+        try:
+            encode_plain([value], column_type)
+            exact = column_type != INT or value == int(value)
+        except (TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException):
+            exact = False
+        if not exact:
+            what = f"the aggregate {self.name!r} gave {brief(value, 80)} ({type(value).__name__})"
+            raise SchemaError(f"{what}, which is no value of the {column_type} that it infers: convert it, or infer another type")
+        return int(value) if column_type == INT else value
+
+
+def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column) -> Column:
+    """The argument columns of a group as one array of structs in row order."""
+    from pyspark.sql import functions as F
+
+    values = [_orderable(column, kind) for column, kind in zip(columns, types, strict=True)]
+    fields = [value.alias(f"v{i}") for i, value in enumerate(values)]
+    rows = F.sort_array(F.collect_list(F.struct(order.alias("o"), *fields)))
+    return F.transform(rows, lambda row: F.struct(*[row[f"v{i}"].alias(f"v{i}") for i in range(len(values))]))
+
+
+def collect_values(column: Column, order: Column, keep_missing: bool) -> Column:
+    """The values of one column of a group as an array in row order, without Python."""
+    from pyspark.sql import functions as F
+
+    row = F.struct(order.alias("o"), column.alias("v"))
+    return F.sort_array(F.collect_list(row if keep_missing else F.when(column.isNotNull(), row)))["v"]
+
+
+def _orderable(column: Column, column_type: ColumnType) -> Column:
+    """Maps as arrays of entries: Spark does not sort structs that hold a map."""
+    from pyspark.sql import functions as F
+
+    return F.map_entries(column) if pa.types.is_map(column_type.physical) else column
+
+
+class ReduceCollected:
+    """The step after :func:`collect_rows`: the Arrow implementation over the rows of each group, in an Arrow UDF.
+
+    One meaning for both lowerings; for results that Spark's own functions cannot build.
+    """
+
+    def __init__(self, infer: Infer, reduce: ReduceColumns) -> None:
+        self.infer = infer
+        self.reduce = reduce
+
+    def __call__(self, column: Column, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
+
+        from sframe_spark.compute.spark_columns import arrow_function, spark_type
+        from sframe_spark.udf.errors import error_transport
+
+        result = self.infer(types, parameters)
+        reduce, kinds, transport = self.reduce, list(types), error_transport()
+
+        def finish(groups: pa.Array) -> pa.Array:
+            return transport.guarded(lambda: reduce_groups(groups, reduce, kinds, parameters, result))
+
+        return arrow_function(finish, spark_type(result))(column)
+
+
+def reduce_groups(
+    groups: pa.Array | pa.ChunkedArray,
+    reduce: ReduceColumns,
+    types: Sequence[ColumnType],
+    parameters: tuple[Any, ...],
+    result: ColumnType,
+) -> pa.Array:
+    """One result per list of structs."""
+    if isinstance(groups, pa.ChunkedArray):
+        groups = groups.combine_chunks()
+    # The values of all groups are brought into form once; a group is then a slice.
+    columns = [restored(groups.values.field(i), kind) for i, kind in enumerate(types)]
+    values = []
+    for start, end in itertools.pairwise(groups.offsets.to_pylist()):
+        values.append(reduce([column.slice(start, end - start) for column in columns], types, parameters))
+    return encode_plain(values, result)
+
+
+def restored(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """A collected column in its physical type again."""
+    physical = column_type.physical
+    if pa.types.is_map(physical) and not pa.types.is_map(column.type):
+        cells = column.to_pylist()
+        items = [None if cell is None else [(entry["key"], entry["value"]) for entry in cell] for cell in cells]
+        return pa.array(items, physical)
+    return column if column.type.equals(physical) else column.cast(physical)

@@ -1,0 +1,177 @@
+"""Aggregates whose result holds values of the group: lists, dicts, distinct values, quantiles."""
+
+from __future__ import annotations
+
+import array
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.key_encoding import codes_of, comparable_values
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, require
+from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.decode import decode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+PLAIN = (INT, FLOAT, STR)
+"""Types whose values Spark compares, hashes and puts into lists as we do; the others go through Python."""
+
+
+def _infer_concat(types: Types, parameters: Parameters) -> ColumnType:
+    if len(types) == 1:
+        return ARRAY if types[0] == FLOAT else list_of(types[0])
+    if types[0].kind not in ("int", "float", "str"):
+        raise SchemaError(f"CONCAT takes keys of int, float or str, not of {types[0].kind}")
+    return dict_of(types[0], types[1])
+
+
+def reduce_concat(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """Values that are not missing as a list, or keys that are not missing with the first value of each as a dict."""
+    first = decode(arrays[0], types[0])
+    if len(arrays) == 1:
+        present = [value for value in first if value is not None]
+        return array.array("d", present) if types[0] == FLOAT else present
+    result: dict[Any, Any] = {}
+    for key, value in zip(first, decode(arrays[1], types[1]), strict=True):
+        if key is not None:
+            # One NaN object for all: a dict finds a NaN only by identity.
+            result.setdefault(math.nan if key != key else key, value)
+    return result
+
+
+def distinct_codes(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
+    """For each row a number that equal values have, and how many there are; each has a row."""
+    codes = codes_of(comparable_values(column, column_type))
+    return codes, int(codes.max(initial=-1)) + 1
+
+
+def reduce_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """Distinct values, missing included, in order of first occurrence (a zero as plain zero, whatever its sign)."""
+    codes, count = distinct_codes(arrays[0], types[0])
+    places = np.empty(count, dtype=np.int64)
+    # Of several rows with one code the last one that is assigned stays.
+    places[codes[::-1]] = np.arange(len(codes))[::-1]
+    found = decode(arrays[0].take(pa.array(np.sort(places))), types[0])
+    return [0.0 if value == 0 else value for value in found] if types[0] == FLOAT else found
+
+
+def reduce_count_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """Number of distinct values, missing included."""
+    return distinct_codes(arrays[0], types[0])[1]
+
+
+def _infer_distinct(types: Types, parameters: Parameters) -> ColumnType:
+    return list_of(types[0])
+
+
+def _infer_int(types: Types, parameters: Parameters) -> ColumnType:
+    return INT
+
+
+def _infer_frequencies(types: Types, parameters: Parameters) -> ColumnType:
+    require("FREQ_COUNT", types[0], ("int", "str"))
+    return ENCODED_DICT
+
+
+def reduce_frequencies(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """Each distinct value with the number of its rows, in order of first occurrence."""
+    found = arrays[0].value_counts()
+    return dict(zip(decode(found.field("values"), types[0]), found.field("counts").to_pylist(), strict=True))
+
+
+def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:
+    require("QUANTILE", types[0], ("int", "float"))
+    if not all(isinstance(share, (int, float)) and 0 <= share <= 1 for share in parameters):
+        raise UnsupportedOperationError(f"quantiles are shares between 0 and 1, got {', '.join(map(str, parameters))}")
+    return ARRAY
+
+
+def reduce_quantile(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """The value below which each wanted share of the values lies (NaN above all); zero when there is no value."""
+    values = arrays[0].drop_null().cast(pa.float64(), safe=False)
+    ordered = values.take(pc.sort_indices(values)).to_pylist()
+    if not ordered:
+        return array.array("d", [0.0] * len(parameters))
+    last = len(ordered) - 1
+    return array.array("d", [ordered[min(last, int(share * len(ordered)))] for share in parameters])
+
+
+def _concat_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    if len(columns) == 1 and types[0] in PLAIN:
+        return collect_values(columns[0], order, keep_missing=False)
+    return collect_rows(columns, types, parameters, order)
+
+
+def _finish_concat(column: Column, types: Types, parameters: Parameters) -> Column:
+    if len(types) == 1 and types[0] in PLAIN:
+        return column
+    return ReduceCollected(_infer_concat, reduce_concat)(column, types, parameters)
+
+
+def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    if types[0] not in PLAIN:
+        return collect_rows(columns, types, parameters, order)
+    # Spark's distinct keeps the two zeros apart; a sum with zero makes them one.
+    value = columns[0] + F.lit(0.0) if types[0] == FLOAT else columns[0]
+    return F.array_distinct(collect_values(value, order, keep_missing=True))
+
+
+def _finish_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
+    if types[0] in PLAIN:
+        return column
+    return ReduceCollected(_infer_distinct, reduce_distinct)(column, types, parameters)
+
+
+def is_countable(column_type: ColumnType) -> bool:
+    """True if Spark's own equality is that of the values: not for texts that stand for values, nor for maps."""
+    return not column_type.is_encoded and not pa.types.is_map(column_type.physical)
+
+
+def _count_distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    if not is_countable(types[0]):
+        return collect_rows(columns, types, parameters, F.lit(0))
+    missing = F.count(F.lit(1)) > F.count(columns[0])
+    return F.countDistinct(columns[0]) + missing.cast("bigint")
+
+
+def _finish_count_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
+    if is_countable(types[0]):
+        return column
+    return ReduceCollected(_infer_int, reduce_count_distinct)(column, types, parameters)
+
+
+def _quantile_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.sort_array(F.collect_list(columns[0].cast("double")))
+
+
+def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Column:
+    from pyspark.sql import functions as F
+
+    count = F.size(column)
+    places = [F.least(count - 1, F.floor(F.lit(float(share)) * count).cast("int")) for share in parameters]
+    values = [F.when(count == 0, F.lit(0.0)).otherwise(F.get(column, place)) for place in places]
+    return F.array(*values).cast("array<double>")
+
+
+define_aggregate("concat", _infer_concat, reduce_concat, column=_concat_column, finish=_finish_concat, arguments=(1, 2))
+define_aggregate("distinct", _infer_distinct, reduce_distinct, column=_distinct_column, finish=_finish_distinct)
+define_aggregate(
+    "count_distinct", _infer_int, reduce_count_distinct, column=_count_distinct_column, finish=_finish_count_distinct, order_sensitive=False
+)
+define_aggregate("freq_count", _infer_frequencies, reduce_frequencies)
+define_aggregate("quantile", _infer_quantile, reduce_quantile, column=_quantile_column, finish=_finish_quantile, order_sensitive=False)

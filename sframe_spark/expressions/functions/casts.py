@@ -1,0 +1,104 @@
+"""Casts between kinds, changes of encoding, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sframe_spark.expressions.functions.base import Argument
+from sframe_spark.expressions.functions.datetimes import microseconds_column
+from sframe_spark.expressions.functions.scalar_function import INCREASING, always_by_arrow, array_of, define_function
+from sframe_spark.expressions.functions.spark_arithmetic import floor_divide_ints
+from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
+from sframe_spark.values.cast import cast_array, cast_type
+from sframe_spark.values.datetimes import SECOND
+from sframe_spark.values.encode import encode, recode
+from sframe_spark.values.value_model import SMALLEST_INT
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """The target's kind in the encoding that the cast yields."""
+    return cast_type(types[0], parameters[0]).of_values
+
+
+def _compute_cast(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    target, undefined_on_failure = parameters
+    result = cast_type(types[0], target)
+    return cast_array(array_of(arguments[0], rows), types[0], result, undefined_on_failure)
+
+
+def _build_cast(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    """Casts that cannot fail; the others need the kernel's errors."""
+    source, column = types[0], columns[0]
+    result = cast_type(source, parameters[0])
+    if source.kind == FLOAT_KIND:
+        return _cast_float(column, result)
+    if source == result:
+        return column
+    if source.kind == INT_KIND and result in (FLOAT, STR):
+        return column.cast("double" if result == FLOAT else "string")
+    if source.kind == DATETIME_KIND and result == FLOAT:
+        return microseconds_column(column, source).cast("double") / float(SECOND)
+    if source.kind == DATETIME_KIND and result == INT:
+        from pyspark.sql import functions as F
+
+        return floor_divide_ints(microseconds_column(column, source), F.lit(SECOND).cast("bigint"))
+    return None
+
+
+def _cast_float(column: Column, result: ColumnType) -> Column | None:
+    """NaN becomes missing; a float beyond 64 bits becomes the smallest int (Spark would take the nearest)."""
+    from pyspark.sql import functions as F
+
+    if result == FLOAT:
+        return F.when(~F.isnan(column), column)
+    if result != INT:
+        return None
+    fits = (column >= float(SMALLEST_INT)) & (column < -float(SMALLEST_INT))
+    integer = F.when(fits, column.cast("bigint")).otherwise(F.lit(SMALLEST_INT).cast("bigint"))
+    return F.when(column.isNotNull() & ~F.isnan(column), integer)
+
+
+def _monotone_cast(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
+    """The target is a parameter, which this does not see; only casts of date-times are in order whatever it is.
+
+    They become seconds or ISO text, both of which follow the instants as long as there are no offsets.
+    """
+    return INCREASING if types[0].kind == DATETIME_KIND and not types[0].is_zoned else None
+
+
+def _infer_recode(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    return parameters[0]
+
+
+def _compute_recode(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    return recode(array_of(arguments[0], rows), types[0], parameters[0])
+
+
+def _build_recode(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    return columns[0] if types[0] == parameters[0] else None
+
+
+def _infer_literal(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    return parameters[1]
+
+
+def _compute_literal(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Scalar:
+    value, column_type = parameters
+    return encode([value], column_type)[0]
+
+
+def _build_literal(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from sframe_spark.compute.spark_columns import literal_column
+
+    return literal_column(*parameters)
+
+
+define_function("cast", _infer_cast, _compute_cast, _build_cast, _monotone_cast, may_fail=True, by_arrow=always_by_arrow)
+define_function("recode", _infer_recode, _compute_recode, _build_recode, by_arrow=always_by_arrow)
+define_function("literal", _infer_literal, _compute_literal, _build_literal, by_arrow=always_by_arrow)

@@ -1,0 +1,325 @@
+"""Texts of a format as date-times: one regular expression for the format, numbers for all rows at once."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import ExecutionError, SchemaError, TimeFormatError
+from sframe_spark.expressions.functions.base import Argument
+from sframe_spark.expressions.functions.scalar_function import array_of, define_function
+from sframe_spark.message_text import brief
+from sframe_spark.types import DATETIME, STR_KIND, ZONED_DATETIME, ColumnType
+from sframe_spark.values.datetimes import MINUTE, SECOND
+from sframe_spark.values.from_arrow import zoned_array
+from sframe_spark.values.moment_texts import MONTHS, WEEKDAYS, directives
+
+ISO = "%Y%m%dT%H%M%S%F%q"
+# What a text has without a date; the reference reads no earlier one.
+FIRST_YEAR = 1400
+_FIRST = np.datetime64("1400-01-01", "us")
+_AFTER_LAST = np.datetime64("10000-01-01", "us")
+
+
+def _one_of(names: Sequence[str], letters: int | None) -> str:
+    return "(?i:" + "|".join(name[:letters] for name in names) + ")"
+
+
+# What each directive reads, and whether spaces before it are skipped.
+_READS: dict[str, tuple[str, bool]] = {
+    "Y": (r"\d{4}", True),
+    "y": (r"\d{2}", True),
+    "m": (r"\d{1,2}", True),
+    "d": (r"\d{2}", True),
+    "e": (r"\d{1,2}", True),
+    "j": (r"\d{3}", False),
+    "b": (_one_of(MONTHS, 3), True),
+    "h": (_one_of(MONTHS, 3), True),
+    "B": (_one_of(MONTHS, None), True),
+    "a": (_one_of(WEEKDAYS, 3), True),
+    "A": (_one_of(WEEKDAYS, None), True),
+    "H": (r"\d{1,2}", False),
+    "k": (r"\d{1,2}", True),
+    "I": (r"\d{1,2}", False),
+    "l": (r"\d{1,2}", True),
+    "M": (r"\d{2}", False),
+    "S": (r"\d{2}", False),
+    "s": (r"\d{2}(?:\.\d*)?", False),
+    "f": (r"\.\d*", False),
+    "F": (r"(?:\.\d*)?", False),
+    "p": (r"(?i:[AP]M)", True),
+    "P": (r"(?i:[AP]M)", True),
+    "ZP": (r"\S*", True),
+}
+# The reference takes no notice of offsets of these forms.
+_READ_AS_NOTHING = ("%q", "%Q", "%z", "%Z")
+_NUMBERS = frozenset("YymdejHkIlMSs")
+_ZONE = re.compile(r"(?P<name>[A-Za-z]*)(?P<sign>[+-]?)(?:(?P<hours>\d{1,2})(?::-?(?P<minutes>\d{1,2}))?)?")
+_NAMES_OF_UTC = ("", "Z", "UTC", "GMT")
+# The regular expression has a level for each.
+MOST_PARTS = 200
+_EARLIEST, _LATEST = -12 * 60, 14 * 60
+
+
+@attrs.frozen
+class TimeFormat:
+    """A format as it is read.
+
+    Parameters
+    ----------
+    pattern
+        Regular expression (RE2) with a group for each directive that reads something; a text may end before any directive.
+    groups
+        The directive of each group, in the order of the format.
+    """
+
+    pattern: str
+    groups: tuple[str, ...]
+
+    @classmethod
+    def of(cls, form: str) -> TimeFormat:
+        """Read a format.
+
+        Raises
+        ------
+        TimeFormatError
+            If it has a directive that cannot be read, or none.
+        """
+        parts = [part for part in directives(ISO if form == "ISO" else form) if part not in _READ_AS_NOTHING]
+        groups: list[str] = []
+        pieces: list[tuple[str, str]] = []
+        # A number of one or two digits is as long as it may be: what follows it is no digit.
+        first = "."
+        for part, after in zip_longest(parts, parts[1:], fillvalue=""):
+            if part[0] != "%" or part in ("%%", "%n", "%t"):
+                more = 0 if part[0] == "%" else len(part) - 1
+                pieces.append((f"$|{first}(?:.{{0,{more - 1}}}$|.{{{more}}})" if more else f"$|{first}", ""))
+                first = "."
+                continue
+            name = part[1:]
+            if name not in _READS:
+                raise TimeFormatError(f"{part!r} in the format {form!r} cannot be read: str_to_datetime() reads %{' %'.join(_READS)}")
+            reads, skips = _READS[name]
+            if after[1:] in _NUMBERS and after[0] == "%":
+                reads = reads.replace("{1,2}", "{2}")
+            # A number at the end is not a part of a longer one.
+            ends = r"(?:\D|$)" if not after and name in _NUMBERS else ""
+            pieces.append(("$|" + r"\s*" * skips, f"(?P<g{len(groups)}>{reads}){ends}"))
+            groups.append(name)
+            first = r"\D" if "{1,2}" in reads and not after[:1].isdigit() else "."
+        if len(parts) > MOST_PARTS:
+            raise TimeFormatError(f"the format has {len(parts)} parts, and {MOST_PARTS} are the most: {form[:60]!r}...")
+        if not groups:
+            raise TimeFormatError(f"the format {form!r} has no directive such as %Y: nothing would be read")
+        return cls(rf"(?s)^\s*{_nested(pieces)}", tuple(groups))
+
+
+def _nested(pieces: Sequence[tuple[str, str]]) -> str:
+    """Each piece and all after it, or the end of the text."""
+    pattern = ""
+    for before, group in reversed(pieces):
+        pattern = f"(?:{before}{group}{pattern})"
+    return pattern
+
+
+@attrs.define
+class _Fields:
+    """What was read of each text: numbers, with what stands for those that a text does not have."""
+
+    year: Any = FIRST_YEAR
+    month: Any = 1
+    day: Any = 1
+    day_of_year: Any = -1
+    hour: Any = 0
+    clock_hour: Any = -1
+    is_afternoon: Any = False
+    minute: Any = 0
+    second: Any = 0
+    microsecond: Any = 0
+    zone: Any = None
+
+    def take(self, name: str, texts: pa.Array) -> None:
+        """Add what a directive read; where it read nothing, what is known stays."""
+        if name == "ZP":
+            self.zone = texts
+        elif name in "bhB":
+            self.month = _chosen(_place(texts, 3, [month[:3] for month in MONTHS]) + 1, texts, self.month)
+        elif name in "pP":
+            self.is_afternoon = pc.equal(pc.utf8_upper(texts), "PM").to_numpy(zero_copy_only=False)
+        elif name == "s":
+            self._take_number("S", pc.utf8_slice_codeunits(texts, 0, 2))
+            self.microsecond = _chosen(_fractions(pc.utf8_slice_codeunits(texts, 2)), texts, self.microsecond)
+        elif name in "fF":
+            self.microsecond = _chosen(_fractions(texts), texts, self.microsecond)
+        elif name not in "aA":
+            self._take_number(name, texts)
+
+    def _take_number(self, name: str, texts: pa.Array) -> None:
+        numbers = _numbers(texts) + (2000 if name == "y" else 0)
+        field = {
+            "Y": "year",
+            "y": "year",
+            "m": "month",
+            "d": "day",
+            "e": "day",
+            "j": "day_of_year",
+            "H": "hour",
+            "k": "hour",
+            "I": "clock_hour",
+            "l": "clock_hour",
+            "M": "minute",
+            "S": "second",
+        }[name]
+        setattr(self, field, _chosen(numbers, texts, getattr(self, field)))
+
+    def hours(self) -> Any:
+        """Hours since midnight: of a clock of 12 hours where such an hour was read."""
+        of_clock = np.where(self.clock_hour == 12, 0, self.clock_hour) + 12 * np.asarray(self.is_afternoon, dtype=np.int64)
+        return np.where(self.clock_hour >= 0, of_clock, self.hour)
+
+    def instants(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """What the clock on the wall shows, and where the parts make a date."""
+        year, month, day = (np.broadcast_to(np.asarray(part, dtype=np.int64), (rows,)) for part in (self.year, self.month, self.day))
+        sound = (year >= FIRST_YEAR) & (month >= 1) & (month <= 12) & (np.asarray(self.clock_hour) <= 12) & (np.asarray(self.clock_hour) != 0)
+        months = ((year - 1970) * 12 + np.where(sound, month, 1) - 1).astype("datetime64[M]")
+        first = months.astype("datetime64[D]")
+        last = (months + np.timedelta64(1, "M")).astype("datetime64[D]") - first
+        sound &= (day >= 1) & (day <= last.astype(np.int64))
+        counted = np.broadcast_to(np.asarray(self.day_of_year, dtype=np.int64), (rows,))
+        from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1).astype("timedelta64[D]")
+        sound &= (counted != 0) & (counted <= 366)
+        days = np.where(counted > 0, from_year, first + (day - 1).astype("timedelta64[D]")).astype("datetime64[us]")
+        # As in the reference an hour beyond midnight is a full one.
+        sound &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
+        time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
+        moments = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")
+        return moments, sound & (moments >= _FIRST) & (moments < _AFTER_LAST)
+
+
+def _chosen(numbers: np.ndarray, texts: pa.Array, otherwise: Any) -> Any:
+    return np.where(pc.not_equal(texts, "").to_numpy(zero_copy_only=False), numbers, otherwise)
+
+
+def _numbers(texts: pa.Array) -> np.ndarray:
+    return pc.if_else(pc.equal(texts, ""), "0", texts).cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _place(texts: pa.Array, letters: int, names: Sequence[str]) -> np.ndarray:
+    short = pc.utf8_capitalize(pc.utf8_slice_codeunits(texts, 0, letters))
+    return pc.index_in(short, pa.array(names)).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _fractions(texts: pa.Array) -> np.ndarray:
+    """Microseconds of a dot and digits; digits after the sixth are dropped."""
+    return _numbers(pc.utf8_rpad(pc.utf8_slice_codeunits(texts, 1, 7), 6, "0"))
+
+
+def zone_minutes(text: str) -> int | None:
+    """Minutes east of UTC of an offset such as ``GMT+05:30``, ``-3`` or ``Z``.
+
+    Raises
+    ------
+    ValueError
+        If it is none: a name without a number, but for those of UTC, does not tell an offset.
+
+    Examples
+    --------
+    >>> zone_minutes("GMT-05:30"), zone_minutes("+2"), zone_minutes("Z"), zone_minutes("")
+    (-330, 120, 0, None)
+    """
+    if not text:
+        return None
+    match = _ZONE.fullmatch(text)
+    if match is None or (match["hours"] is None and (match["sign"] or match["name"].upper() not in _NAMES_OF_UTC)):
+        raise ValueError(text)
+    minutes = int(match["hours"] or 0) * 60 + int(match["minutes"] or 0)
+    offset = -minutes if match["sign"] == "-" else minutes
+    if int(match["minutes"] or 0) >= 60 or not _EARLIEST <= offset <= _LATEST:
+        raise ValueError(text)
+    return offset
+
+
+def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Minutes east of UTC, missing without an offset, and where a text is one; each distinct text is read once."""
+    coded = zones.dictionary_encode()
+    minutes: list[int | None] = []
+    sound = []
+    for text in coded.dictionary.to_pylist():
+        try:
+            minutes.append(zone_minutes(text))
+            sound.append(True)
+        except ValueError:
+            minutes.append(None)
+            sound.append(False)
+    places = coded.indices
+    return pa.array(minutes, pa.int32()).take(places), pa.array(sound, pa.bool_()).take(places).to_numpy(zero_copy_only=False)
+
+
+# Of the directives that mean one thing whatever the country; what CSV files of this package hold is the last one.
+_USUAL_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%F")
+
+
+def _infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: the format."""
+    if types[0].kind != STR_KIND:
+        raise SchemaError(f"str_to_datetime() takes texts, and these are values of {types[0].kind}")
+    return ZONED_DATETIME if "ZP" in TimeFormat.of(parameters[0]).groups else DATETIME
+
+
+def _compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    texts = array_of(arguments[0], rows)
+    given = pc.not_equal(texts, "").fill_null(False)
+    numbers = np.flatnonzero(given.to_numpy(zero_copy_only=False))
+    read = _read(texts.filter(given), parameters[0])
+    places = np.full(rows, -1)
+    places[numbers] = np.arange(len(numbers))
+    return read.take(pa.array(places, mask=places < 0))
+
+
+def _read(texts: pa.Array, form: str, advises: bool = True) -> pa.Array:
+    """Date-times of texts that are not missing or empty; ``advises``: an error names a format that reads its text, if one is known."""
+    time_format, rows = TimeFormat.of(form), len(texts)
+    found = pc.extract_regex(texts, time_format.pattern)
+    _require(found.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
+    groups = [found.field(f"g{place}") for place in range(len(time_format.groups))]
+    _require(np.any([pc.not_equal(group, "").to_numpy(zero_copy_only=False) for group in groups], axis=0), texts, form, advises)
+    fields = _Fields()
+    for name, group in zip(time_format.groups, groups, strict=True):
+        fields.take(name, group)
+    moments, sound = fields.instants(rows)
+    _require(sound, texts, form, advises)
+    wall = pa.array(moments.astype(np.int64))
+    if fields.zone is None:
+        return wall.cast(DATETIME.physical)
+    offsets, known = _offsets(fields.zone)
+    _require(known, texts, form, advises)
+    utc = pc.subtract(wall, pc.multiply(offsets.fill_null(0).cast(pa.int64()), MINUTE))
+    return zoned_array(utc.cast(DATETIME.physical), offsets, utc.is_valid())
+
+
+def _require(sound: np.ndarray, texts: pa.Array, form: str, advises: bool) -> None:
+    if not sound.all():
+        text = texts[int(np.argmin(sound))].as_py()
+        other = _format_of(text, form) if advises else None
+        advice = "give another format, or clean the texts with apply() first" if other is None else f"the format {other!r} reads it"
+        raise ExecutionError(f"{brief(text)} is no date-time of the format {form!r}: {advice}")
+
+
+def _format_of(text: str, form: str) -> str | None:
+    """A format that reads a text which ``form`` does not read: with the dot of a fraction, which a directive reads itself, or a usual one."""
+    for other in (form.replace(".%f", "%F"), *_USUAL_FORMATS):
+        with contextlib.suppress(ExecutionError):
+            _read(pa.array([text]), other, advises=False)
+            return other
+    return None
+
+
+define_function("moment_of_text", _infer, _compute, may_fail=True)

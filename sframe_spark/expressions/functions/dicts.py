@@ -1,0 +1,367 @@
+"""Keys and values of dicts: as lists, looked for, and trimmed by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.expressions.functions.base import Argument
+from sframe_spark.expressions.functions.scalar_function import always_by_arrow, array_of, define_function
+from sframe_spark.message_text import brief
+from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, LOGICAL, STR, ColumnType, list_of
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode_plain, recode
+from sframe_spark.values.nested.json_items import any_items, flat_items, stored_by_keys, texts_of_items
+from sframe_spark.values.tagged_json import canonical_value
+from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_ITEMS = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
+
+
+def _require_dicts(types: Sequence[ColumnType]) -> None:
+    if types[0].kind != DICT_KIND:
+        raise UnsupportedOperationError(f"values of {types[0].kind} have no keys: this takes a column of dicts")
+
+
+def _infer_list(side: str) -> Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]:
+    def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+        _require_dicts(types)
+        if types[0].is_encoded:
+            return ENCODED_LIST
+        return list_of(_ITEMS[types[0].physical.key_type if side == "keys" else types[0].physical.item_type])
+
+    return infer
+
+
+def _compute_list(side: str) -> Any:
+    def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+        values = array_of(arguments[0], rows)
+        if types[0].is_encoded:
+            found = any_items(values, DICT_KIND)
+            if found is not None and found.keys is not None:
+                items = texts_of_items(found.keys) if side == "keys" else found.items
+                return attrs.evolve(found, keys=None, items=items).stored()
+            cells = decode(values, types[0])
+            return encode_plain([None if cell is None else list(getattr(cell, side)()) for cell in cells], ENCODED_LIST)
+        result = _infer_list(side)(types, parameters)
+        return list_at(values, values.keys if side == "keys" else values.items, result.physical)
+
+    return compute
+
+
+def list_at(values: pa.Array, items: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Lists of other items at the places of those of ``values``, missing where these are."""
+    # Arrow takes no part of an array of offsets beside a mask.
+    offsets = pa.array(values.offsets.to_numpy(zero_copy_only=False), pa.int32())
+    return pa.ListArray.from_arrays(offsets, items, type=data_type, mask=pc.is_null(values) if values.null_count else None)
+
+
+def _build_list(side: str) -> Any:
+    def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+        from pyspark.sql import functions as F
+
+        if types[0].is_encoded:
+            return None
+        return F.map_keys(columns[0]) if side == "keys" else F.map_values(columns[0])
+
+    return build
+
+
+def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the keys, and whether all of them must be there."""
+    _require_dicts(types)
+    return LOGICAL
+
+
+def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    wanted, need_all = parameters
+    values, column_type = by_keys(array_of(arguments[0], rows), types[0])
+    if not need_all:
+        _require_comparable(values, column_type, wanted)
+    if column_type.is_encoded:
+        cells, texts = _cells_and_texts(values, types[0], wanted)
+        found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
+        return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in found], pa.int64())
+    keys, impossible = key_set(column_type, wanted)
+    counts = counts_of(values, pc.is_in(values.keys, keys))
+    enough = (counts == len(keys)) & (not impossible) if need_all else counts > 0
+    return pa.array(np.asarray(enough, dtype=np.int64), mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, ColumnType]:
+    """Dicts that are stored as texts as maps from their keys, where these are texts or numbers alone; others as they are."""
+    found = any_items(values, DICT_KIND) if column_type.is_encoded else None
+    # Keys have no class where there are none.
+    return (values, column_type) if found is None or found.keys is None or not len(found.keys) else found.by_keys()
+
+
+def _cells_and_texts(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[list[Any], set[str]]:
+    """Dicts as Python has them, and the texts that the wanted keys are compared by: those of keys of different classes differ."""
+    return decode(values, column_type), {canonical_value(key) for key in wanted}
+
+
+def _require_comparable(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> None:
+    """Refuse keys of another class than those of a row that has keys.
+
+    The reference compares each key of a row with those wanted, which fails for a text and a number; dicts without keys compare nothing, and what asks
+    for *all* keys looks them up without such a comparison.
+    """
+    if column_type.is_encoded:
+        require_like_keys(decode(values, column_type), wanted)
+    elif _unlike_keys(column_type, wanted) and counts_of(values, pa.array(np.ones(len(values.keys), dtype=bool))).any():
+        native_keys(column_type, wanted)
+
+
+def require_like_keys(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any]) -> None:
+    """Refuse keys that no dict of some row can have, as texts where its keys are numbers."""
+    for cell in cells:
+        if cell:
+            own = set(map(class_of_key, cell))
+            for key in wanted:
+                if class_of_key(key) not in own:
+                    raise _unlike(next(iter(cell)), key)
+
+
+def class_of_key(key: Any) -> str:
+    """The kind of a key: numbers are of one.
+
+    Examples
+    --------
+    >>> class_of_key(1) == class_of_key(2.5), class_of_key(1) == class_of_key("1")
+    (True, False)
+    """
+    family = family_of(type(key))
+    return "number" if family in NUMBERS else family
+
+
+def _unlike(key: Any, wanted: Any) -> UnsupportedOperationError:
+    what = f"the dicts have keys such as {brief(key)} ({type(key).__name__}), and {brief(wanted)} is a {type(wanted).__name__}"
+    return UnsupportedOperationError(f"{what}: look for keys of their class")
+
+
+def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+    """Keys as a column of dicts of one type holds them; None for those that cannot be among its own.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If a key is a text and the column's are numbers, or the other way round.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import dict_of
+    >>> native_keys(dict_of(INT, INT), [1, 2.0, 0.5])
+    [1, 2, None]
+    """
+    for key in _unlike_keys(column_type, wanted):
+        raise _unlike(1 if column_type.physical.key_type == pa.int64() else "a", key)
+    return _possible_keys(column_type, wanted)
+
+
+def _unlike_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+    """Those wanted keys that are of another class than all keys of a column of dicts of one type."""
+    has_ints = column_type.physical.key_type == pa.int64()
+    return [key for key in wanted if not _is_like_keys(has_ints, key)]
+
+
+def _is_like_keys(has_ints: bool, key: Any) -> bool:
+    """Whether a key is of the class of those of a column of dicts of one type."""
+    return isinstance(key, (int, float) if has_ints else str)
+
+
+def _possible_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+    """Keys as a column of dicts of one type holds them; None for those that cannot be among its own, as keys of another class."""
+    has_ints = column_type.physical.key_type == pa.int64()
+    return [None if not _is_like_keys(has_ints, key) else int_equal_to(key) if has_ints else key for key in wanted]
+
+
+def key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:
+    """The distinct keys that a column may hold, and whether it cannot hold all of those wanted."""
+    keys = _possible_keys(column_type, wanted)
+    return pa.array(dict.fromkeys(key for key in keys if key is not None), column_type.physical.key_type), None in keys
+
+
+def counts_of(values: pa.Array, chosen: pa.Array) -> np.ndarray:
+    """How many items of each row are chosen."""
+    before = np.concatenate([[0], np.cumsum(chosen.to_numpy(zero_copy_only=False))])
+    offsets = values.offsets.to_numpy(zero_copy_only=False)
+    return np.where(values.is_valid().to_numpy(zero_copy_only=False), before[offsets[1:]] - before[offsets[:-1]], 0)
+
+
+def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].is_encoded:
+        return None
+    wanted, need_all = parameters
+    if not need_all and _unlike_keys(types[0], wanted):
+        return None
+    keys, impossible = key_set(types[0], wanted)
+    there = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
+    known = F.lit(not impossible) if need_all else F.lit(False)
+    for found in there:
+        known = (known & found) if need_all else (known | found)
+    return F.when(columns[0].isNotNull(), known.cast("bigint"))
+
+
+def _infer_trim_keys(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the keys, and whether they are left out."""
+    _require_dicts(types)
+    return types[0]
+
+
+def _infer_trim_values(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the bounds, both included; None: no bound. What is no number stays."""
+    _require_dicts(types)
+    return types[0]
+
+
+def _trims_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True where all values have one type: others are compared one by one."""
+    return not types[0].is_encoded
+
+
+def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    wanted, exclude = parameters
+    values, column_type = by_keys(array_of(arguments[0], rows), types[0])
+    _require_comparable(values, column_type, wanted)
+    if column_type.is_encoded:
+        cells, texts = _cells_and_texts(values, types[0], wanted)
+        return _trimmed_cells(cells, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
+    chosen = pc.is_in(values.keys, key_set(column_type, wanted)[0])
+    trimmed = _trimmed(values, pc.invert(chosen) if exclude else chosen, column_type)
+    return stored_by_keys(trimmed) if types[0].is_encoded else trimmed
+
+
+def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    lower, upper = parameters
+    values = array_of(arguments[0], rows)
+    if types[0].is_encoded:
+        found = flat_items(values, DICT_KIND)
+        native = None if found is None else found.natively()
+        if native is not None:
+            return recode(_compute_trim_values([native[0]], [native[1]], parameters, rows), native[1], types[0])
+        return _trimmed_cells(
+            decode(values, types[0]), types[0], lambda key, value: not isinstance(value, (int, float)) or _within(value, lower, upper)
+        )
+    if types[0].physical.item_type == pa.string():
+        return values
+    items = values.items
+    kept = pa.array(np.ones(len(items), dtype=bool))
+    lower, upper = _bounds_of(items.type, lower, upper)
+    for bound, compare in ((lower, pc.greater_equal), (upper, pc.less_equal)):
+        if bound is not None:
+            kept = pc.and_(kept, compare(items, pa.scalar(bound)).fill_null(True))
+    return _trimmed(values, kept, types[0])
+
+
+def _bounds_of(items: pa.DataType, lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
+    """Bounds of the type of numbers, within which are the same ones as within those given."""
+    if items == pa.int64():
+        return _whole_bounds(lower, upper)
+    return _float_bound(lower, math.inf), _float_bound(upper, -math.inf)
+
+
+def _float_bound(bound: float | None, inwards: float) -> float | None:
+    """The next float in a direction from a bound, or at it: not all ints are floats.
+
+    Examples
+    --------
+    >>> [int(_float_bound(2**53 + 1, inwards)) - 2**53 for inwards in (-math.inf, math.inf)], _float_bound(0.5, math.inf)
+    ([0, 2], 0.5)
+    """
+    if bound is None or bound != bound:
+        return bound
+    nearest = float(bound)
+    is_outside = nearest < bound if inwards > 0 else nearest > bound
+    return math.nextafter(nearest, inwards) if is_outside else nearest
+
+
+def _whole_bounds(lower: float | None, upper: float | None) -> tuple[int | None, int | None]:
+    """The least and the largest int of 64 bits within some bounds; the first is larger where there is none.
+
+    Examples
+    --------
+    >>> _whole_bounds(0.5, float("inf")), _whole_bounds(None, float("nan")), _whole_bounds(1e300, None)
+    ((1, None), (1, 0), (1, 0))
+    """
+    if any(bound is not None and bound != bound for bound in (lower, upper)):
+        return 1, 0
+    least = SMALLEST_INT if lower in (None, -math.inf) else LARGEST_INT + 1 if lower == math.inf else math.ceil(lower)
+    largest = LARGEST_INT if upper in (None, math.inf) else SMALLEST_INT - 1 if upper == -math.inf else math.floor(upper)
+    if least > LARGEST_INT or largest < SMALLEST_INT:
+        return 1, 0
+    return (least if least > SMALLEST_INT else None), (largest if largest < LARGEST_INT else None)
+
+
+def _within(value: float, lower: float | None, upper: float | None) -> bool:
+    return (lower is None or value >= lower) and (upper is None or value <= upper)
+
+
+def _trimmed_cells(cells: Sequence[dict[Any, Any] | None], column_type: ColumnType, keeps: Callable[[Any, Any], bool]) -> pa.Array:
+    return encode_plain([None if cell is None else {k: v for k, v in cell.items() if keeps(k, v)} for cell in cells], column_type)
+
+
+def _trimmed(values: pa.Array, kept: pa.Array, column_type: ColumnType) -> pa.Array:
+    """The chosen items of each row."""
+    ends = np.concatenate([[0], np.cumsum(counts_of(values, kept))]).astype(np.int32)
+    first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
+    chosen = kept.slice(first, last - first)
+    keys, items = (side.slice(first, last - first).filter(chosen) for side in (values.keys, values.items))
+    # A missing row is one whose offset is missing.
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    offsets = pa.array(ends, mask=np.append(missing, False)) if values.null_count else pa.array(ends)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=column_type.physical)
+
+
+def _build_trim_keys(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].is_encoded:
+        return None
+    wanted, exclude = parameters
+    if _unlike_keys(types[0], wanted):
+        return None
+    keys = key_set(types[0], wanted)[0].to_pylist()
+    if not keys:
+        return columns[0] if exclude else F.map_filter(columns[0], lambda key, value: F.lit(False))
+    return F.map_filter(columns[0], lambda key, value: ~key.isin(keys) if exclude else key.isin(keys))
+
+
+def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].is_encoded or any(bound is not None and not math.isfinite(bound) for bound in parameters):
+        return None
+    if types[0].physical.item_type == pa.string():
+        return columns[0]
+    lower, upper = _bounds_of(types[0].physical.item_type, *parameters)
+
+    def keeps(key: Column, value: Column) -> Column:
+        # Spark takes NaN for larger than any number; here it is within no bounds.
+        within = F.lit(True) if lower is None and upper is None else ~F.isnan(value.cast("double"))
+        if lower is not None:
+            within = within & (value >= F.lit(lower))
+        if upper is not None:
+            within = within & (value <= F.lit(upper))
+        return F.coalesce(within, F.lit(True))
+
+    return F.map_filter(columns[0], keeps)
+
+
+define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
+define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
+# Keys of another class than those of a row are refused.
+define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
+define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
+define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)

@@ -1,0 +1,207 @@
+"""Items of lists, arrays and dicts by their key, in the form of ``unpack``: one list of all wanted items, cut into columns after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import ExecutionError, SchemaError
+from sframe_spark.expressions.functions.base import Argument
+from sframe_spark.expressions.functions.dicts import class_of_key, native_keys, require_like_keys
+from sframe_spark.expressions.functions.packing import even_offsets, parameter_value
+from sframe_spark.expressions.functions.scalar_function import always_by_arrow, array_of, define_function
+from sframe_spark.message_text import brief
+from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType, list_of
+from sframe_spark.values.convert import construct_value
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.nested.json_items import FlatItems, any_items
+from sframe_spark.values.nested.text_reader import column_of
+from sframe_spark.values.tagged_json import canonical_value, decode_value, encode_value
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_ITEMS = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
+
+
+def item_type(column_type: ColumnType) -> ColumnType | None:
+    """The one type of the items of a list, an array or of the values of a dict; None where they describe themselves."""
+    if column_type.is_encoded:
+        return None
+    physical = column_type.physical
+    return _ITEMS[physical.item_type if column_type.kind == DICT_KIND else physical.value_type]
+
+
+def _infer_slots(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: the keys of a dict or places in a list. Items that describe themselves are texts for :func:`_compute_slot`."""
+    if types[0].kind not in (LIST_KIND, ARRAY_KIND, DICT_KIND):
+        raise SchemaError(f"values of {types[0].kind} have no items: this takes lists, arrays or dicts")
+    item = item_type(types[0])
+    if types[0].kind != DICT_KIND and not all(isinstance(place, int) for place in parameters[0]):
+        raise SchemaError(f"places in lists are ints, and one of {parameters[0]!r:.80} is none")
+    if types[0].kind == DICT_KIND and item is not None:
+        native_keys(types[0], parameters[0])
+    return ARRAY if types[0].kind == ARRAY_KIND else list_of(item or STR)
+
+
+def _compute_slots(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    wanted = parameters[0]
+    even_offsets(rows, len(wanted))
+    values = array_of(arguments[0], rows)
+    result = _infer_slots(types, parameters).physical
+    flat = any_items(values, types[0].kind) if types[0].is_encoded else None
+    if types[0].is_encoded and flat is None:
+        cells = decode(values, types[0])
+        if types[0].kind == DICT_KIND and are_alike(wanted):
+            require_like_keys(cells, wanted)
+        items = [encode for cell in cells for encode in _texts_at(cell, wanted)]
+        found = pa.array(items, pa.string())
+    elif flat is not None:
+        found = _flat_texts(flat, wanted)
+    else:
+        places = _places_of_keys(values, native_keys(types[0], wanted)) if types[0].kind == DICT_KIND else _places_in_lists(values, wanted)
+        source = values.items if types[0].kind == DICT_KIND else values.values
+        found = source.take(pa.array(places, mask=places < 0))
+    return pa.ListArray.from_arrays(even_offsets(rows, len(wanted)), found, type=result)
+
+
+def _flat_texts(flat: FlatItems, wanted: Sequence[Any]) -> pa.Array:
+    """Items of stored values, each as JSON."""
+    if flat.keys is None:
+        places = _places_in_lists(pa.ListArray.from_arrays(flat.offsets, flat.items), wanted)
+    else:
+        places = _places_of_keys(*of_known_keys(flat, wanted))
+    found = flat.items.take(pa.array(places, mask=places < 0))
+    return pc.if_else(pc.equal(found, "null"), pa.scalar(None, pa.string()), found)
+
+
+def are_alike(keys: Sequence[Any]) -> bool:
+    """True for keys of one class: who names some names such ones, and all those of a column may be of several, of which each row has some.
+
+    Examples
+    --------
+    >>> are_alike([1, 2.5]), are_alike([1, "a"])
+    (True, False)
+    """
+    return len(set(map(class_of_key, keys))) == 1
+
+
+def of_known_keys(flat: FlatItems, wanted: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
+    """Dicts as maps, and the keys that are looked for as these hold them; None in place of those of another class, where they are of several."""
+    values, column_type = flat.by_keys()
+    if len(values.keys) and are_alike(wanted):
+        return values, native_keys(column_type, wanted)
+    has_ints = column_type.physical.key_type == pa.int64()
+    alike = [key if isinstance(key, (int, float) if has_ints else str) else None for key in wanted]
+    known = iter(native_keys(column_type, [key for key in alike if key is not None]))
+    return values, [None if key is None else next(known) for key in alike]
+
+
+def _texts_at(cell: Any, wanted: Sequence[Any]) -> list[str | None]:
+    """Items of a value that describes itself, each as the text of a value that does."""
+    if cell is None:
+        return [None] * len(wanted)
+    is_dict = isinstance(cell, dict)
+    found = [cell.get(key) if is_dict else cell[key] if key < len(cell) else None for key in wanted]
+    return [None if item is None else encode_value(item) for item in found]
+
+
+def _places_in_lists(values: pa.Array, wanted: Sequence[int]) -> np.ndarray:
+    """Where among all items those at some places of each row are; -1 where there is none."""
+    offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    starts, ends = offsets[:-1, None], offsets[1:, None]
+    places = starts + np.asarray([min(place, 2**40) for place in wanted], dtype=np.int64)[None, :]
+    there = (places < ends) & values.is_valid().to_numpy(zero_copy_only=False)[:, None]
+    return np.where(there, places, -1).ravel()
+
+
+def _places_of_keys(values: pa.Array, wanted: Sequence[Any]) -> np.ndarray:
+    """Where among all items those with some keys are, row by row; -1 where there is none."""
+    offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    column = pc.index_in(values.keys, pa.array(wanted, values.type.key_type)).fill_null(-1).to_numpy(zero_copy_only=False)
+    found = np.full((len(values), len(wanted)), -1, dtype=np.int64)
+    lengths = np.where(values.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), 0)
+    rows = np.repeat(np.arange(len(values)), lengths)
+    items = np.repeat(offsets[:-1] - (np.cumsum(lengths) - lengths), lengths) + np.arange(len(rows))
+    chosen = column[items] >= 0
+    found[rows[chosen], column[items[chosen]]] = items[chosen]
+    return found.ravel()
+
+
+def _build_slots(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].is_encoded:
+        return None
+    if types[0].kind == DICT_KIND:
+        keys = native_keys(types[0], parameters[0])
+        kind = "bigint" if types[0].physical.key_type == pa.int64() else "string"
+        return F.array(*[F.try_element_at(columns[0], F.lit(key).cast(kind)) for key in keys])
+    return F.array(*[F.get(columns[0], F.lit(min(place, 2**31 - 1))) for place in parameters[0]])
+
+
+def _infer_slot(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the place in the list of slots, the type wanted, whether items describe themselves, and what is taken for missing."""
+    return parameters[1]
+
+
+def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    place, wanted, are_texts, absent = parameters
+    # All lists have the same length, and none is missing.
+    item = pc.list_element(array_of(arguments[0], rows), place)
+    if types[0].kind == ARRAY_KIND:
+        item = pc.if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
+    # A text is stored as values that describe themselves are, and is none of them.
+    if not are_texts and not wanted.is_encoded and item.type == wanted.physical and not isinstance(absent, tuple):
+        return item if absent is None else _without(item, absent)
+    if are_texts and absent is None:
+        found = column_of(item.fill_null("null"), wanted)
+        if found is not None:
+            return found
+    cells = [None if cell is None else decode_value(cell) if are_texts else cell for cell in item.to_pylist()]
+    if absent is not None:
+        text = canonical_value(parameter_value(absent))
+        cells = [None if cell is None or canonical_value(cell) == text else cell for cell in cells]
+    return encode_plain([_as_wanted(cell, wanted) for cell in cells], wanted)
+
+
+def _slot_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True for items of the type wanted, or that describe themselves."""
+    _, wanted, are_texts, absent = parameters
+    if are_texts:
+        return absent is None and wanted in (INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT)
+    return wanted == item_type(types[0]) and not isinstance(absent, tuple)
+
+
+def _without(items: pa.Array, absent: int | float | str) -> pa.Array:
+    if pa.types.is_string(items.type) != isinstance(absent, str):
+        return items
+    same = pc.is_nan(items) if absent != absent else pc.equal(items, pa.scalar(absent))
+    return pc.if_else(same, pa.scalar(None, items.type), items)
+
+
+def _as_wanted(value: Any, wanted: ColumnType) -> Any:
+    try:
+        return construct_value(value, wanted.kind)
+    except SchemaError:
+        raise ExecutionError(f"{brief(value)} is no {wanted.kind}: give unpack() another class for its column; str takes every value") from None
+
+
+def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    place, wanted, are_texts, absent = parameters
+    if are_texts or absent is not None or wanted != item_type(types[0]):
+        return None
+    item = F.get(columns[0], F.lit(place))
+    return F.when(~F.isnan(item), item) if types[0].kind == ARRAY_KIND else item
+
+
+# Keys of another class than those of a row are refused.
+define_function("slots", _infer_slots, _compute_slots, _build_slots, may_fail=True, by_arrow=always_by_arrow)
+define_function("slot", _infer_slot, _compute_slot, _build_slot, may_fail=True, by_arrow=_slot_by_arrow)

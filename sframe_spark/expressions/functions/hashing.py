@@ -1,0 +1,108 @@
+"""A 64 bit hash of every value: deterministic across runs, machines and encodings, for sampling and splitting.
+
+Ints, floats, texts and arrays have the hash that Turi Create gives them, so that programs written for it draw the same rows for a seed. The
+formulas were found by comparing answers: the bits of numbers are mixed, texts and arrays are hashed by CityHash64, and the word is mixed with
+that of the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.hashing import city_hashes, city_hashes_of_bytes
+from sframe_spark.compute.text_hashes import text_hashes
+from sframe_spark.expressions.functions.base import Argument
+from sframe_spark.expressions.functions.scalar_function import always_by_arrow, array_of, define_function
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.values.canonical import canonical_text
+from sframe_spark.values.cast import microseconds_of
+
+_MISSING = np.uint64(0)
+_START = np.uint64(0xC3A5C85C97CB3127)
+_FACTOR = np.uint64(0xC6A4A7935BD1E995)
+_SHIFT = np.uint64(47)
+# Floats have eight bytes.
+_WIDTH = 8
+
+
+def _infer_int(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    return INT
+
+
+def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
+    """Parameter: the seed. Missing values have a hash too; NaN has one, and 0.0 that of -0.0."""
+    values = array_of(arguments[0], rows)
+    words = _words(values, types[0])
+    if values.null_count:
+        words = np.where(values.is_valid().to_numpy(zero_copy_only=False), words, _MISSING)
+    return pa.array(_mixed(words ^ _word_of_seed(parameters[0] if parameters else 0)).view(np.int64))
+
+
+def _compute_drawn(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
+    """Parameters: the seed, and the share of rows that are drawn. The argument is the number of the row."""
+    numbers = array_of(arguments[0], rows).to_numpy(zero_copy_only=False).view(np.uint64)
+    seed, fraction = parameters
+    return pa.array((_mixed(numbers ^ _word_of_seed(seed)) <= np.uint64(largest_drawn(fraction))).astype(np.int64))
+
+
+def largest_drawn(fraction: float) -> int:
+    """The largest of the words of 64 bits of which this share of rows is drawn. As in the reference the share is rounded to a float of 32 bits.
+
+    Examples
+    --------
+    >>> largest_drawn(0.5) == 2**63 and largest_drawn(1.0) == 2**64 - 1
+    True
+    """
+    part = int(float(np.float32(fraction)) * 2.0**63)
+    return min(2**63, part) + min(2**63 - 1, part)
+
+
+def _word_of_seed(seed: int) -> np.uint64:
+    return np.uint64(_mixed(np.array([seed], np.int64).view(np.uint64))[0])
+
+
+def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
+    """One unsigned word for each value, equal for equal values of the column."""
+    if column_type.kind == INT_KIND:
+        return _mixed(values.fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
+    if column_type.kind == FLOAT_KIND:
+        return _mixed(_one_of_equal(values.fill_null(0.0)).view(np.uint64))
+    if column_type.kind == DATETIME_KIND:
+        return _mixed(microseconds_of(values, column_type).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
+    if column_type.kind == ARRAY_KIND:
+        return _array_words(values)
+    if column_type.kind == STR_KIND:
+        return city_hashes(values.fill_null(""))
+    return text_hashes(canonical_text(values, column_type).fill_null(""))
+
+
+def _one_of_equal(numbers: pa.Array) -> np.ndarray:
+    """Floats of which those that are equal, and all NaN, have the same bits."""
+    floats = numbers.to_numpy(zero_copy_only=False) + 0.0
+    return np.where(np.isnan(floats), np.nan, floats)
+
+
+def _array_words(values: pa.Array) -> np.ndarray:
+    """The hash of the bytes of all elements."""
+    lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    data = _one_of_equal(values.flatten().fill_null(np.nan)).astype("<f8").view(np.uint8)
+    return city_hashes_of_bytes(data, np.concatenate([[0], np.cumsum(lengths)]) * _WIDTH)
+
+
+def _mixed(words: np.ndarray) -> np.ndarray:
+    """Spread every bit over the whole word; no two words become one."""
+    mixed = words ^ _START
+    mixed *= _FACTOR
+    shifted = mixed >> _SHIFT
+    shifted ^= mixed
+    shifted *= _FACTOR
+    return shifted
+
+
+define_function("hash", _infer_int, _compute_hash, by_arrow=always_by_arrow)
+define_function("drawn", _infer_int, _compute_drawn, by_arrow=always_by_arrow)

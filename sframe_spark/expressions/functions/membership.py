@@ -1,0 +1,227 @@
+"""Membership: is a value one of a few (``is_in``), is something inside a value (``contains``)."""
+
+from __future__ import annotations
+
+import array
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.key_encoding import one_float
+from sframe_spark.compute.number_sets import NumberSet
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.expressions.functions.base import Argument
+from sframe_spark.expressions.functions.dicts import by_keys, counts_of
+from sframe_spark.expressions.functions.scalar_function import always_by_arrow, array_of, define_function, to_ints, unsupported
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, LOGICAL, STR_KIND, ColumnType
+from sframe_spark.values.canonical import canonical_text
+from sframe_spark.values.datetimes import to_microseconds
+from sframe_spark.values.decode import decode
+from sframe_spark.values.nested.json_items import flat_items
+from sframe_spark.values.tagged_json import canonical_value
+from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the values as a tuple, and True if they are chosen *as* values, as keys are (a NaN is one), not compared.
+
+    All of them numbers is a mistake for a column that holds none.
+    """
+    values = parameters[0]
+    classes = set(map(type, values))
+    families = {family_of(python_class) for python_class in classes}
+    if families and families <= NUMBERS and not types[0].is_numeric:
+        raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
+    for value in values if any(issubclass(python_class, int) for python_class in classes) and not _are_numbers_of_64_bits(values) else ():
+        if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
+            # Told here, where it is beyond the largest float, too: no plan is made of an int that Python does not show.
+            plain_number(value)
+    return LOGICAL
+
+
+def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
+    """The plain values of the column's kind among those looked for, and whether None is.
+
+    Nothing but numbers is compared as an array is: NaN is not equal to itself. Among other values it is one.
+    """
+    if column_type.kind == STR_KIND and set(map(type, parameters[0])) == {str}:
+        return list(parameters[0]), False
+    as_keys = len(parameters) > 1 and parameters[1]
+    if column_type.is_numeric and _are_numbers_of_64_bits(parameters[0]):
+        return [number for number in parameters[0] if as_keys or number == number], False
+    # A list of numbers would become an array of floats: ints beyond 2^53 would be others.
+    cells = [plain_list(value) if column_type.kind == LIST_KIND and family_of(type(value)) == LIST_KIND else plain(value) for value in parameters[0]]
+    if column_type.is_numeric:
+        wanted = [cell for cell in cells if isinstance(cell, (int, float))]
+        if len(wanted) == len(cells) and not as_keys:
+            wanted = [cell for cell in wanted if cell == cell]
+    else:
+        wanted = [cell for cell in (_as_cell(cell, column_type, as_keys) for cell in cells) if cell is not None]
+    return wanted, any(cell is None for cell in cells)
+
+
+def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
+    """True for plain numbers, as which many values are looked at together; False may be said of others, too."""
+    classes = set(map(type, values))
+    if classes == {int}:
+        return min(values) >= SMALLEST_INT and max(values) <= LARGEST_INT
+    return classes == {float}
+
+
+def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
+    """The value if it can be equal to a cell of the column, otherwise None."""
+    if column_type.kind == LIST_KIND and isinstance(value, array.array):
+        return list(value)
+    if as_key and column_type == DATETIME and getattr(value, "tzinfo", None) is not None:
+        return None  # the same instant, but another value
+    return value if isinstance(value, column_type.python_class) else None
+
+
+def _prepare_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> tuple[Callable[[pa.Array], pa.Array], bool]:
+    """What tells of values whether they are among those looked for, and whether a missing one is: these are brought into their form once."""
+    wanted, none_wanted = _wanted(types[0], parameters)
+    if types[0].is_zoned:
+        return partial(_find_zoned, keys=list(map(to_microseconds, wanted)), as_values=len(parameters) > 1 and parameters[1]), none_wanted
+    return _find_numbers(types[0], wanted) if types[0].is_numeric else _find_cells(types[0], wanted), none_wanted
+
+
+def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], prepared: Any, rows: int) -> Any:
+    find, none_wanted = prepared
+    values = array_of(arguments[0], rows)
+    found = find(values)
+    return to_ints(pc.if_else(pc.is_null(values), none_wanted, found) if values.null_count else found)
+
+
+def _find_numbers(column_type: ColumnType, wanted: list[Any]) -> Callable[[pa.Array], pa.Array]:
+    if column_type == INT:
+        # No int of 64 bits is one of the others, nor do they make floats of those beside them.
+        all_ints = set(map(type, wanted)) == {int}
+        exact = wanted if all_ints else [number for number in map(int_equal_to, wanted) if number is not None]
+        return NumberSet(pa.array(exact, pa.int64())).holds
+    floats = [math.nan if number != number else float(number) for number in wanted]
+    bits = NumberSet(one_float(pa.array(floats, pa.float64())).view(pa.int64()))
+    # Arrow looks floats up by their bits.
+    return lambda values: bits.holds(one_float(values).view(pa.int64()))
+
+
+def _find_cells(column_type: ColumnType, wanted: list[Any]) -> Callable[[pa.Array], pa.Array]:
+    if column_type.kind == STR_KIND:
+        texts = pa.array(wanted, pa.string())
+        return lambda values: pc.is_in(values, texts)
+    if column_type == DATETIME:
+        # Instants: a value without offset counts as UTC.
+        instants = NumberSet(pa.array([to_microseconds(cell)[0] for cell in wanted], pa.int64()))
+        return lambda values: instants.holds(values.view(pa.int64()))
+    canonical = pa.array([canonical_value(cell) for cell in wanted], pa.string())
+    return lambda values: pc.is_in(canonical_text(values, column_type), canonical)
+
+
+def _find_zoned(values: pa.Array, keys: list[tuple[int, int | None]], as_values: bool) -> pa.Array:
+    """By their instants, or as values by their instants and offsets; a value without offset counts as UTC and is yet another value."""
+    instants = pc.struct_field(values, "instant").view(pa.int64())
+    if not as_values:
+        return pc.is_in(instants, pa.array([instant for instant, _ in keys], pa.int64()))
+    offsets = pc.struct_field(values, "offset")
+    by_offset = {offset: [instant for instant, other in keys if other == offset] for _, offset in keys}
+    found = pa.array(np.zeros(len(values), dtype=bool))
+    for offset, moments in by_offset.items():
+        same = pc.is_null(offsets) if offset is None else pc.fill_null(pc.equal(offsets, offset), False)
+        found = pc.or_(found, pc.and_(same, pc.is_in(instants, pa.array(moments, pa.int64()))))
+    return found
+
+
+def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].kind != STR_KIND and types[0] != INT:
+        return None
+    wanted, none_wanted = _wanted(types[0], parameters)
+    if not all(isinstance(cell, types[0].python_class) for cell in wanted):
+        return None
+    found = columns[0].isin(wanted) if wanted else F.lit(False)
+    return F.when(columns[0].isNull(), F.lit(none_wanted)).otherwise(found).cast("bigint")
+
+
+def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: the item; text for text, a number for arrays, anything for lists and for the keys of dicts."""
+    kind = types[0].kind
+    item = plain(parameters[0])
+    takes: dict[str, Callable[[Any], bool]] = {
+        STR_KIND: lambda value: isinstance(value, str),
+        ARRAY_KIND: lambda value: isinstance(value, (int, float)),
+        LIST_KIND: lambda value: True,
+        DICT_KIND: lambda value: True,
+    }
+    if kind not in takes:
+        raise unsupported("contains", types)
+    if not takes[kind](item):
+        raise UnsupportedOperationError(f"a column of {kind} cannot contain {item!r:.60}")
+    return LOGICAL
+
+
+def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    values, item = array_of(arguments[0], rows), plain(parameters[0])
+    if types[0].kind == STR_KIND:
+        return to_ints(pc.match_substring(values, item)).fill_null(0)
+    native, native_type = values, types[0]
+    if types[0].is_encoded and types[0].kind == DICT_KIND:
+        # What their values are does not matter.
+        native, native_type = by_keys(values, types[0])
+        native = None if native_type.is_encoded else native
+    elif types[0].is_encoded:
+        found = flat_items(values, types[0].kind)
+        native, native_type = (found and found.natively()) or (None, types[0])
+    inside = None if native is None else _items_like(native, native_type, item)
+    if inside is not None:
+        return pa.array((counts_of(native, inside) > 0).astype(np.int64))
+    cells = decode(values, types[0])
+    if types[0].kind == ARRAY_KIND:
+        return pa.array([int(cell is not None and item in cell) for cell in cells], pa.int64())
+    text = canonical_value(item)
+    return pa.array([int(cell is not None and any(canonical_value(i) == text for i in cell)) for cell in cells])
+
+
+def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True where items are of the class of the one that is looked for, as far as their type tells."""
+    column_type, item = types[0], plain(parameters[0])
+    if column_type.is_encoded:
+        return column_type.kind == DICT_KIND and isinstance(item, (int, str))
+    physical = column_type.physical
+    items = physical.key_type if column_type.kind == DICT_KIND else physical.value_type
+    return _is_like_items(item, items)
+
+
+def _is_like_items(item: Any, items: pa.DataType) -> bool:
+    """True for a value of the class that items have, and which may be equal to one."""
+    classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
+    return type(item) is classes[items] and item == item and not (isinstance(item, int) and not -(2**63) <= item < 2**63)
+
+
+def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Array | None:
+    """Which items of lists and arrays, or keys of dicts, are equal to a value of their own class; None for values of another."""
+    items = values.keys if column_type.kind == DICT_KIND else values.values
+    if column_type.kind == ARRAY_KIND and isinstance(item, int) and abs(item) <= 2**53:
+        item = float(item)
+    if not _is_like_items(item, items.type):
+        return None
+    return pc.equal(items, pa.scalar(item, items.type)).fill_null(False)
+
+
+def _build_contains(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].kind != STR_KIND:
+        return None
+    return F.coalesce(columns[0].contains(F.lit(plain(parameters[0]))).cast("bigint"), F.lit(0).cast("bigint"))
+
+
+define_function("is_in", _infer_is_in, _compute_is_in, _build_is_in, by_arrow=always_by_arrow, prepare=_prepare_is_in)
+define_function("contains", _infer_contains, _compute_contains, _build_contains, by_arrow=_contains_by_arrow)

@@ -1,0 +1,200 @@
+"""Values of several columns packed into one: as a list, a dict or an array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import TooLargeError
+from sframe_spark.expressions.functions.base import Argument
+from sframe_spark.expressions.functions.scalar_function import are_numbers, array_of, define_function, float_of, unsupported
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.infer import infer_type
+from sframe_spark.values.nested.json_items import texts_of_items
+from sframe_spark.values.nested.patterns import AFTER, BEFORE
+from sframe_spark.values.tagged_json import decode_value, encode_value
+from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.value_model import plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def value_parameter(value: Any) -> Any:
+    """A value as a parameter of a function: None, numbers and texts as they are, others in a tuple, as texts.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a text of it is no Unicode.
+
+    Examples
+    --------
+    >>> value_parameter(0), value_parameter(["a"])
+    (0, ('["a"]',))
+    """
+    found = plain(value)
+    require_unicode_values([found])
+    return found if found is None or isinstance(found, (int, float, str)) else (encode_value(found),)
+
+
+def parameter_value(parameter: Any) -> Any:
+    """The value of a parameter.
+
+    Examples
+    --------
+    >>> parameter_value(value_parameter(["a"]))
+    ['a']
+    """
+    return decode_value(parameter[0]) if isinstance(parameter, tuple) else parameter
+
+
+def _one_type(types: Sequence[ColumnType], filler: Any) -> ColumnType | None:
+    """The type of all values, and of what fills gaps, if it has a native form in lists."""
+    kinds = {*types} if filler is None else {*types, infer_type([filler]) if not isinstance(filler, tuple) else ENCODED_LIST}
+    return next(iter(kinds)) if len(kinds) == 1 and kinds <= {INT, FLOAT, STR} else None
+
+
+def _infer_list(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: what stands for missing values; None: they stay."""
+    item = _one_type(types, parameters[0])
+    return ENCODED_LIST if item is None else list_of(item)
+
+
+def _compute_list(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    columns, result = [array_of(argument, rows) for argument in arguments], _infer_list(types, parameters)
+    if result.is_encoded:
+        texts = _as_json(columns, types, parameters[0])
+        if texts is not None:
+            between = chain.from_iterable((",", text.fill_null("null")) for text in texts)
+            return pc.binary_join_element_wise("[", *islice(between, 1, None), "]", "")
+        return encode_plain([list(row) for row in _rows(columns, types, parameters[0])], result)
+    items = _row_by_row(columns)
+    if parameters[0] is not None:
+        items = items.fill_null(parameters[0])
+    return pa.ListArray.from_arrays(even_offsets(rows, len(columns)), items, type=result.physical)
+
+
+def _packs_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
+    """True for numbers and texts, unless something else than one of them fills gaps."""
+    return {INT, FLOAT, STR}.issuperset(types) and (parameters[0] is None or _one_type(types, parameters[0]) is not None)
+
+
+def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> list[pa.Array] | None:
+    """Values of columns of numbers and texts as JSON; missing ones stay. None for others, and where others stand for missing ones."""
+    if filler is not None or not {INT, FLOAT, STR}.issuperset(types):
+        return None
+    texts = [texts_of_items(column) for column in columns]
+    absent = pa.scalar(None, pa.string())
+    return [pc.if_else(column.is_valid(), text, absent) if column.null_count else text for column, text in zip(columns, texts, strict=True)]
+
+
+def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> Any:
+    """Values of the columns row by row."""
+    cells = [decode(column, kind) for column, kind in zip(columns, types, strict=True)]
+    if filler is not None:
+        value = parameter_value(filler)
+        cells = [[value if cell is None else cell for cell in column] for column in cells]
+    return zip(*cells, strict=True)
+
+
+def _row_by_row(columns: Sequence[pa.Array]) -> pa.Array:
+    """Values of columns of one type end to end, those of a row next to each other."""
+    places = np.arange(sum(map(len, columns))).reshape(len(columns), -1).T.ravel()
+    return pa.concat_arrays(columns).take(pa.array(places))
+
+
+def even_offsets(rows: int, width: int) -> pa.Array:
+    """Where lists of one length start and end among their items.
+
+    Raises
+    ------
+    TooLargeError
+        If the items are more than Arrow counts in one batch.
+    """
+    if rows * width >= 2**31:
+        raise TooLargeError(f"{width:,} values for each of {rows:,} rows are too many for one batch: take fewer columns, or lower config.batch_rows")
+    return pa.array(np.arange(rows + 1, dtype=np.int32) * width)
+
+
+def _build_list(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    return None if _infer_list(types, parameters).is_encoded else F.array(*_filled(columns, parameters[0]))
+
+
+def _filled(columns: Sequence[Column], filler: Any) -> Sequence[Column]:
+    from pyspark.sql import functions as F
+
+    return columns if filler is None else [F.coalesce(column, F.lit(filler)) for column in columns]
+
+
+def _infer_array(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: what stands for missing values and NaN; None: NaN."""
+    if not are_numbers(types):
+        raise unsupported("an array of several columns", types)
+    return ARRAY
+
+
+def _compute_array(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    numbers = _row_by_row([float_of(array_of(argument, rows)) for argument in arguments]).fill_null(float("nan"))
+    if parameters[0] is not None:
+        numbers = pc.if_else(pc.is_nan(numbers), float(parameters[0]), numbers)
+    return pa.ListArray.from_arrays(even_offsets(rows, len(arguments)), numbers, type=ARRAY.physical)
+
+
+def _build_array(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
+    from pyspark.sql import functions as F
+
+    numbers = [F.coalesce(column.cast("double"), F.lit(float("nan"))) for column in columns]
+    if parameters[0] is not None:
+        numbers = [F.when(F.isnan(number), F.lit(float(parameters[0]))).otherwise(number) for number in numbers]
+    return F.array(*numbers)
+
+
+def _infer_dict(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: what stands for missing values (None: they are left out), and the keys, one for each column."""
+    item = _one_type(types, parameters[0])
+    return ENCODED_DICT if item is None else dict_of(STR, item)
+
+
+def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    columns, result, keys = [array_of(argument, rows) for argument in arguments], _infer_dict(types, parameters), parameters[1]
+    if result.is_encoded:
+        texts = _as_json(columns, types, parameters[0])
+        if texts is not None:
+            entries = [pc.binary_join_element_wise(f",[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
+            # Arrow drops rows of which it skips every part.
+            joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
+            return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
+        found = _rows(columns, types, parameters[0])
+        return encode_plain([{key: value for key, value in zip(keys, row, strict=True) if value is not None} for row in found], result)
+    items = _row_by_row(columns)
+    if parameters[0] is not None:
+        items = items.fill_null(parameters[0])
+    present = items.is_valid()
+    counts = present.to_numpy(zero_copy_only=False).reshape(rows, len(columns)).sum(axis=1)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
+    names = pa.array(keys, pa.string()).take(pa.array(np.tile(np.arange(len(columns)), rows)))
+    return pa.MapArray.from_arrays(offsets, names.filter(present), items.filter(present), type=result.physical)
+
+
+def _build_dict(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if _infer_dict(types, parameters).is_encoded:
+        return None
+    pairs = [part for key, column in zip(parameters[1], _filled(columns, parameters[0]), strict=True) for part in (F.lit(key), column)]
+    return F.map_filter(F.create_map(*pairs), lambda key, value: value.isNotNull())
+
+
+define_function("pack_list", _infer_list, _compute_list, _build_list, by_arrow=_packs_by_arrow)
+define_function("pack_array", _infer_array, _compute_array, _build_array)
+define_function("pack_dict", _infer_dict, _compute_dict, _build_dict, by_arrow=_packs_by_arrow)

@@ -1,0 +1,321 @@
+"""Program: element-wise computation over one row as a flat list of steps (SSA form).
+
+Flat, so that five thousand stacked expressions are evaluated, hashed and compared without recursion, and a value read twice is computed once.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pyarrow as pa
+
+import sframe_spark.expressions.functions  # noqa: F401 - importing fills the table
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.expressions.functions.base import FUNCTIONS, ReadyToCall, ScalarFunction
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.message_text import brief
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.parameters import told_apart
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
+from sframe_spark.values.decode import scalar_array
+from sframe_spark.values.encode import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+MOST_SHOWN_ITEMS, MOST_SHOWN_CHARACTERS = 10, 200
+
+
+@attrs.frozen
+class Register:
+    """Value of an input column (below the number of inputs) or of an earlier step."""
+
+    index: int
+
+
+@attrs.frozen
+class Literal:
+    """A constant of a known type, given as a Python value."""
+
+    value: Any = attrs.field(eq=told_apart)
+    type: ColumnType = attrs.field()
+
+    def as_read(self) -> Literal:
+        """Refuses a value of another type, and a bool, which no column holds: it would become one that nobody wrote."""
+        taken = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
+        if self.value is not None and (isinstance(self.value, bool) or not isinstance(self.value, taken)):
+            raise InvalidArgumentError(f"the plan's text holds the value {self.value!r:.80} of type {self.type.kind}")
+        return self
+
+    def to_scalar(self) -> pa.Scalar:
+        """As an Arrow scalar of the physical type."""
+        return encode([self.value], self.type)[0]
+
+
+Operand = Register | Literal
+Function = str | PythonFunction
+# Functions that a message about all of them names.
+MOST_NAMED = 3
+
+
+@attrs.frozen
+class Step:
+    """One function call: operands in, one register out."""
+
+    function: Function
+    operands: tuple[Operand, ...]
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
+
+    @property
+    def expression(self) -> Callable[..., Any] | None:
+        """What makes an expression of Spark's of it; None where Python computes it for Spark."""
+        return getattr(resolve(self.function), "column", None)
+
+
+@attrs.frozen(cache_hash=True)
+class Program:
+    """Steps over the columns of a row and the registers that become output columns.
+
+    Parameters
+    ----------
+    width
+        Number of input columns: registers ``0..width-1``.
+    steps
+        Step *i* defines register ``width + i``.
+    outputs
+        Registers (or literals) of the output columns.
+    """
+
+    width: int
+    steps: tuple[Step, ...]
+    outputs: tuple[Operand, ...]
+
+    def called(self) -> str:
+        """The first of its functions, for messages: those of a user by their names and places."""
+        names = list(dict.fromkeys(step.function if isinstance(step.function, str) else step.function.describe() for step in self.steps))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return f"{', '.join(names[:MOST_NAMED])}{more}" if names else "columns"
+
+    def infer(self, schema: Schema) -> Schema:
+        """Types of the output columns."""
+        types = self.register_types(schema)
+        return tuple(operand_type(operand, types) for operand in self.outputs)
+
+    def register_types(self, schema: Schema) -> list[ColumnType]:
+        """Types of all registers."""
+        types = list(schema[: self.width])
+        for step in self.steps:
+            operands = [operand_type(operand, types) for operand in step.operands]
+            function = step.function
+            if isinstance(function, PythonFunction):
+                types.append(function.result)
+            else:
+                types.append(FUNCTIONS.inferred(function, operands, step.parameters))
+        return types
+
+    def run(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """Output columns over a run of rows; registers are freed after their last use."""
+        kernels = self._kernels(schema)
+        registers: list[pa.Array | None] = list(chunk.columns[: self.width])
+        for index, step in enumerate(self.steps):
+            arguments = [operand.to_scalar() if isinstance(operand, Literal) else registers[operand.index] for operand in step.operands]
+            registers.append(kernels[index](arguments, chunk.rows))
+            for register in self._last_uses.get(index, ()):
+                registers[register] = None
+        return Chunk(tuple(self._output(operand, registers, chunk.rows) for operand in self.outputs), chunk.rows)
+
+    def _kernels(self, schema: Schema) -> list[ReadyToCall]:
+        """The kernel of each step over such columns; threads that ask at once may make them twice."""
+        functions = [resolve(step.function) for step in self.steps]
+        known = self._known_kernels.get(schema)
+        # A plug-in's function may have been defined again.
+        if known is not None and all(map(is_, known[0], functions)):
+            return known[1]
+        types = self.register_types(schema)
+        operands = [[operand_type(operand, types) for operand in step.operands] for step in self.steps]
+        kernels = [function.ready(kinds, step.parameters) for function, kinds, step in zip(functions, operands, self.steps, strict=True)]
+        self._known_kernels[schema] = functions, kernels
+        return kernels
+
+    @cached_property
+    def _known_kernels(self) -> dict[Schema, tuple[list[ScalarFunction | PythonFunction], list[ReadyToCall]]]:
+        """Functions and their kernels by the types of columns, for the batches that follow the first one."""
+        return {}
+
+    @staticmethod
+    def _output(operand: Operand, registers: list[pa.Array | None], rows: int) -> pa.Array:
+        if isinstance(operand, Literal):
+            return constant_array(operand, rows)
+        return registers[operand.index]
+
+    @cached_property
+    def _last_uses(self) -> dict[int, list[int]]:
+        last: dict[int, int] = {}
+        for index, step in enumerate(self.steps):
+            for operand in step.operands:
+                if isinstance(operand, Register):
+                    last[operand.index] = index
+        for operand in self.outputs:
+            if isinstance(operand, Register):
+                last.pop(operand.index, None)
+        result: dict[int, list[int]] = {}
+        for register, index in last.items():
+            result.setdefault(index, []).append(register)
+        return result
+
+    def used_inputs(self) -> list[int]:
+        """Input columns that outputs depend on, ascending."""
+        live = self._live()
+        return [register for register in sorted(live) if register < self.width]
+
+    def pruned(self, outputs: Sequence[int]) -> Program:
+        """The program that computes only the outputs at these places; unused steps are dropped."""
+        return Program(self.width, self.steps, tuple(self.outputs[i] for i in outputs)).without_dead_steps()
+
+    def without_dead_steps(self) -> Program:
+        """The program without steps that no output depends on."""
+        live = self._live()
+        if all(self.width + index in live for index in range(len(self.steps))):
+            return self
+        mapping = {register: register for register in range(self.width)}
+        steps: list[Step] = []
+        for index, step in enumerate(self.steps):
+            if self.width + index in live:
+                steps.append(attrs.evolve(step, operands=tuple(remap(operand, mapping) for operand in step.operands)))
+                mapping[self.width + index] = self.width + len(steps) - 1
+        return Program(self.width, tuple(steps), tuple(remap(operand, mapping) for operand in self.outputs))
+
+    def with_inputs(self, mapping: dict[int, int], width: int) -> Program:
+        """The program over other input columns: input ``i`` becomes ``mapping[i]`` of ``width`` columns."""
+        shift = width - self.width
+        full = {**mapping, **{self.width + index: self.width + index + shift for index in range(len(self.steps))}}
+        steps = tuple(attrs.evolve(step, operands=tuple(remap(operand, full) for operand in step.operands)) for step in self.steps)
+        return Program(width, steps, tuple(remap(operand, full) for operand in self.outputs))
+
+    def _live(self) -> set[int]:
+        live = {operand.index for operand in self.outputs if isinstance(operand, Register)}
+        for index in range(len(self.steps) - 1, -1, -1):
+            if self.width + index in live:
+                live.update(operand.index for operand in self.steps[index].operands if isinstance(operand, Register))
+        return live
+
+    @property
+    def calls_python(self) -> bool:
+        """True when a step calls a function of the user's."""
+        return any(isinstance(step.function, PythonFunction) for step in self.steps)
+
+    @property
+    def may_fail(self) -> bool:
+        """True when a step raises for some values: a user's function, or a conversion of text."""
+        return self.calls_python or any(FUNCTIONS.named(step.function).may_fail for step in self.steps if isinstance(step.function, str))
+
+    def computed_by_arrow(self, schema: Schema) -> list[int]:
+        """Outputs behind which no step makes a Python object of each list or dict."""
+        types = self.register_types(schema)
+        plain = [True] * self.width
+        for index, step in enumerate(self.steps):
+            read = [plain[operand.index] for operand in step.operands if isinstance(operand, Register)]
+            plain.append(all(read) and is_by_arrow(step, [operand_type(operand, types) for operand in step.operands], types[self.width + index]))
+        return [place for place, output in enumerate(self.outputs) if isinstance(output, Literal) or plain[output.index]]
+
+    def describe(self) -> str:
+        """The program as text: ``v2 := add(v0, v1)`` and so on."""
+        shown = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
+        if len(self.steps) > len(shown):
+            shown.append(f"... {len(self.steps) - len(shown)} more")
+        outputs = ", ".join(describe_operand(operand) for operand in self.outputs)
+        return "; ".join([*shown, f"[{outputs}]"])
+
+
+def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> bool:
+    """True for a step that makes no Python object of each list or dict."""
+    if isinstance(step.function, PythonFunction):
+        return False
+    if not any(kind.is_list_or_dict for kind in (*types, result)):
+        return True
+    by_arrow = FUNCTIONS.named(step.function).by_arrow
+    return by_arrow is not None and by_arrow(types, step.parameters)
+
+
+def remap(operand: Operand, mapping: dict[int, int]) -> Operand:
+    """The operand with its register renamed."""
+    return Register(mapping[operand.index]) if isinstance(operand, Register) else operand
+
+
+def operand_type(operand: Operand, types: Sequence[ColumnType]) -> ColumnType:
+    """Type of an operand given the types of the registers."""
+    return operand.type if isinstance(operand, Literal) else types[operand.index]
+
+
+def resolve(function: Function) -> ScalarFunction | PythonFunction:
+    """The implementation behind a step's function."""
+    return function if isinstance(function, PythonFunction) else FUNCTIONS.named(function)
+
+
+def constant_array(literal: Literal, rows: int) -> pa.Array:
+    """A literal repeated over rows."""
+    return scalar_array(literal.to_scalar(), rows)
+
+
+def describe_operand(operand: Operand) -> str:
+    """Operand as text."""
+    return describe_constant(operand.value, repr) if isinstance(operand, Literal) else f"v{operand.index}"
+
+
+def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
+    """The start of a constant, such as thousands of values to look for: a plan is for people to read.
+
+    Examples
+    --------
+    >>> describe_constant(tuple(range(100_000)), str)
+    '(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... 99990 more)'
+    """
+    if isinstance(value, (tuple, list)) and len(value) > MOST_SHOWN_ITEMS:
+        shown = ", ".join(describe_constant(item, repr) for item in value[:MOST_SHOWN_ITEMS])
+        return f"({shown}, ... {len(value) - MOST_SHOWN_ITEMS} more)"
+    try:
+        text = text_of(value)
+    except ValueError:
+        # Python has no text of an int with thousands of digits.
+        return brief(value)
+    return text if len(text) <= MOST_SHOWN_CHARACTERS else f"{text[:MOST_SHOWN_CHARACTERS]}... {len(text) - MOST_SHOWN_CHARACTERS} more"
+
+
+def describe_step(register: int, step: Step) -> str:
+    """Step as text."""
+    name = step.function if isinstance(step.function, str) else step.function.describe()
+    arguments = [describe_operand(operand) for operand in step.operands] + [describe_constant(p, str) for p in step.parameters]
+    return f"v{register} := {name}({', '.join(arguments)})"
+
+
+def identity_program(width: int, positions: Sequence[int]) -> Program:
+    """The program that picks input columns."""
+    return Program(width, (), tuple(Register(position) for position in positions))
+
+
+def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -> list[Column]:
+    """Spark columns of the outputs; the caller splits programs whose registers are read more than once (see ``operators.elementwise``)."""
+    from sframe_spark.compute.spark_columns import literal_column
+
+    types = program.register_types(schema)
+    registers: list[Column] = list(columns[: program.width])
+    for step in program.steps:
+        operands = [literal_column(o.value, o.type) if isinstance(o, Literal) else registers[o.index] for o in step.operands]
+        operand_types = [operand_type(operand, types) for operand in step.operands]
+        registers.append(call_column(step, operands, operand_types, types[len(registers)]))
+    return [literal_column(o.value, o.type) if isinstance(o, Literal) else registers[o.index] for o in program.outputs]
+
+
+def call_column(step: Step, operands: Sequence[Column], types: Sequence[ColumnType], result: ColumnType) -> Column:
+    """Spark column of one step: the function's own expression, or its kernel inside an Arrow UDF."""
+    from sframe_spark.compute.spark_columns import kernel_column
+
+    if step.expression is not None:
+        return step.expression(operands, types, step.parameters)
+    return kernel_column(resolve(step.function), operands, types, step.parameters, result)

@@ -1,0 +1,116 @@
+"""Laws of slices."""
+
+from __future__ import annotations
+
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.planner.law import law
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import SequentialOperator
+
+# Spark finds so many first rows in one task; further rows are found faster by a sort of all.
+MOST_TOP_ROWS = 100_000
+
+
+def bounds(node: PlannerNode) -> tuple[int, int | None, int]:
+    """Start, stop and step of a slice."""
+    taken = node.operator.row_range
+    assert taken is not None
+    return taken.start, taken.stop, taken.step
+
+
+@law("slice(slice(x, a), b) = slice(x, b of a)", stage="pushdown", on="slice")
+def slice_of_slice(node: PlannerNode) -> PlannerNode | None:
+    """A slice of every n-th row of a slice is a slice."""
+    child = node.inputs[0]
+    if child.operator.row_range is None:
+        return None
+    start, stop, step = bounds(node)
+    first, last, stride = bounds(child)
+    new_stop = last
+    if stop is not None:
+        end = first + stop * stride
+        new_stop = end if last is None else min(end, last)
+    begin = first + start * stride
+    return slice_rows(child.inputs[0], begin, None if new_stop is None else max(new_stop, begin), stride * step)
+
+
+@law("slice(source) = source of those rows", stage="pushdown", on="slice")
+def slice_into_source(node: PlannerNode) -> PlannerNode | None:
+    """A source reads only the rows asked for."""
+    source = node.inputs[0].operator
+    start, stop, step = bounds(node)
+    rows = node.inputs[0].length.rows
+    if not isinstance(source, Source) or step != 1 or rows is None:
+        return None
+    last = rows if stop is None else min(stop, rows)
+    narrowed = source.rows_between(min(start, rows), max(last, min(start, rows)))
+    return None if narrowed is None else narrowed.make_planner_node()
+
+
+@law("slice(rowwise(x)) = rowwise(slice(x))", stage="pushdown", on="slice", alone=True)
+def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
+    """Row-wise operators compute only the rows asked for."""
+    child = node.inputs[0]
+    if not child.operator.row_wise or not child.inputs:
+        return None
+    return child.with_inputs([slice_rows(item, *bounds(node)) for item in child.inputs])
+
+
+@law("slice(running(x), 0, n) = running(slice(x, 0, n))", stage="pushdown", on="slice", alone=True)
+def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
+    """A running value of the first rows depends on the first rows only."""
+    child = node.inputs[0]
+    start, stop, step = bounds(node)
+    if not isinstance(child.operator, SequentialOperator) or not child.operator.keeps_domain:
+        return None
+    if start != 0 or step != 1 or len(child.inputs) != 1:
+        return None
+    return child.with_inputs([slice_rows(child.inputs[0], 0, stop)])
+
+
+@law("slice(append(x, y)) = append(slice(x), slice(y))", stage="pushdown", on="slice")
+def slice_across_append(node: PlannerNode) -> PlannerNode | None:
+    """Each input gives its part of the rows; an input that gives none is left out."""
+    child = node.inputs[0]
+    start, stop, step = bounds(node)
+    lengths = [item.length.rows for item in child.inputs]
+    if not child.operator.unites_rows or step != 1 or any(rows is None for rows in lengths):
+        return None
+    parts, before = [], 0
+    # One slice per distinct part, so that a frame appended to itself stays one node.
+    sliced: dict[tuple[int, int, int], PlannerNode] = {}
+    for item, rows in zip(child.inputs, lengths, strict=True):
+        assert rows is not None
+        first = min(max(start - before, 0), rows)
+        last = rows if stop is None else min(max(stop - before, first), rows)
+        if last > first:
+            key = (id(item), first, last)
+            sliced[key] = sliced.get(key) or slice_rows(item, first, last)
+            parts.append(sliced[key])
+        before += rows
+    if not parts:
+        return slice_rows(child.inputs[0], 0, 0)
+    return parts[0] if len(parts) == 1 else child.operator.make_planner_node(*parts)
+
+
+@law("slice(sort(x, by), 0, n) = top_rows(x, by, n)", stage="pushdown", on="slice", alone=True)
+def head_of_sort(node: PlannerNode) -> PlannerNode | None:
+    """The head of a sorted frame needs no full sort."""
+    child = node.inputs[0]
+    start, stop, step = bounds(node)
+    if not isinstance(child.operator, Sort) or stop is None or stop > MOST_TOP_ROWS or step != 1:
+        return None
+    top = TopRows(child.operator.by, stop).make_planner_node(child.inputs[0])
+    return top if start == 0 else slice_rows(top, start, stop)
+
+
+@law("slice(x, all) = x", stage="pushdown", on="slice")
+def slice_of_all(node: PlannerNode) -> PlannerNode | None:
+    """All rows are no slice."""
+    start, stop, step = bounds(node)
+    rows = node.inputs[0].length.rows
+    whole = stop is None or (rows is not None and stop >= rows)
+    return node.inputs[0] if start == 0 and step == 1 and whole else None

@@ -1,0 +1,138 @@
+"""Appends: the rows of all inputs, one input after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from sframe_spark.errors import LengthMismatchError
+from sframe_spark.operators.append_properties import appended_properties
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+
+
+@register
+@attrs.frozen
+class Append(Operator):
+    """All rows of the first input, then all rows of the next; types agree."""
+
+    name: ClassVar[str] = "append"
+    arity: ClassVar[int | None] = None
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    alike_inputs: ClassVar[bool] = True
+    unites_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The common types.
+
+        Raises
+        ------
+        RuntimeError
+            If the types differ.
+        """
+        for facts in inputs[1:]:
+            if facts.schema != inputs[0].schema:
+                raise LengthMismatchError("append takes inputs of equal column types")
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The sum of the lengths."""
+        rows = [facts.length.rows for facts in inputs]
+        if all(count is not None for count in rows):
+            return Length.exactly(sum(count for count in rows if count is not None))
+        return Length.unknown(at_most=sum_of_bounds([facts.length for facts in inputs]))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What holds in every input, as far as bounds of values prove it at the boundaries."""
+        return appended_properties(inputs, facts)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, of every input."""
+        return [outputs] * len(inputs)
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same rows of fewer columns."""
+        return self, kept[0]
+
+    def requires(self, slot: int) -> Need:
+        """Nothing of each input."""
+        return Need.INHERITED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A union whose key is the branch number, then the branch's own key."""
+        return append_relations(inputs)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Concatenated arrays."""
+        return concatenate(list(inputs), facts[0].schema)
+
+    def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
+        """The part of an input that lies in the interval."""
+        before = sum(item.length.known_rows for item in facts[:slot])
+        rows = facts[slot].length.known_rows
+        first = min(max(start - before, 0), rows)
+        return (first, max(first, min(stop - before, rows)))
+
+    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
+        """Concatenated parts."""
+        return self.kernel(inputs, facts)
+
+    def describe(self) -> str:
+        """Nothing to say."""
+        return ""
+
+
+def append_relations(inputs: Sequence[Relation]) -> Relation:
+    """Union of relations in order; keys of one shape share columns, others stand side by side with missing values."""
+    from pyspark.sql import functions as F
+
+    shapes = [[(c.ascending, str(r.df.schema[c.name].dataType)) for c in r.key] for r in inputs]
+    same = all(shape == shapes[0] for shape in shapes)
+    widths = [len(relation.key) for relation in inputs]
+    total = widths[0] if same else sum(widths)
+    frames: list[Any] = []
+    ascending = [True] * (total + 1)
+    for branch, relation in enumerate(inputs):
+        start = 0 if same else sum(widths[:branch])
+        selected = [F.col(name) for name in relation.columns]
+        hidden: list[Any] = [None] * total
+        for index, column in enumerate(relation.key):
+            hidden[start + index] = F.col(column.name)
+            ascending[start + index + 1] = column.ascending
+        types = _key_types(inputs, same)
+        keys = [(value if value is not None else F.lit(None).cast(types[i])).alias(f"k{i + 1}") for i, value in enumerate(hidden)]
+        frames.append(relation.df.select(*selected, F.lit(branch).alias("k0"), *keys))
+    df = frames[0]
+    for frame in frames[1:]:
+        df = df.unionAll(frame)
+    not_missing = frozenset.intersection(*[relation.not_missing for relation in inputs])
+    return Relation(df, inputs[0].schema, tuple(KeyColumn(f"k{i}", ascending[i]) for i in range(total + 1)), not_missing=not_missing)
+
+
+def _key_types(inputs: Sequence[Relation], same: bool) -> list[Any]:
+    chosen = inputs[:1] if same else inputs
+    return [relation.df.schema[column.name].dataType for relation in chosen for column in relation.key]
+
+
+def append(*nodes: PlannerNode) -> PlannerNode:
+    """Rows of all nodes, in order.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(append(node_of(SArray([1, 2])), node_of(SArray([3])))))
+    [1, 2, 3]
+    """
+    return nodes[0] if len(nodes) == 1 else Append().make_planner_node(*nodes)

@@ -1,0 +1,324 @@
+"""Element-wise operators: transform, binary, ternary, generalized and lambda."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
+from sframe_spark.expressions.program import Function, Literal, Operand, Program, Register, Step, lower_program
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.project import joined_schemas, places_of, side_by_side
+from sframe_spark.operators.property_inference import program_properties
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import told_apart
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.row_sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
+from sframe_spark.planner.traits import Origin
+
+if TYPE_CHECKING:
+    from sframe_spark.types import ColumnType
+    from sframe_spark.udf.results import Guess
+
+
+@attrs.frozen
+class RowWise(Operator):
+    """Base of operators that are one :class:`Program` over the columns of their inputs side by side."""
+
+    row_wise: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    is_program: ClassVar[bool] = True
+
+    def program(self, width: int) -> Program:
+        """The computation over ``width`` input columns.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the operator does not define it.
+        """
+        raise PlanInvariantError(f"operator {self.name!r} has no program")
+
+    def as_read(self) -> Operator:
+        """Refuses negative registers; those that no column or earlier step defines fail when types are inferred."""
+        program = self.program(self.arity or 0)
+        read = [*program.outputs, *(operand for step in program.steps for operand in step.operands)]
+        if negative := [operand.index for operand in read if isinstance(operand, Register) and operand.index < 0]:
+            raise InvalidArgumentError(f"the plan's text lets {self.name!r} read the columns {negative!r:.80}: they are counted from 0")
+        return self
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the program's outputs."""
+        schema = joined_schemas(inputs)
+        return self.program(len(schema)).infer(schema)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Copies keep their properties, monotone results follow their argument."""
+        rows, schema = side_by_side(inputs, facts)
+        return program_properties(self.program(len(schema)), rows, schema)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of copied columns; computed texts hold at most all that is read, and what a user's function gives is not known."""
+        sizes = [size for item in inputs for size in item]
+        fixed = [fixed_size(kind) for kind in schema]
+        if None not in fixed:
+            return tuple(fixed)
+        types = [column_type for item in facts for column_type in item.schema]
+        program = self.program(len(sizes))
+        read = [sizes[position] for position in program.used_inputs() if fixed_size(types[position]) is None]
+        known = None if program.calls_python or None in read else BYTES_OF_SHORT_TEXT + sum(size for size in read if size is not None)
+        made = [known if size is None else size for size in fixed]
+        return tuple(size if place is None else sizes[place] for place, size in zip(origins(program), made, strict=True))
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Those of outputs that are columns of inputs."""
+        places = [(slot, position) for slot, item in enumerate(inputs) for position in range(item.width)]
+        return [[] if origin is None else [places[origin]] for origin in origins(self.program(len(places)))]
+
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """Those of the program."""
+        schema = joined_schemas(inputs)
+        return self.program(len(schema)).computed_by_arrow(schema)
+
+    @property
+    def spark_inlines(self) -> bool:  # type: ignore[override]
+        """True of one input: an expression."""
+        return self.arity == 1
+
+    def spark_steps(self, width: int) -> int:
+        """The steps of the program."""
+        return len(self.program(width).steps)
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """Those of the program's steps."""
+        return [step.function for step in self.program(width).steps if isinstance(step.function, PythonFunction)]
+
+    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> Operator:
+        """The same program with other functions."""
+        program = self.program(width)
+        if not program.calls_python:
+            return self
+        steps = (attrs.evolve(s, function=change(s.function)) if isinstance(s.function, PythonFunction) else s for s in program.steps)
+        return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
+
+    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
+        """The same program, and a copy."""
+        if len(inputs) != 1:
+            return None
+        width = inputs[0].width
+        moved = self.program(width).with_inputs({place: place + 1 for place in range(width)}, width + 1)
+        return GeneralizedTransform(attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
+
+    def requires(self, slot: int) -> Need:
+        """Nothing of a single input; aligned rows of several."""
+        return Need.INHERITED if self.arity == 1 else Need.ALIGNED
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The program over the arrays."""
+        chunk = Chunk(tuple(column for item in inputs for column in item.columns), inputs[0].rows)
+        schema = joined_schemas(facts)
+        return self.program(len(schema)).run(chunk, schema)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """One select, or several when a computed value is read more than once."""
+        from sframe_spark.operators.project import Zip
+
+        relation = inputs[0] if len(inputs) == 1 else Zip().plan_to_operator(inputs, context)
+        return lower_rows(self.program(len(relation.schema)), relation)
+
+
+@register
+@attrs.frozen
+class Transform(RowWise):
+    """One function of one column (and literals)."""
+
+    name: ClassVar[str] = "transform"
+    function: Function
+    operands: tuple[Operand, ...] = (Register(0),)
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
+
+    def program(self, width: int) -> Program:
+        """A single step."""
+        return Program(width, (Step(self.function, self.operands, self.parameters),), (Register(width),))
+
+    def called(self, outputs: Sequence[int] | None = None) -> str:
+        """Its function."""
+        return self.program(1).called()
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """Its function, if that is one."""
+        return (self.function,) if isinstance(self.function, PythonFunction) else ()
+
+    def describe(self) -> str:
+        """The call."""
+        return self.program(1).describe()
+
+
+@register
+@attrs.frozen
+class BinaryTransform(Transform):
+    """One function of two aligned columns."""
+
+    name: ClassVar[str] = "binary_transform"
+    arity: ClassVar[int | None] = 2
+    operands: tuple[Operand, ...] = (Register(0), Register(1))
+
+    def describe(self) -> str:
+        """The call."""
+        return self.program(2).describe()
+
+
+@register
+@attrs.frozen
+class TernaryTransform(Transform):
+    """One function of three aligned columns."""
+
+    name: ClassVar[str] = "ternary_transform"
+    arity: ClassVar[int | None] = 3
+    operands: tuple[Operand, ...] = (Register(0), Register(1), Register(2))
+
+    def describe(self) -> str:
+        """The call."""
+        return self.program(3).describe()
+
+
+@register
+@attrs.frozen
+class LambdaTransform(RowWise):
+    """A user's function of one value, or of a row as a dict, called once per row."""
+
+    name: ClassVar[str] = "lambda_transform"
+    function: PythonFunction = attrs.field(metadata={"portable": False})
+
+    def called(self, outputs: Sequence[int] | None = None) -> str:
+        """Its function."""
+        return self.function.describe()
+
+    def program(self, width: int) -> Program:
+        """A single call over all columns."""
+        return Program(width, (Step(self.function, tuple(Register(i) for i in range(width))),), (Register(width),))
+
+    def describe(self) -> str:
+        """The function's place."""
+        return self.function.describe()
+
+
+@register
+@attrs.frozen
+class GeneralizedTransform(RowWise):
+    """Any number of functions over the columns of one input: the fused form of all row-wise operators."""
+
+    name: ClassVar[str] = "generalized_transform"
+    takes_wider: ClassVar[bool] = True
+    computation: Program
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those that the steps behind these outputs read."""
+        return [self.computation.pruned(outputs).used_inputs() or [0]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Steps behind other outputs are left out."""
+        return GeneralizedTransform(self.computation.pruned(outputs).with_inputs(places_of(kept[0]), len(kept[0]))), outputs
+
+    def called(self, outputs: Sequence[int] | None = None) -> str:
+        """The functions of its steps: nobody knows it by its own name."""
+        return (self.computation if outputs is None else self.computation.pruned(outputs)).called()
+
+    def program(self, width: int) -> Program:
+        """The computation itself."""
+        return self.computation
+
+    def describe(self) -> str:
+        """The steps."""
+        return self.computation.describe()
+
+
+def lower_rows(program: Program, relation: Relation) -> Relation:
+    """Select the program's outputs; a register read more than once is computed in a select of its own, so Spark cannot compute it twice."""
+    schema = program.infer(relation.schema)
+    while True:
+        prefix = first_shared_step(program)
+        if prefix is None:
+            columns = [relation.df[name] for name in relation.columns]
+            return relation.with_columns(lower_program(program, columns, relation.schema), schema, origins(program))
+        head = Program(program.width, program.steps[:prefix], tuple(Register(i) for i in range(program.width + prefix)))
+        columns = [relation.df[name] for name in relation.columns]
+        relation = relation.with_columns(lower_program(head, columns, relation.schema), head.infer(relation.schema), origins(head))
+        program = Program(program.width + prefix, program.steps[prefix:], program.outputs)
+
+
+def origins(program: Program) -> list[int | None]:
+    """For each output the position of the input column that it is, or None where it is computed."""
+    return [output.index if isinstance(output, Register) and output.index < program.width else None for output in program.outputs]
+
+
+def first_shared_step(program: Program) -> int | None:
+    """Number of leading steps up to and including the first whose register is read more than once and again by a step; None if there is none.
+
+    What runs in Python counts as read more than once where an expression of Spark reads it: such as those of comparisons name their operands
+    several times, and Spark would call a function for each of these.
+    """
+    reads = [0] * (program.width + len(program.steps))
+    for step in program.steps:
+        for operand in step.operands:
+            if isinstance(operand, Register):
+                reads[operand.index] += 1
+                if operand.index >= program.width and step.expression and not program.steps[operand.index - program.width].expression:
+                    reads[operand.index] += 1
+    for operand in program.outputs:
+        if isinstance(operand, Register):
+            reads[operand.index] += 1
+    for index in range(len(program.steps)):
+        if reads[program.width + index] > 1:
+            return index + 1
+    return None
+
+
+def apply_function(function: str, *arguments: PlannerNode | Literal, parameters: tuple[Any, ...] = ()) -> PlannerNode:
+    """One scalar function over one-column nodes and literals, as the operator of fitting arity.
+
+    Raises
+    ------
+    TypeError, RuntimeError
+        As the reference does for operand types the function does not take.
+    """
+    nodes = [argument for argument in arguments if isinstance(argument, PlannerNode)]
+    places = iter(range(len(nodes)))
+    operands = tuple(a if isinstance(a, Literal) else Register(next(places)) for a in arguments)
+    classes: dict[int, type[Transform]] = {1: Transform, 2: BinaryTransform, 3: TernaryTransform}
+    return classes[len(nodes)](function=function, operands=operands, parameters=parameters).make_planner_node(*nodes)
+
+
+def apply_program(node: PlannerNode, program: Program) -> PlannerNode:
+    """A program over the columns of one node.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import INT, Literal, Program, Register, SArray, Step, column_of, node_of
+    >>> twice_and_one = Program(1, (Step("multiply", (Register(0), Literal(2, INT))), Step("add", (Register(1), Literal(1, INT)))), (Register(2),))
+    >>> list(column_of(apply_program(node_of(SArray([1, None, 3])), twice_and_one)))
+    [3, None, 7]
+    """
+    return GeneralizedTransform(program).make_planner_node(node)
+
+
+def apply_lambda(
+    node: PlannerNode, function: Any, result: ColumnType, names: Sequence[str] | None = None, skip_missing: bool = False, guess: Guess | None = None
+) -> PlannerNode:
+    """A user's function over the values of a one-column node, or over rows as dicts when ``names`` are given."""
+    python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing, guess=guess)
+    return LambdaTransform(python).make_planner_node(node)
+
+
+def calls_python(node: PlannerNode) -> bool:
+    """True when a row-wise node calls a function of the user's."""
+    return node.operator.row_wise and bool(node.operator.user_functions(sum(child.facts.width for child in node.inputs)))

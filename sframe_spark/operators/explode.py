@@ -1,0 +1,243 @@
+"""Explode: a row for each item of a list, an array or a dict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.operators.project import places_of
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
+from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode
+from sframe_spark.values.nested.json_items import any_items
+from sframe_spark.values.nested.text_reader import column_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+KINDS = (LIST_KIND, ARRAY_KIND, DICT_KIND)
+
+
+@register
+@attrs.frozen
+class Explode(Operator):
+    """For each item of a column's lists, in order, the other columns of its row and the item; of dicts key and value.
+
+    Parameters
+    ----------
+    position
+        The column, of lists, arrays or dicts.
+    types
+        Types of the items, or of keys and values.
+    keeps_empty
+        A row whose value is missing or has no items is one row, with missing values.
+    """
+
+    name: ClassVar[str] = "explode"
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    expands: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    position: int = attrs.field(validator=column_positions)
+    types: Schema
+    keeps_empty: bool = True
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Rows are made where theirs are."""
+        return NO_WORK
+
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """All rows of an input's row are there, or none."""
+        return (0,)
+
+    def others(self, width: int) -> list[int]:
+        """The other columns."""
+        return [place for place in range(width) if place != self.position]
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The other columns."""
+        return [[(0, place)] for place in self.others(inputs[0].width)]
+
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """The items: those of numbers and texts, in whatever form they are stored, are cut out of all of them."""
+        width = inputs[0].width - 1
+        return range(width, width + len(self.types))
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The other columns' types, then those of the items.
+
+        Raises
+        ------
+        SchemaError
+            If the column is of another kind, or its items are of other types.
+        """
+        schema = inputs[0].schema
+        if self.position >= len(schema) or schema[self.position].kind not in KINDS:
+            raise SchemaError(f"items are those of a list, an array or a dict, not of {schema[self.position : self.position + 1]}")
+        column_type = schema[self.position]
+        if len(self.types) != (2 if column_type.kind == DICT_KIND else 1) or (natural_types(column_type) or self.types) != self.types:
+            raise SchemaError(f"items of {column_type} are not of the types {', '.join(map(str, self.types))}")
+        return (*[schema[place] for place in self.others(len(schema))], *self.types)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown; none where there is none."""
+        return Length.exactly(0) if inputs[0].length.at_most == 0 else Length.unknown()
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Rows stand in place of theirs: what was in order is, and no key is one."""
+        order = derive.repeat_each(inputs[0].order, range(facts[0].width))
+        return RelationProperties(order, bounds=inputs[0].bounds).project([*self.others(facts[0].width), *[None] * len(self.types)])
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """The column, and those read of the others."""
+        others = self.others(inputs[0].width)
+        return [sorted({self.position, *(others[output] for output in outputs if output < len(others))})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Others are not repeated."""
+        others = self.others(inputs[0].width)
+        left = [place for place, column in enumerate(others) if column in kept[0]]
+        made = range(len(others), len(others) + len(self.types))
+        return attrs.evolve(self, position=places_of(kept[0])[self.position]), [*left, *made]
+
+    def requires(self, slot: int) -> Need:
+        """Nothing of its own: items keep their row's place."""
+        return Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """All items."""
+        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
+
+    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """As many items at a time as are asked for."""
+        chunk = inputs[0]
+        column, items = items_of(chunk.columns[self.position], facts[0].schema[self.position], self.types)
+        rows, places = rows_of_items(column, self.keeps_empty)
+        others = [chunk.columns[place] for place in self.others(facts[0].width)]
+        done = 0
+        while True:
+            stop = min(done + most_rows(), len(rows))
+            repeated = [other.take(rows.slice(done, stop - done)) for other in others]
+            yield Chunk((*repeated, *[item.take(places.slice(done, stop - done)) for item in items]), stop - done)
+            done = stop
+            if done >= len(rows):
+                return
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's ``posexplode``, after its row the place of an item is the key."""
+        from pyspark.sql import functions as F
+
+        relation = inputs[0]
+        others = [relation.df[f"c{place}"].alias(f"c{new}") for new, place in enumerate(self.others(len(relation.schema)))]
+        hidden = [relation.df[name] for name in relation.hidden]
+        column = self._spark_items(relation)
+        made = [f"c{len(others) + place}" for place in range(len(self.types))]
+        is_map = natural_types(relation.schema[self.position]) is not None and len(self.types) == 2
+        exploded = (F.posexplode_outer if self.keeps_empty else F.posexplode)(column).alias("place", *(made if is_map else ["item"]))
+        df = relation.df.select(*others, *hidden, exploded)
+        if not is_map:
+            fields = [df["item"]] if len(self.types) == 1 else [df["item"]["key"], df["item"]["value"]]
+            df = df.select(
+                *[f"c{i}" for i in range(len(others))], *[f.alias(n) for f, n in zip(fields, made, strict=True)], *relation.hidden, "place"
+            )
+        facts = [Facts(relation.schema, Length.unknown())]
+        return Relation(df, self.infer_type(facts), (*relation.key, KeyColumn("place")))
+
+    def _spark_items(self, relation: Relation) -> Column:
+        """The column as one that Spark has items of: values that describe themselves are read in Python."""
+
+        from sframe_spark.compute.spark_columns import arrow_function, ddl, fit
+        from sframe_spark.udf.errors import error_transport
+
+        column_type, types, transport = relation.schema[self.position], self.types, error_transport()
+        column = relation.df[f"c{self.position}"]
+        if natural_types(column_type) is not None:
+            return column
+        item = types[0].physical if len(types) == 1 else pa.struct([("key", types[0].physical), ("value", types[1].physical)])
+
+        def lists(cells: pa.Array) -> pa.Array:
+            return transport.guarded(lambda: as_lists(fit(cells, column_type.physical), column_type, types, item))
+
+        return arrow_function(lists, f"array<{ddl(item)}>")(column)
+
+    def describe(self) -> str:
+        """The column, and what is left out."""
+        return f"c{self.position}" + ("" if self.keeps_empty else ", items only")
+
+
+def natural_types(column_type: ColumnType) -> Schema | None:
+    """Types of the items of a column whose type tells them; None of values that describe themselves."""
+    physical = column_type.physical
+    if column_type.kind == ARRAY_KIND:
+        return (FLOAT,)
+    of = {kind.physical: kind for kind in (INT, FLOAT, STR)}
+    if pa.types.is_list(physical):
+        return (of[physical.value_type],)
+    return (of[physical.key_type], of[physical.item_type]) if pa.types.is_map(physical) else None
+
+
+def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]]:
+    """A column as one with offsets, and the items that these count."""
+    if natural_types(column_type) is None:
+        found = _stored_items(column, column_type, types)
+        if found is not None:
+            return found
+        cells = decode(column, column_type)
+        lengths = [0 if cell is None else len(cell) for cell in cells]
+        flat = [item for cell in cells if cell is not None for item in (cell.items() if isinstance(cell, dict) else cell)]
+        items = [encode(flat, types[0])] if len(types) == 1 else [encode([pair[place] for pair in flat], kind) for place, kind in enumerate(types)]
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        return pa.ListArray.from_arrays(offsets, items[0]), items
+    return column, [column.keys, column.items] if pa.types.is_map(column.type) else [column.values]
+
+
+def _stored_items(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]] | None:
+    """The same of values that describe themselves, none of which Python reads; None where they are not all of the types."""
+    found = any_items(column, column_type.kind)
+    if found is None:
+        return None
+    items = column_of(found.items, types[-1])
+    if items is None or (found.keys is not None and found.keys.type != types[0].physical):
+        return None
+    return pa.ListArray.from_arrays(found.offsets, items), [items] if found.keys is None else [found.keys, items]
+
+
+def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Array]:
+    """For each output row the row that it is of, and the place of its item; missing where there is none."""
+    offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), 0) if len(column) else np.zeros(0, np.int64)
+    counts = np.maximum(lengths, 1) if keeps_empty else lengths
+    rows = np.repeat(np.arange(len(counts)), counts)
+    starts = np.cumsum(counts) - counts
+    places = np.repeat(offsets[:-1], counts) + np.arange(len(rows)) - np.repeat(starts, counts)
+    empty = np.repeat(lengths == 0, counts)
+    return pa.array(rows, pa.int64()), pa.array(np.where(empty, 0, places), pa.int64(), mask=empty)
+
+
+def as_lists(cells: pa.Array, column_type: ColumnType, types: Schema, item: pa.DataType) -> pa.Array:
+    """Values that describe themselves as lists of one type."""
+    column, items = items_of(cells, column_type, types)
+    values = items[0] if len(items) == 1 else pa.StructArray.from_arrays(items, fields=list(item))
+    return pa.ListArray.from_arrays(column.offsets, values, type=pa.list_(item))
+
+
+def explode(node: PlannerNode, position: int, types: Schema, keeps_empty: bool = True) -> PlannerNode:
+    """A row for each item of a column."""
+    return Explode(position, tuple(types), keeps_empty).make_planner_node(node)

@@ -1,0 +1,158 @@
+"""Filters: rows whose mask is not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+import pyarrow.compute as pc
+
+from sframe_spark.errors import LengthMismatchError
+from sframe_spark.operators.project import Zip, side_by_side
+from sframe_spark.operators.property_inference import filtered_properties
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+
+
+def at_most(inputs: Sequence[Facts]) -> int | None:
+    """Upper bound of the first input's length."""
+    return inputs[0].length.at_most
+
+
+@register
+@attrs.frozen
+class FilterRows(Operator):
+    """Rows whose last column is not zero (and not missing), without that column."""
+
+    name: ClassVar[str] = "filter_rows"
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    filters: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """All types but the mask's."""
+        return inputs[0].schema[:-1]
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown, bounded by the input."""
+        return Length.unknown(at_most=at_most(inputs))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the input's, and what the mask says."""
+        return filtered_properties(inputs[0], facts[0].width)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, and the mask."""
+        return [[*outputs, inputs[0].width - 1]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same filter of fewer columns."""
+        return self, kept[0][:-1]
+
+    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
+        """The same: the mask is the last column."""
+        return self
+
+    def requires(self, slot: int) -> Need:
+        """Nothing: surviving rows keep their order."""
+        return Need.INHERITED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """``where`` on the mask column; a known position is no longer dense."""
+        relation = inputs[0]
+        mask = relation.df[relation.columns[-1]]
+        key = relation.key
+        df = relation.df.where(mask != 0).select(*relation.columns[:-1], *[column.name for column in key])
+        return Relation(df, relation.schema[:-1], key, not_missing=relation.not_missing - {len(relation.schema) - 1})
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Arrow's filter."""
+        chunk = inputs[0]
+        mask = pc.fill_null(pc.not_equal(chunk.columns[-1], 0), False)
+        return Chunk(chunk.columns[:-1], chunk.rows).take(mask)
+
+    def describe(self) -> str:
+        """Nothing to say."""
+        return ""
+
+
+@register
+@attrs.frozen
+class Filter(Operator):
+    """Rows of the first input where the second, an aligned int column, is not zero and not missing."""
+
+    name: ClassVar[str] = "filter"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    filters: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The first input's types.
+
+        Raises
+        ------
+        LengthMismatchError
+            If the lengths are known and differ.
+        """
+        if inputs[0].length.provably_equals(inputs[1].length) is False:
+            raise LengthMismatchError(f"a mask of {inputs[1].length} rows cannot filter {inputs[0].length} rows: make the lengths equal")
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown, bounded by the input."""
+        return Length.unknown(at_most=at_most(inputs))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the first input's; any part of the rows keeps them."""
+        rows, schema = side_by_side(inputs, facts)
+        return filtered_properties(rows, len(schema))
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read of the first input, and the mask."""
+        return [outputs, [0]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same filter of fewer columns."""
+        return self, kept[0]
+
+    def requires(self, slot: int) -> Need:
+        """Aligned rows."""
+        return Need.ALIGNED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Zip, then ``where``."""
+        return FilterRows().plan_to_operator([Zip().plan_to_operator(inputs, context)], context)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Arrow's filter."""
+        if inputs[0].rows != inputs[1].rows:
+            raise LengthMismatchError(f"a mask of {inputs[1].rows} rows cannot filter {inputs[0].rows} rows: make the lengths equal")
+        return FilterRows().kernel([Chunk((*inputs[0].columns, inputs[1].columns[0]), inputs[0].rows)], facts)
+
+    def describe(self) -> str:
+        """Nothing to say."""
+        return ""
+
+
+def filter_by_mask(node: PlannerNode, mask: PlannerNode) -> PlannerNode:
+    """Rows of ``node`` where the int column ``mask`` is not zero.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(filter_by_mask(node_of(SArray(["a", "b", "c"])), node_of(SArray([1, 0, 1])))))
+    ['a', 'c']
+    """
+    return Filter().make_planner_node(node, mask)

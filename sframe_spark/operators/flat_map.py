@@ -1,0 +1,286 @@
+"""Flat map: a user's function gives any number of rows for each row."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import ResultsTooLongError, UserFunctionError
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.message_text import brief
+from sframe_spark.planner.chunk import Chunk, joined
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import NO_WORK, QueryWork
+from sframe_spark.session.sockets import acknowledge_at_once
+from sframe_spark.types import ColumnType
+from sframe_spark.udf.errors import error_like, user_error
+from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, stored_results, weight
+from sframe_spark.values.decode import decode_columns, scalar_array
+from sframe_spark.values.nested.named_rows import named_rows
+from sframe_spark.values.taken import UNCHANGING, taken_each
+
+
+@register
+@attrs.frozen
+class FlatMap(Operator):
+    """For each row, given as a dict, the rows of the list a function returns, in order."""
+
+    name: ClassVar[str] = "flat_map"
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    expands: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    function: PythonFunction = attrs.field(metadata={"portable": False})
+    types: Schema = attrs.field()
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Rows are made where theirs are."""
+        return NO_WORK
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The declared types."""
+        return self.types
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown."""
+        return Length.unknown()
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """The function."""
+        return [self.function]
+
+    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> FlatMap:
+        """The rows that another function returns."""
+        return attrs.evolve(self, function=change(self.function))
+
+    def types_made(self, width: int) -> Schema:
+        """The declared types."""
+        return self.types
+
+    def requires(self, slot: int) -> Need:
+        """Nothing of its own: results keep their row's place."""
+        return Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """One call per row."""
+        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
+
+    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """One call per row, results given on as soon as there are enough; those of one row are never more than the function itself made."""
+        chunk, schema = inputs[0], facts[0].schema
+        memo = self.function.memo
+        if memo is None or not self.function.numbered:
+            yield from self._streamed(chunk, schema, most_rows)
+        elif not memo.keeps and memo.knows_none(np.asarray(chunk.columns[-1])):
+            yield from self._streamed(chunk.select(range(len(schema) - 1)), schema[:-1], most_rows)
+        else:
+            yield from self._remembered(memo, chunk, schema, most_rows)
+
+    def _streamed(self, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        waiting: list[Sequence[Any]] = []
+        most_bytes, size = self._most_bytes(), 0
+        for number, found in enumerate(self._called(chunk, schema)):
+            waiting.extend(found)
+            if not number % ROWS_PER_CHECK and found:
+                # Those in between are taken to be as long.
+                size += ROWS_PER_CHECK * len(found) * weight(found[-1])
+            while len(waiting) > (most := most_rows()) or (size > most_bytes and waiting):
+                yield self._encoded(waiting[:most])
+                waiting, size = waiting[most:], 0
+        yield self._encoded(waiting)
+
+    def _most_bytes(self) -> float:
+        """What results may take before they are given on; no limit where nobody measures them."""
+        return math.inf if self.function.made is None else self.function.made.most_bytes
+
+    def _remembered(self, memo: CallMemo, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """A few rows at a time, as many as give no more than is asked for by the look of those before."""
+        start, step, waiting = 0, chunk.rows if most_rows() == ALL_ROWS else 1, Chunk.empty(self.types)
+        most_bytes = self._most_bytes()
+        while start < chunk.rows:
+            part = chunk.slice(start, start + step)
+            try:
+                found = memo.completed(np.asarray(part.columns[-1]), partial(self._call_for, memo, part, schema))
+            except ResultsTooLongError as cut:
+                step = max(1, part.rows * cut.done // cut.asked)
+                continue
+            waiting = joined(waiting, found)
+            while waiting.rows > (most := most_rows()):
+                yield waiting.slice(0, most)
+                waiting = waiting.slice(most, waiting.rows)
+            if waiting.size > most_bytes:
+                yield waiting
+                waiting = waiting.slice(0, 0)
+            start += step
+            fitting = min(most_rows() / max(found.rows, 1), most_bytes / max(found.size, 1))
+            step = max(1, int(min(2 * step, fitting * part.rows)))
+        yield waiting
+
+    def _call_for(self, memo: CallMemo, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
+        """The results for some rows, whose last column is their number, and how many each gives.
+
+        Raises
+        ------
+        ResultsTooLongError
+            If they are too many bytes. The memo has those that were made.
+        """
+        chosen = chunk.select(range(len(schema) - 1)).rows_at(places)
+        rows, counts, size, most_bytes = list[Any](), list[int](), 0, self._most_bytes() if memo.keeps else math.inf
+        for found in self._called(chosen, schema[:-1]):
+            rows.extend(found)
+            if not len(counts) % ROWS_PER_CHECK and found:
+                size += ROWS_PER_CHECK * len(found) * weight(found[-1])
+            counts.append(len(found))
+            if size > most_bytes and len(counts) < places.size:
+                numbers = np.asarray(chunk.columns[-1])[places[: len(counts)]]
+                memo.record(Part(numbers, np.array(counts, dtype=np.int64), self._encoded(rows)))
+                raise ResultsTooLongError(len(counts), places.size)
+        return self._encoded(rows), np.array(counts, dtype=np.int64)
+
+    def _called(self, chunk: Chunk, schema: Schema) -> Iterator[list[Sequence[Any]]]:
+        lists = decode_columns(chunk.columns, schema)
+        for row in named_rows(self.function.names or (), zip(*lists, strict=True)):
+            yield self._call(row)
+
+    def _encoded(self, rows: Sequence[Sequence[Any]]) -> Chunk:
+        try:
+            return rows_as_chunk(rows, self.types, self.function.guess)
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+            raise self._misfit(rows, error) from None
+
+    def _misfit(self, rows: Sequence[Sequence[Any]], error: Exception) -> UserFunctionError:
+        """The error about the first value that its column cannot hold."""
+        for row in rows:
+            for place, value in enumerate(row):
+                column_type = self.types[place]
+                try:
+                    stored_results([value], column_type, self.function.guess, place)
+                except (TypeError, ValueError, OverflowError, pa.ArrowException):
+                    returned = f"{self.function.describe()} returned {brief(value, 80)} ({type(value).__name__})"
+                    message = f"{returned} for column {place} of its rows, which does not fit a column of {column_type.kind}"
+                    advice = advice_on(value, column_type, self.function.guess, "flat_map()", *_asked_for(place, self.types))
+                    return error_like(TypeError, f"{message}: {advice}")
+        return error_like(TypeError, f"{self.function.describe()} returned values that do not fit their columns together: {error}")
+
+    def _call(self, row: dict[str, Any]) -> list[Sequence[Any]]:
+        try:
+            with self.function.calling():
+                result = self.function.function(row)
+        except Exception as error:
+            raise user_error(self.function.describe(), row, error) from None
+        if result is None:
+            return []
+        if not isinstance(result, (list, tuple)):
+            message = f"{self.function.describe()} returned {type(result).__name__}: it must return a list of rows"
+            raise error_like(TypeError, message, row=row)
+        return self._rows_of(result, row)
+
+    def _rows_of(self, result: Sequence[Any], row: dict[str, Any]) -> list[Sequence[Any]]:
+        """The rows that the function returned, as they are now, as :func:`taken_rows`.
+
+        One by one, as calls would take as long as the function; tuples of what nobody can change are nothing for Python's search for garbage.
+        """
+        made, width = list[Sequence[Any]](), len(self.types)
+        for item in result:
+            values = item if type(item) is list and len(item) == width else self._row_of(item, row)
+            for value in values:
+                if type(value) not in UNCHANGING:
+                    made.append(taken_each(values))
+                    break
+            else:
+                made.append(tuple(values))
+        return made
+
+    def _row_of(self, item: Any, row: dict[str, Any]) -> Any:
+        """What is a row of what the function returned: a list, or the value of the only column."""
+        if isinstance(item, (list, tuple, array.array)) and len(item) == len(self.types):
+            return item
+        if len(self.types) == 1 and isinstance(item, (int, float, str, datetime.datetime)):
+            return [item]
+        message = f"{self.function.describe()} returned {item!r} as a row: each row must be a list of {len(self.types)} value(s)"
+        raise error_like(TypeError, message, row=row)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """``mapInArrow`` with the row's key and the place within its results as the key."""
+        from sframe_spark.compute.spark_columns import ddl
+
+        relation = inputs[0]
+        hidden = relation.hidden
+        fields = ", ".join(f"{name} {relation.df.schema[name].dataType.simpleString()}" for name in hidden)
+        columns = ", ".join(f"c{i} {ddl(t.physical)}" for i, t in enumerate(self.types))
+        schema = ", ".join(part for part in (columns, fields, "place bigint") if part)
+        df = relation.df.mapInArrow(flat_map_batches(self, relation.schema, len(hidden)), schema)
+        return Relation(df, self.types, (*relation.key, KeyColumn("place")))
+
+    def describe(self) -> str:
+        """The function's place."""
+        return self.function.describe()
+
+
+def _asked_for(place: int, types: Sequence[ColumnType]) -> tuple[str, str]:
+    """What makes one of some columns one of floats, and one of ints."""
+    names = [[name if i == place else column_type.kind for i, column_type in enumerate(types)] for name in ("float", "int")]
+    return f"column_types=[{', '.join(names[0])}]", f"column_types=[{', '.join(names[1])}]"
+
+
+def taken_rows(rows: Sequence[Any]) -> list[Any]:
+    """What a function returned as rows, as it is now: the function may change it in its next call.
+
+    Examples
+    --------
+    >>> row = ["a", [1]]
+    >>> rows = taken_rows([row])
+    >>> row[1].append(2)
+    >>> rows
+    [['a', [1]]]
+    """
+    return [taken_each(row) if isinstance(row, (list, tuple)) else row for row in rows]
+
+
+def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], guess: Guess | None = None) -> Chunk:
+    """Rows of values as columns of some types."""
+    columns = [stored_results([row[i] for row in rows], column_type, guess, i) for i, column_type in enumerate(types)]
+    return Chunk(tuple(columns), len(rows))
+
+
+def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable[[Any], Any]:
+    """The function that Spark runs over batches: results carry the hidden columns of the row they come from."""
+    from sframe_spark.compute.spark_columns import fit
+    from sframe_spark.udf.errors import error_transport
+
+    facts, transport = Facts(schema, Length.unknown()), error_transport()
+
+    def expand(batches: Any) -> Any:
+        acknowledge_at_once()
+        for batch in batches:
+            width = len(schema)
+            columns = [fit(column, t.physical) for column, t in zip(batch.columns[:width], schema, strict=True)]
+            for row in range(batch.num_rows):
+                chunk = Chunk(tuple(column.slice(row, 1) for column in columns), 1)
+                result = transport.guarded(lambda chunk=chunk: operator.kernel([chunk], [facts]))  # type: ignore[misc]
+                carried = [scalar_array(batch.column(width + i)[row], result.rows) for i in range(hidden)]
+                arrays = [*result.columns, *carried, pa.array(range(result.rows), pa.int64())]
+                names = [f"c{i}" for i in range(len(result.columns))]
+                names += [batch.schema.names[width + i] for i in range(hidden)] + ["place"]
+                yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+    return expand
+
+
+def flat_map(node: PlannerNode, function: Any, names: Sequence[str], types: Sequence[ColumnType], guess: Guess | None = None) -> PlannerNode:
+    """Rows of the lists a function returns for each row of a node."""
+    python = PythonFunction(function, types[0], tuple(names), guess=guess)
+    return FlatMap(python, tuple(types)).make_planner_node(node)

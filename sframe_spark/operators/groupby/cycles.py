@@ -1,0 +1,263 @@
+"""Cycles: all rows of one time, where times are in order and a time's rows next to each other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.key_runs import RunOperator, group_within, run_numbers, run_starts
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
+from sframe_spark.operators.project import project, zip_columns
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.sort import sort_rows
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk, column_names
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import Origin
+from sframe_spark.session.sockets import OnArrival
+from sframe_spark.types import ColumnType
+from sframe_spark.udf.errors import error_like, user_error
+from sframe_spark.udf.results import Steps, keeping, stored_results, weight
+from sframe_spark.values.decode import decode
+from sframe_spark.values.nested.named_rows import named_rows
+from sframe_spark.values.taken import taken_each
+
+
+@attrs.frozen
+class CycleFunction:
+    """A user's function from all rows of a cycle, as a list of dicts, to one value per row for each new column.
+
+    Parameters
+    ----------
+    function
+        The function and the names of the columns it sees, which come first. With one new column it returns a list, with several a dict of
+        lists.
+    columns
+        Names of the new columns.
+    single
+        The function returns a list.
+    numbered
+        The column after those that the function sees is the number of the row in the frame.
+    """
+
+    function: PythonFunction
+    columns: tuple[str, ...]
+    single: bool
+    numbered: bool = False
+
+    def __call__(self, rows: list[dict[str, Any]]) -> list[list[Any]]:
+        """Values of each new column for the rows of one cycle.
+
+        Raises
+        ------
+        UserFunctionError
+            If the function fails, or returns something else than one value per row; also of the function's own error class.
+        """
+        try:
+            result = self.function.function(rows)
+        except Exception as error:
+            raise user_error(self.describe(), rows, error) from None
+        lists = [result] if self.single else [result.get(name) if isinstance(result, dict) else None for name in self.columns]
+        for name, values in zip(self.columns, lists, strict=True):
+            if not isinstance(values, (list, tuple)) or len(values) != len(rows):
+                raise error_like(TypeError, self._complaint(name, values, len(rows)), row=rows[:10])
+        return [taken_each(values or ()) for values in lists]
+
+    def _complaint(self, name: str, values: Any, rows: int) -> str:
+        wanted = "a list" if self.single else f"a dict with a list under {name!r}"
+        found = f"a list of {len(values)}" if isinstance(values, (list, tuple)) else f"{type(values).__name__}"
+        return f"{self.describe()} gave {found} for the column {name!r}: it must return {wanted} with one value for each of the {rows} row(s)"
+
+    def describe(self) -> str:
+        """The function's name and place."""
+        return self.function.describe()
+
+
+@register
+@attrs.frozen
+class MapCycles(RunOperator):
+    """Rows unchanged, then new columns that a user's function makes of all rows with one key.
+
+    Parameters
+    ----------
+    function
+        The function.
+    types
+        Types of the new columns.
+    keys
+        Columns in which the rows of a run agree.
+    within
+        Columns by which the rows of a run are divided further; their rows need not be next to each other.
+    """
+
+    name: ClassVar[str] = "map_cycles"
+    function: CycleFunction = attrs.field(metadata={"portable": False})
+    types: Schema = attrs.field()
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    within: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types, then those of the new columns."""
+        return (*inputs[0].schema, *self.types)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The input's length."""
+        return inputs[0].length
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The rows keep their order; nothing is known of what a function returns."""
+        return inputs[0].project([*range(facts[0].width), *[None] * len(self.types)])
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """The function."""
+        return [self.function.function]
+
+    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> MapCycles:
+        """The columns that another function makes."""
+        return attrs.evolve(self, function=attrs.evolve(self.function, function=change(self.function.function)))
+
+    def types_made(self, width: int) -> Schema:
+        """Those of the new columns."""
+        return self.types
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The input's columns."""
+        return [[(0, position)] for position in range(inputs[0].width)]
+
+    def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """The rows themselves."""
+        return chunk
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """The rows themselves, and the number of each one's run."""
+        starts = run_starts([table.columns[p] for p in self.keys], [schema[p] for p in self.keys], table.rows)
+        return table, run_numbers(starts, table.rows)
+
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
+        """One call per cycle."""
+        # The function sees the columns that have names; one more may hold the place of each row.
+        names = self.function.function.names or ()
+        lists = [decode(table.columns[i], schema[i]) for i in range(len(names))]
+        rows = list(named_rows(names, zip(*lists, strict=True)))
+        cycles = cycles_within(runs, table, self.within, schema)
+        function = self.function.function
+        numbers = np.asarray(table.columns[len(names)]) if self.function.numbered else None
+
+        def call(places: np.ndarray) -> tuple[Chunk, None]:
+            if function.made is None or numbers is None:
+                at, found = next(self._called(rows, cycles, places, Steps(table.rows)))
+                return found.rows_at(np.argsort(at)), None
+            steps = Steps.of(function.made.most_bytes)
+
+            def made(missing: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
+                return ((missing[at], found) for at, found in self._called(rows, cycles, places[missing], steps))
+
+            return function.made.completed(numbers[places], places.size, made, keeping(function.memo)), None
+
+        everything = np.arange(table.rows)
+        added = call(everything)[0] if function.memo is None or numbers is None else function.memo.completed(numbers, call)
+        return Chunk((*table.columns, *added.columns), table.rows)
+
+    def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], wanted: np.ndarray, steps: Steps) -> Iterator[tuple[np.ndarray, Chunk]]:
+        """The new columns of some rows, which are all rows of some of the cycles, a few cycles at a time, and which of these rows they are."""
+        place_of = {row: place for place, row in enumerate(wanted.tolist())}
+        left, at, size = wanted.size, list[int](), 0.0
+        added: list[list[Any]] = [[] for _ in self.types]
+        for cycle in cycles:
+            if cycle[0] not in place_of:
+                continue
+            with self.function.function.calling():
+                found = self.function([rows[row] for row in cycle])
+            at.extend(place_of[row] for row in cycle)
+            for column, values in zip(added, found, strict=True):
+                column.extend(values)
+                size += len(values) * weight(values[-1])
+            if left > len(at) and (len(at) >= steps.rows or size > steps.most_bytes):
+                made = self._columns(added)
+                yield np.array(at, dtype=np.int64), made
+                steps.saw(len(at), made)
+                left, at, size, added = left - len(at), [], 0.0, [[] for _ in self.types]
+        yield np.array(at, dtype=np.int64), self._columns(added)
+
+    def _columns(self, added: list[list[Any]]) -> Chunk:
+        return Chunk.of([self._encoded(i, values) for i, values in enumerate(added)])
+
+    def _encoded(self, index: int, values: list[Any]) -> pa.Array:
+        column_type, name = self.types[index], self.function.columns[index]
+        try:
+            return stored_results(values, column_type, self.function.function.guess, index)
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+            message = f"{self.function.describe()} returned a value for {name!r} that does not fit the column type {column_type.kind}: {error}."
+            raise error_like(TypeError, f"{message} Give another dtype, or convert the value in the function.") from None
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Runs, numbered by a window, go through the kernel one at a time."""
+        from sframe_spark.compute.spark_columns import ddl
+
+        relation = numbered_runs(inputs[0].with_position(), self.keys)
+        position = str(relation.position)
+        schema = (*relation.schema, *self.types)
+        fields = ", ".join(f"c{i} {ddl(column_type.physical)}" for i, column_type in enumerate(schema))
+        calls = map_runs(self, relation.schema, position)
+        df = relation.df.groupBy("run").applyInArrow(calls, f"{fields}, {position} bigint")
+        return Relation(df, schema, (KeyColumn(position),), position)
+
+    def describe(self) -> str:
+        """Keys and the function's place."""
+        keys = ", ".join(f"c{position}" for position in (*self.keys, *self.within))
+        return f"[{keys}]; {', '.join(self.function.columns)} = {self.function.describe()}"
+
+
+def cycles_within(runs: np.ndarray, table: Chunk, within: Sequence[int], schema: Schema) -> list[list[int]]:
+    """Places of the rows of each cycle: those of a run, given by its number, divided by some columns in order of first appearance."""
+    grouping = group_within(runs, [table.columns[place] for place in within], [schema[place] for place in within])
+    order = np.arange(table.rows) if grouping.order is None else grouping.order
+    return [order[start:stop].tolist() for start, stop in itertools.pairwise([*grouping.starts.tolist(), table.rows])]
+
+
+def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa.Table], pa.Table]:
+    """The function that Spark calls with the rows of one run, in any order."""
+    from sframe_spark.compute.spark_columns import fit
+    from sframe_spark.udf.errors import error_transport
+
+    transport = error_transport()
+
+    def results(table: pa.Table) -> pa.Table:
+        table = table.sort_by(position)
+        chunk = Chunk(tuple(fit(table.column(f"c{i}"), kind.physical) for i, kind in enumerate(schema)), table.num_rows)
+        result = transport.guarded(lambda: operator.results(chunk, np.zeros(chunk.rows, dtype=np.int64), schema))
+        return pa.table([*result.columns, table.column(position)], names=[*column_names(len(result.columns)), position])
+
+    arriving = OnArrival(results)
+
+    def call(table: pa.Table) -> pa.Table:
+        return arriving(table)
+
+    call.__annotations__ = {}
+    return call
+
+
+def group_by_cycles(node: PlannerNode, on: int, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row per distinct value of ``on``, ascending, and within it of ``by``, in order of first appearance."""
+    below, places, moved = narrowed(node, [on, *by], aggregations)
+    return streaming_group_by(sort_rows(below, [(places[0], True)]), places[:1], moved, places[1:])
+
+
+def map_cycles(node: PlannerNode, on: int, by: Sequence[int], function: CycleFunction, types: Sequence[ColumnType]) -> PlannerNode:
+    """The node's rows in their places, then the columns that a function makes of all rows of one time and key."""
+    width = node.facts.width
+    numbered = sort_rows(zip_columns(node, row_number(node)), [(on, True)])
+    mapped = MapCycles(attrs.evolve(function, numbered=True), tuple(types), (on,), tuple(by)).make_planner_node(numbered)
+    placed = sort_rows(mapped, [(width, True)])
+    return project(placed, [*range(width), *range(width + 1, width + 1 + len(types))])

@@ -1,0 +1,334 @@
+"""Group-by and whole-column reductions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, ClassVar
+
+import attrs
+import pyarrow as pa
+
+import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.expressions.aggregates.base import Way
+from sframe_spark.operators.groupby.aggregation import Aggregation, counts_distinct, decomposition_of, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
+from sframe_spark.operators.groupby.spark_aggregates import (
+    ORDER_COLUMN,
+    aggregate_in_spark,
+    as_column,
+    finished_aggregates,
+    grouped_in_spark,
+    named_columns,
+    with_columns_beside,
+)
+from sframe_spark.operators.project import places_of
+from sframe_spark.operators.sort import order_parts
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation, key_struct
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
+from sframe_spark.types import STR, ColumnType
+from sframe_spark.values.encode import encode
+
+# Of more groups Spark puts together those of tasks by an exchange, not one after the other.
+MOST_GROUPS = 32_768
+
+
+@register
+@attrs.frozen
+class GroupBy(DecomposableOperator):
+    """One row per distinct value of the key columns, ascending by them (missing first): the keys, then the aggregates."""
+
+    name: ClassVar[str] = "group_by"
+    deterministic: ClassVar[bool] = True
+    gathers: ClassVar[bool] = True
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    aggregations: tuple[Aggregation, ...] = ()
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """An exchange of groups by their keys, before which and after which Spark may sort them."""
+        return QueryWork(1, 2) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
+
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True: groups are found among all rows."""
+        return True
+
+    @property
+    def group_keys(self) -> Sequence[int]:
+        """The keys."""
+        return self.keys
+
+    @property
+    def split_by(self) -> tuple[int, bool] | None:
+        """The first key: groups ascend by it, and all rows of one are in one range."""
+        return (self.keys[0], True) if self.keys else None
+
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """The rows of a group are all there, or none."""
+        return (0,)
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The keys."""
+        return [[(0, position)] for position in self.keys]
+
+    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The keys, and what aggregates take from one row of each group."""
+        return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """That of each key, and of columns whose distinct values are counted."""
+        distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]
+        return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
+
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """The dicts of frequencies."""
+        return [len(self.keys) + place for place, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the keys, then of the aggregates."""
+        schema = inputs[0].schema
+        return tuple(schema[position] for position in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The keys are a key, and the rows ascend by them; one instant at two offsets is two groups that tie."""
+        zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
+        groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
+        groups = groups.project(dict(enumerate(self.keys)))
+        order = derive.sort(groups, [(place, "asc") for place in range(len(self.keys))], stable=True)
+        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.keys) if key in inputs[0].bounds}
+        return RelationProperties(order, bounds=bounds)
+
+    @property
+    def order_sensitive(self) -> bool:
+        """True when an aggregate depends on the row order."""
+        return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys and what is aggregated."""
+        return [grouped_columns(self.keys, used_aggregations(self.aggregations, len(self.keys), outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        places, width = places_of(kept[0]), len(self.keys)
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
+        return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
+
+    def requires(self, slot: int) -> Need:
+        """Row order only for order-sensitive aggregates."""
+        return Need.ORDERED if self.order_sensitive else Need.ANY
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's hash aggregation; the key columns are the row key of the result."""
+        from pyspark.sql import functions as F
+
+        relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
+        width = len(self.keys)
+        names = [f"c{position}" for position in self.keys]
+        if aggregates:
+            # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
+            df, finished = grouped_in_spark(relation.df, names or [F.lit(True)], names, aggregates)
+        else:
+            df, finished = relation.df.select(*names).distinct(), []
+        schema = relation.schema
+        result_schema = tuple(schema[p] for p in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
+        selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]
+        selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
+        keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(F.col(name), schema[position])]
+        # One instant at several offsets makes several groups, which the offsets put in order.
+        keys += [F.col(name)["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
+        selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
+        not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
+        key = tuple(KeyColumn(f"k{i}") for i in range(len(keys)))
+        return Relation(df.select(*selected), result_schema, key, not_missing=not_missing)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Groups of all rows, in memory."""
+        return group_rows(inputs[0], facts[0].schema, self.keys, self.aggregations)
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """True when no aggregate needs all values of a group at once."""
+        return all(partial.is_small for partial in self._grouping(facts).partials)
+
+    def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
+        """Texts among the keys that no aggregate reads."""
+        read = {position for aggregation in self.aggregations for position in aggregation.positions}
+        return [key for key in self.keys if facts[0].schema[key] == STR and key not in read]
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
+        """The groups of the rows."""
+        return self._grouping(facts).groups(rows)
+
+    def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
+        """The groups of both, those of equal keys as one."""
+        return self.combined_all([first, second], facts)
+
+    def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
+        """The groups of all, those of equal keys as one: they are looked up once, however many parts there are."""
+        return self._grouping(facts).together(parts)
+
+    def bytes_of_part(self, part: PartialGroups) -> float:
+        """Those of keys and partial results; more than any budget where there are too many groups."""
+        return math.inf if part.rows.rows > MOST_GROUPS else sum(column.nbytes for column in part.rows.columns)
+
+    def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
+        """Keys and finished aggregates."""
+        return self._grouping(facts).finished(part)
+
+    def _grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
+        return GroupingByKeys.of(facts[0].schema, self.keys, self.aggregations)
+
+    def describe(self) -> str:
+        """Keys and aggregates."""
+        keys = ", ".join(f"c{position}" for position in self.keys)
+        return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+@register
+@attrs.frozen
+class Reduce(DecomposableOperator):
+    """One row: aggregates over all rows of the input."""
+
+    name: ClassVar[str] = "reduce"
+    deterministic: ClassVar[bool] = True
+    makes_one_row: ClassVar[bool] = True
+    aggregations: tuple[Aggregation, ...]
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Parts come together."""
+        return QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
+
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True when every aggregate has an Arrow implementation over whole columns."""
+        return all(aggregation.implementation().reduce is not None for aggregation in self.aggregations)
+
+    @property
+    def order_sensitive(self) -> bool:
+        """True when an aggregate depends on the row order."""
+        return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the aggregates."""
+        return tuple(a.infer(inputs[0].schema) for a in self.aggregations)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """One row."""
+        return Length.exactly(1)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """What is aggregated."""
+        return [grouped_columns((), used_aggregations(self.aggregations, 0, outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
+
+    def requires(self, slot: int) -> Need:
+        """Row order only for order-sensitive aggregates."""
+        return Need.ORDERED if self.order_sensitive else Need.ANY
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's global aggregation."""
+        relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.summed, is_whole=True)) for a in self.aggregations]
+        if all(aggregate.is_plain for aggregate in aggregates):
+            # Each select costs Spark's analyzer a third of what a short query takes.
+            df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
+        else:
+            made = with_columns_beside(relation.df, aggregates).select(*named_columns(aggregates))
+            df, finished = finished_aggregates(made, [], aggregates)
+        df = df.select(*[column.alias(f"c{i}") for i, column in enumerate(finished)])
+        return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Arrow reductions over whole columns."""
+        schema = facts[0].schema
+        columns: list[pa.Array] = []
+        for aggregation in self.aggregations:
+            reduce = aggregation.reduction()
+            arrays = [inputs[0].columns[position] for position in aggregation.positions]
+            value = reduce(arrays, [schema[position] for position in aggregation.positions], aggregation.parameters)
+            columns.append(encode([value], aggregation.infer(schema)))
+        return Chunk(tuple(columns), 1)
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """True when every aggregate does."""
+        return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
+        """The part of each aggregate."""
+        arguments = [[rows.columns[position] for position in a.positions] for a in self.aggregations]
+        return tuple(
+            decomposition_of(a).lift(arrays, rows.rows, types, a.parameters) for arrays, (a, types) in zip(arguments, self._typed(facts), strict=True)
+        )
+
+    def combined(self, first: tuple[Any, ...], second: tuple[Any, ...], facts: Sequence[Facts]) -> tuple[Any, ...]:
+        """Aggregate by aggregate."""
+        return tuple(decomposition_of(a).combine(x, y, types) for x, y, (a, types) in zip(first, second, self._typed(facts), strict=True))
+
+    def rows_from(self, part: tuple[Any, ...], facts: Sequence[Facts]) -> Chunk:
+        """One row."""
+        values = [decomposition_of(a).finish(x, types, a.parameters) for x, (a, types) in zip(part, self._typed(facts), strict=True)]
+        return Chunk(tuple(encode([value], kind) for value, kind in zip(values, self.infer_type(facts), strict=True)), 1)
+
+    def _typed(self, facts: Sequence[Facts]) -> list[tuple[Aggregation, list[ColumnType]]]:
+        """The aggregates with the types of their arguments."""
+        return [(a, [facts[0].schema[position] for position in a.positions]) for a in self.aggregations]
+
+    def describe(self) -> str:
+        """The aggregates."""
+        return ", ".join(a.describe() for a in self.aggregations)
+
+
+def with_order_column(relation: Relation) -> Relation:
+    """The relation with one column that grows in row order."""
+    if any(not column.ascending for column in relation.key):
+        relation = relation.with_position()
+    return attrs.evolve(relation, df=relation.df.withColumn(ORDER_COLUMN, key_struct(relation)))
+
+
+def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row per distinct key.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import Aggregation, SFrame, frame_of, node_of
+    >>> node = node_of(SFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]}))
+    >>> frame_of(group_by(node, [0], [Aggregation("sum", (1,))]), ["k", "total"]).sort("k")[0]
+    {'k': 'a', 'total': 4}
+    """
+    return GroupBy(tuple(keys), tuple(aggregations)).make_planner_node(node)
+
+
+def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row of aggregates.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import Aggregation, SArray, frame_of, node_of
+    >>> frame_of(reduce_columns(node_of(SArray([1, 2, 3])), [Aggregation("sum", (0,)), Aggregation("max", (0,))]), ["total", "largest"])[0]
+    {'total': 6, 'largest': 3}
+    """
+    return Reduce(tuple(aggregations)).make_planner_node(node)
+
+
+def count_all(node: PlannerNode) -> PlannerNode:
+    """One row with the number of all rows; columns are read where they decide which rows there are."""
+    return reduce_columns(node, [Aggregation("count")])

@@ -1,0 +1,288 @@
+"""Intervals of a key: rows are given the interval in which their key lies, on a regular grid or between the ticks of a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.arrow_buffers import new_array
+from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.operators.project import project
+from sframe_spark.operators.sort import sort_rows
+from sframe_spark.order import Monotone
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
+from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import above_zero, column_positions, one_of
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import Origin
+from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
+from sframe_spark.values.cast import wall_microseconds
+from sframe_spark.values.datetimes import MINUTE, is_shown, moment_text
+
+SIDES = ("left", "right")
+
+
+@attrs.frozen
+class Grid:
+    """How intervals lie and what they are called.
+
+    Parameters
+    ----------
+    every
+        Length of the intervals, which begin at its multiples (microseconds since 1970 in UTC for date-times); None: a clock has them.
+    closed
+        Which end belongs to an interval: ``left`` or ``right``.
+    label
+        Which end names it.
+    """
+
+    every: int | float | None = attrs.field(validator=above_zero)
+    closed: str = attrs.field(default="left", validator=one_of("left", "right"))
+    label: str = attrs.field(default="left", validator=one_of("left", "right"))
+
+    def describe(self) -> str:
+        """As text."""
+        return f"{'of a clock' if self.every is None else f'every {self.every}'}, closed {self.closed}, label {self.label}"
+
+
+@register
+@attrs.frozen
+class AssignIntervals(Operator):
+    """Rows whose key lies in an interval, the key replaced by the interval's label. Missing and infinite keys and NaN lie in none.
+
+    Parameters
+    ----------
+    position
+        The key column.
+    grid
+        The intervals.
+    clock
+        One column of ascending times, each the end of an interval and the start of the next; None for a regular grid.
+    clock_type
+        Type of the clock's column.
+    """
+
+    name: ClassVar[str] = "assign_intervals"
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    position: int = attrs.field(validator=column_positions)
+    grid: Grid
+    clock: Chunk | None = attrs.field(default=None, metadata={"portable": False}, eq=id)
+    clock_type: ColumnType | None = None
+
+    def label_type(self, schema: Schema) -> ColumnType:
+        """Type of the labels: that of the key, or float when the key or the intervals are."""
+        key = schema[self.position]
+        is_float = isinstance(self.grid.every, float) or self.clock_type == FLOAT
+        return FLOAT if key.is_numeric and is_float else key
+
+    def as_read(self) -> AssignIntervals:
+        """Refuses intervals of no length, or beyond all keys, and those of a clock that is not there."""
+        if self.grid.every is None and self.clock is None:
+            raise InvalidArgumentError("the plan's text has intervals neither of a length nor of a clock")
+        if self.grid.every is not None and not 0 < self.grid.every < 2**63:
+            raise InvalidArgumentError(f"the plan's text has intervals of the length {self.grid.every}")
+        return self
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types, that of the key replaced.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such key.
+        """
+        schema = inputs[0].schema
+        require_columns(schema, [self.position])
+        return (*schema[: self.position], self.label_type(schema), *schema[self.position + 1 :])
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the input's, in any part of the rows; labels follow their keys."""
+        rows, width = inputs[0], facts[0].width
+        if rows.says_nothing:
+            return rows
+        follows = Monotone(width, ((self.position, "inc"),), False)
+        known = rows.reordered(rows.order.add(monotone=[follows], not_null=[self.position]))
+        return known.project([width if place == self.position else place for place in range(width)])
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The input's columns, as far as they go."""
+        return [[(0, position)] for position in range(inputs[0].width)]
+
+    def requires(self, slot: int) -> Need:
+        """Nothing: rows keep their order."""
+        return Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Labels by arithmetic or by search in the clock."""
+        chunk = inputs[0]
+        labels = self.labels(chunk.columns[self.position], facts[0].schema)
+        columns = (*chunk.columns[: self.position], labels, *chunk.columns[self.position + 1 :])
+        return Chunk(columns, chunk.rows).take(labels.is_valid()) if labels.null_count else Chunk(columns, chunk.rows)
+
+    def labels(self, column: pa.Array, schema: Schema) -> pa.Array:
+        """Label of each key; missing where it lies in no interval."""
+        key, result = schema[self.position], self.label_type(schema)
+        values = comparable(column, key)
+        numbers = plain_numbers(values)
+        inside = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else np.ones(len(values), dtype=bool)
+        if result.kind == FLOAT_KIND:
+            numbers = numbers.astype(np.float64)
+            inside = inside & np.isfinite(numbers)
+            numbers = np.where(inside, numbers, 0.0)
+        if self.clock is None:
+            found = grid_labels(numbers, self.grid)
+        else:
+            ticks = plain_numbers(comparable(self.clock.columns[0], self.clock_type or key)).astype(numbers.dtype)
+            found, known = clock_labels(numbers, ticks, self.grid)
+            inside = inside & known
+        labels = pa.array(found, from_pandas=False) if inside.all() else pa.array(found, mask=~inside)
+        if key.is_numeric:
+            return labels
+        self._check_shown(numbers, labels, column, key)
+        labels = labels.cast(pa.timestamp("us"))
+        if not key.is_zoned:
+            return labels
+        return pa.StructArray.from_arrays([labels, pc.struct_field(column, "offset")], fields=list(ZONED_PHYSICAL), mask=pa.array(~inside))
+
+    def _check_shown(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> None:
+        """Refuse labels that no date-time shows.
+
+        Raises
+        ------
+        DateTimeRangeError
+            If there is one.
+        """
+        wall = wall_microseconds(labels, column, key)
+        limits = pc.min_max(wall).as_py()
+        if limits["min"] is None or (is_shown(limits["min"]) and is_shown(limits["max"])):
+            return
+        row = int(np.argmax([label is not None and not is_shown(label) for label in wall.to_pylist()]))
+        side = "start" if self.grid.label == "left" else "end"
+        offset = pc.struct_field(column, "offset")[row].as_py() if key.is_zoned else None
+        time = moment_text(int(instants[row]) + (offset or 0) * MINUTE)
+        raise DateTimeRangeError(
+            f"the {side} of the interval of {self.grid.every} microseconds that holds {time} is {moment_text(wall[row].as_py())}, which lies outside "
+            "the years 1 to 9999: take shorter intervals, the other label, or leave such rows out"
+        )
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """The kernel's labels in an Arrow UDF, then a filter."""
+        from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
+        from sframe_spark.udf.errors import error_transport
+
+        relation = inputs[0]
+        schema, key = relation.schema, relation.schema[self.position]
+
+        transport = error_transport()
+
+        def labels(values: pa.Array) -> pa.Array:
+            return transport.guarded(lambda: self.labels(fit(values, key.physical), schema))
+
+        result = self.label_type(schema)
+        named = arrow_function(labels, spark_type(result)).asNondeterministic()(relation.df[f"c{self.position}"])
+        columns = [named if place == self.position else relation.df[name] for place, name in enumerate(relation.columns)]
+        types = (*schema[: self.position], result, *schema[self.position + 1 :])
+        origins = [None if place == self.position else place for place in range(len(schema))]
+        renamed = relation.with_columns(columns, types, origins)
+        keys = [column.name for column in relation.key]
+        df = renamed.df.where(renamed.df[f"c{self.position}"].isNotNull()).select(*renamed.columns, *keys)
+        return Relation(df, types, relation.key, not_missing=renamed.not_missing | {self.position})
+
+    def describe(self) -> str:
+        """Key and intervals."""
+        return f"c{self.position} {self.grid.describe()}"
+
+
+def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
+    """Ends of the intervals of a regular grid in which numbers lie.
+
+    Raises
+    ------
+    ExecutionError
+        If an end does not fit 64 bits.
+
+    Examples
+    --------
+    >>> grid_labels(np.array([-1, 0, 9, 10]), Grid(10)).tolist()
+    [-10, 0, 0, 10]
+    >>> grid_labels(np.array([-1, 0, 9, 10]), Grid(10, "right", "right")).tolist()
+    [0, 0, 10, 10]
+    """
+    every = grid.every
+    assert every is not None
+    if numbers.dtype.kind == "f":
+        # Where an end is beyond the largest float, it is infinite.
+        with np.errstate(over="ignore"):
+            return (float_places(numbers, float(every), grid.closed) + (grid.label == "right")) * float(every) + 0.0
+    found = np.floor_divide(numbers, every, out=new_array(len(numbers), np.int64))
+    if grid.closed == "right":
+        found -= numbers % every == 0
+    with np.errstate(over="ignore"):
+        # Starts of intervals do not come after their numbers, and ends not before them, unless they wrap around.
+        found *= every
+        beyond = found > numbers
+        found += every
+        beyond |= found < numbers
+        if beyond.any():
+            raise ExecutionError(f"an interval of {every} around {numbers[beyond][0]} has an end beyond 64 bits")
+        return found if grid.label == "right" else np.subtract(found, every, out=found)
+
+
+def float_places(numbers: np.ndarray, every: float, closed: str) -> np.ndarray:
+    """Number of the interval of each float, such that the ends as computed hold it."""
+    if closed == "left":
+        places = np.floor(numbers / every)
+        places = np.where(places * every > numbers, places - 1, places)
+        return np.where((places + 1) * every <= numbers, places + 1, places)
+    places = np.ceil(numbers / every) - 1
+    places = np.where(places * every >= numbers, places - 1, places)
+    return np.where((places + 1) * every < numbers, places + 1, places)
+
+
+def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """Ticks at the ends of the intervals in which numbers lie, and which numbers lie in one.
+
+    Examples
+    --------
+    >>> labels, inside = clock_labels(np.array([0, 1, 5, 7]), np.array([1, 5, 7]), Grid(None))
+    >>> labels[inside].tolist(), inside.tolist()
+    ([1, 5], [False, True, True, False])
+    """
+    if not len(ticks):
+        return np.zeros(len(numbers), dtype=numbers.dtype), np.zeros(len(numbers), dtype=bool)
+    places = np.searchsorted(ticks, numbers, side="right" if grid.closed == "left" else "left") - 1
+    inside = (places >= 0) & (places < len(ticks) - 1)
+    chosen = np.clip(places + (grid.label == "right"), 0, len(ticks) - 1)
+    return ticks[chosen], inside
+
+
+def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row per interval with rows, ascending, and within it per value of ``by``, in order of first appearance."""
+    below, places, moved = narrowed(node, [intervals.position, *by], aggregations)
+    return group_assigned(sort_rows(below, [(places[0], True)]), intervals, places, moved)
+
+
+def group_assigned(node: PlannerNode, intervals: AssignIntervals, places: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """Aggregates of sorted rows by interval; the label is a column of its own, so that the key itself can be aggregated."""
+    width = node.facts.width
+    twice = project(node, [*range(width), places[0]])
+    labelled = attrs.evolve(intervals, position=width).make_planner_node(twice)
+    return streaming_group_by(labelled, [width], aggregations, places[1:])

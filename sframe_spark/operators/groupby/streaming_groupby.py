@@ -1,0 +1,219 @@
+"""Group-by over rows whose equal keys are next to each other: one pass in row order, without an exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.compute.key_encoding import comparable_column
+from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
+from sframe_spark.expressions.aggregates.base import Way
+from sframe_spark.operators.groupby.accumulators import FoundOfGroups, PartialAggregate
+from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.groupby.groupby import with_order_column
+from sframe_spark.operators.groupby.groups_of_rows import GroupsOfRows
+from sframe_spark.operators.groupby.partial_forms import is_finished_by_arrow, partial_aggregate
+from sframe_spark.operators.groupby.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, grouped_in_spark
+from sframe_spark.operators.project import places_of, project
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import Origin
+
+# Of so many runs those that are all here are looked at by themselves.
+LEAST_RUNS = 4_096
+
+
+@register
+@attrs.frozen
+class StreamingGroupBy(RunOperator):
+    """One row per run of consecutive rows with equal keys, in input order: the keys, then the aggregates.
+
+    Missing equals missing, NaN equals NaN, and date-times are equal when they are the same instant; a key's value is that of the first row.
+
+    Parameters
+    ----------
+    keys
+        Columns in which the rows of a run agree.
+    aggregations
+        Any aggregates of the table.
+    within
+        Columns by which the rows of a run are divided further: one output row for each value that occurs in the run, in order of first
+        appearance there. Their rows need not be next to each other.
+    """
+
+    name: ClassVar[str] = "streaming_group_by"
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    aggregations: tuple[Aggregation, ...] = ()
+    within: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
+
+    @property
+    def grouped(self) -> tuple[int, ...]:
+        """All columns that tell output rows apart."""
+        return (*self.keys, *self.within)
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The columns by which there are groups."""
+        return [[(0, position)] for position in self.grouped]
+
+    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The keys, and what aggregates take from one row of each group."""
+        return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
+
+    def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
+        """Lists and dicts of plain values, dicts of frequencies among them."""
+        schema, width = inputs[0].schema, len(self.grouped)
+        return [width + place for place, aggregation in enumerate(self.aggregations) if is_finished_by_arrow(aggregation, schema)]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the keys, then of the aggregates."""
+        schema = inputs[0].schema
+        return tuple(schema[position] for position in self.grouped) + tuple(a.infer(schema) for a in self.aggregations)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The keys in the order of the input; they are a key if equal ones are next to each other."""
+        runs = derive.group_streaming(inputs[0].order, self.keys)
+        if self.within:
+            runs = derive.repeat_each(runs, self.keys)
+        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.grouped) if key in inputs[0].bounds}
+        return RelationProperties(runs.project(dict(enumerate(self.keys))), bounds=bounds)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys and what is aggregated."""
+        return [grouped_columns(self.grouped, used_aggregations(self.aggregations, len(self.grouped), outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        places, width = places_of(kept[0]), len(self.grouped)
+        keys, within = (tuple(places[position] for position in columns) for columns in (self.keys, self.within))
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
+        return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
+
+    def partials(self, schema: Schema) -> list[PartialAggregate]:
+        """How each aggregate is computed in parts."""
+        return [partial_aggregate(aggregation, schema) for aggregation in self.aggregations]
+
+    def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """The keys of each group of each run, then its partial results."""
+        return self._by_groups(chunk, schema, lambda partial, arrays, groups: partial.of_groups(arrays, groups))
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+        """Results of the runs that end in these rows, and the run that is open after them; those that are all here need no partial results."""
+        chunk, schema = inputs[0], facts[0].schema
+        starts = run_starts([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
+        if len(starts) < LEAST_RUNS:
+            return super().advance(inputs, facts, state)
+        second, last = int(starts[1]), int(starts[-1])
+        before, state = super().advance([chunk.slice(0, second)], facts, state)
+        ended = super().finish(facts, state)
+        whole = self._by_groups(
+            chunk.slice(second, last),
+            schema,
+            lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(schema))],
+        )
+        _, state = super().advance([chunk.slice(last, chunk.rows)], facts, self.initial_state(facts))
+        return concatenate([before, *([] if ended is None else [ended]), whole], self.infer_type(facts)), state
+
+    def _by_groups(self, chunk: Chunk, schema: Schema, found: FoundOfGroups) -> Chunk:
+        """The keys of each group of each run, then what is found of the arguments of each aggregate."""
+        keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
+        grouping = self._groups(keys, schema)
+        columns = list(chunk.columns) if grouping.order is None else [column.take(pa.array(grouping.order)) for column in chunk.columns]
+        starts = pa.array(grouping.starts)
+        lifted = [columns[position].take(starts) for position in self.grouped]
+        groups = GroupsOfRows(run_numbers(grouping.starts, chunk.rows), len(grouping.starts))
+        for partial in self.partials(schema):
+            lifted += found(partial, [columns[position] for position in partial.aggregation.positions], groups)
+        return Chunk(tuple(lifted), groups.count)
+
+    def _groups(self, table: Chunk, schema: Schema) -> Grouping:
+        return group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """Partial results of each group of each run."""
+        grouping = self._groups(table, schema)
+        if len(grouping.starts) == table.rows:
+            return table, grouping.runs
+        columns = list(table.columns)
+        if grouping.order is not None:
+            order = pa.array(grouping.order)
+            columns = [column.take(order) for column in columns]
+        starts = pa.array(grouping.starts)
+        width = len(self.grouped)
+        merged = [column.take(starts) for column in columns[:width]]
+        for partial in self.partials(schema):
+            merged += partial.merge(columns[width : width + partial.width], grouping.starts)
+            width += partial.width
+        return Chunk(tuple(merged), len(grouping.starts)), grouping.runs
+
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
+        """Keys and finished aggregates."""
+        width = len(self.grouped)
+        columns = list(table.columns[:width])
+        for partial in self.partials(schema):
+            columns.append(partial.finish(list(table.columns[width : width + partial.width]), partial.aggregation.infer(schema)))
+            width += partial.width
+        return Chunk(tuple(columns), table.rows)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A group-by on the number of the run, which a window over the rows in order counts."""
+        from pyspark.sql import functions as F
+
+        relation = numbered_runs(with_order_column(inputs[0]), self.keys)
+        df, schema = relation.df, relation.schema
+        parts = [comparable_column(df[f"c{p}"], schema[p]).alias(f"w{i}") for i, p in enumerate(self.within)]
+        order = df[ORDER_COLUMN]
+        columns = [F.min_by(df[f"c{p}"], order).alias(f"g{i}") for i, p in enumerate(self.grouped)]
+        aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
+        names = [f"g{i}" for i in range(len(self.grouped))]
+        others = [F.min(order).alias("place"), *columns]
+        made, finished = grouped_in_spark(df, [df["run"], *parts], ["run", "place", *names], aggregates, others)
+        values = [column.alias(f"c{i}") for i, column in enumerate([*map(F.col, names), *finished])]
+        result = made.select(*values, F.col("run").alias("k0"), F.col("place").alias("k1"))
+        types = self.infer_type([Facts(schema, Length.unknown())])
+        return Relation(result, types, (KeyColumn("k0"), KeyColumn("k1")))
+
+    def describe(self) -> str:
+        """Keys and aggregates."""
+        keys = ", ".join(f"c{position}" for position in self.keys)
+        divided = "; within " + ", ".join(f"c{position}" for position in self.within) if self.within else ""
+        return f"[{keys}]{divided}; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
+    """The relation with a hidden column ``run`` that grows by one where a key differs from the row before."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    window = Window.orderBy(*(relation.order() or [F.lit(0)]))
+    same: Any = F.lit(True)
+    for position in keys:
+        value = comparable_column(relation.df[f"c{position}"], relation.schema[position])
+        same = same & value.eqNullSafe(F.lag(value).over(window))
+    marked = relation.df.withColumn("begins", (~same).cast("bigint"))
+    so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return attrs.evolve(relation, df=marked.withColumn("run", F.sum(marked["begins"]).over(so_far)).drop("begins"))
+
+
+def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:
+    """Only the columns that a group-by reads: the node, the places of the keys, and the aggregates over the new places."""
+    used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)})
+    places = {old: new for new, old in enumerate(used)}
+    moved = [attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations]
+    return project(node, used), [places[key] for key in keys], moved
+
+
+def streaming_group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:
+    """One row per run of equal keys."""
+    return StreamingGroupBy(tuple(keys), tuple(aggregations), tuple(within)).make_planner_node(node)

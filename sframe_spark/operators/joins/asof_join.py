@@ -1,0 +1,205 @@
+"""As-of join: to each row the row of a sorted table that is nearest in time (or in any key)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.operators.joins.asof_spark import asof_relation
+from sframe_spark.operators.lookup.key_search import KeySearch, WantedKeys
+from sframe_spark.operators.lookup.numeric_keys import (
+    GroupCodes,
+    Numbers,
+    Positions,
+    check_distances,
+    check_keys,
+    compare_as_float,
+    distances,
+    key_numbers,
+)
+from sframe_spark.operators.lookup.order import ascending_by, known_ascending
+from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
+from sframe_spark.operators.project import Project, places_of, project, zip_columns
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.sort import sort_rows
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import at_least, column_positions, one_of
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import Origin
+
+DIRECTIONS = ("backward", "forward", "nearest")
+# A right side of so many rows stays in memory however the left rows jump about in it.
+MOST_RIGHT_ROWS_TO_ROAM = 4_000_000
+# Fewer left rows than this read each part of the right side a few times at most.
+MOST_ROWS_OUT_OF_ORDER = 524_288
+GROUPS = ("int", "float", "str", "datetime")
+
+
+@register
+@attrs.frozen
+class AsofJoin(Operator):
+    """Beside each row of the first input the values of the nearest row of the second, missing where there is none.
+
+    The first input has a key column, then group columns. The second is in ascending order of its key column. Rows with a missing (or NaN) key or a
+    missing group value neither find nor are found.
+
+    Parameters
+    ----------
+    on
+        Position of the key in the second input.
+    by
+        Positions of the group columns in the second input, in the order of those of the first.
+    values
+        Positions of the columns wanted from the second input.
+    direction
+        ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both,
+        the one before if they are equally near.
+    tolerance
+        Greatest distance between the keys, in the unit of the key (microseconds for date-times); None: any.
+    allow_exact
+        Whether an equal key counts.
+    kept
+        Positions of columns of the first input that come before the values.
+    """
+
+    name: ClassVar[str] = "asof_join"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    keeps_domain: ClassVar[bool] = True
+    on: int = attrs.field(validator=column_positions)
+    by: tuple[int, ...] = attrs.field(validator=column_positions)
+    values: tuple[int, ...] = attrs.field(validator=column_positions)
+    direction: str = attrs.field(default="backward", validator=one_of("backward", "forward", "nearest"))
+    tolerance: int | float | None = attrs.field(default=None, validator=at_least(0))
+    allow_exact: bool = True
+    kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
+
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """Each row of the first input is searched for by itself."""
+        return (0,)
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Columns kept, then values of the second input."""
+        return [*([(0, position)] for position in self.kept), *([(1, position)] for position in self.values)]
+
+    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
+        """The columns of both inputs that are searched by."""
+        return [((0, place), (1, position)) for place, position in enumerate((self.on, *self.by))]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the columns kept and of the values.
+
+        Raises
+        ------
+        SchemaError
+            If the keys have no distance or cannot be compared, or the group columns cannot, or the tolerance is negative.
+        """
+        check_distances(self.tolerance)
+        left, right = inputs[0].schema, inputs[1].schema
+        check_keys(left[0], right[self.on])
+        for a, b in zip(left[1 : 1 + len(self.by)], [right[position] for position in self.by], strict=True):
+            if a != b or a.kind not in GROUPS:
+                raise SchemaError(f"rows cannot be grouped by columns of {a} and {b}: both must be of one type, {', '.join(GROUPS)}")
+        return (*[left[position] for position in self.kept], *[right[position] for position in self.values])
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What is known of the columns kept; the rows stay in their order."""
+        return inputs[0].project([*self.kept, *[None] * len(self.values)])
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys, and those read; no row is searched if no value is read."""
+        width = len(self.kept)
+        left, values = [self.kept[o] for o in outputs if o < width], [self.values[o - width] for o in outputs if o >= width]
+        if not values:
+            return [sorted(set(left)), []]
+        return [sorted({*range(1 + len(self.by)), *left}), sorted({self.on, *self.by, *values})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same matches of fewer columns."""
+        width = len(self.kept)
+        places = places_of(kept[0])
+        left = tuple(places[self.kept[o]] for o in outputs if o < width)
+        if not kept[1]:
+            return Project(left), outputs
+        found = places_of(kept[1])
+        values = tuple(found[self.values[o - width]] for o in outputs if o >= width)
+        return attrs.evolve(self, on=found[self.on], by=tuple(found[p] for p in self.by), values=values, kept=left), outputs
+
+    def requires(self, slot: int) -> Need:
+        """The first input as it comes, the second to be searched."""
+        return Need.LOOKUP if slot else Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """Search the keys of the first input's rows, then read the rows found."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        as_float = compare_as_float(facts[0].schema[0], facts[1].schema[self.on])
+        search = lookup.note(self, lambda: self._search(lookup, facts, as_float))
+        keys, there = key_numbers(left.columns[0], facts[0].schema[0], as_float)
+        codes, grouped = search.groups.of(left.columns[1 : 1 + len(self.by)], left.rows)
+        found = self._nearest(search, WantedKeys(keys, codes, there & grouped))
+        return Chunk((*left.select(self.kept).columns, *lookup.take(found, self.values).columns), left.rows)
+
+    def _search(self, lookup: Lookup, facts: Sequence[Facts], as_float: bool) -> KeySearch:
+        return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1 : 1 + len(self.by)]), as_float)
+
+    def _nearest(self, search: KeySearch, wanted: WantedKeys) -> Positions:
+        """Row numbers of the matches."""
+        if self.direction != "nearest":
+            after = self.direction == "forward"
+            found = search.nearest(wanted, after, self.allow_exact, self.tolerance)
+            if self.tolerance is not None:
+                found[gaps(search, wanted.keys, found, after) > self.tolerance] = -1
+            return found
+        before = search.nearest(wanted, False, self.allow_exact, self.tolerance)
+        after_ = search.nearest(wanted, True, self.allow_exact, self.tolerance)
+        below, above = gaps(search, wanted.keys, before, False), gaps(search, wanted.keys, after_, True)
+        forward = (after_ >= 0) & ((before < 0) | (above < below))
+        found, gap = np.where(forward, after_, before), np.where(forward, above, below)
+        if self.tolerance is not None:
+            found[gap > self.tolerance] = -1
+        return found
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A window over the union of both sides; this needs an exchange of both, so it is only a cross-check of the kernel."""
+        return asof_relation(inputs[0], inputs[1], self)
+
+
+def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Numbers:
+    """Distance between each key and the row found for it; zero where there is none."""
+    column = search.lookup.take(found, [search.on]).columns[0]
+    others, there = key_numbers(column, search.lookup.schema[search.on], search.as_float)
+    others = np.where(there, others, keys)
+    return np.where(there, distances(others, keys) if after else distances(keys, others), 0)
+
+
+def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:
+    """The values of the nearest row of ``right`` (in any order) beside each row of ``left``, whose columns are the key and the groups.
+
+    A left side of any order is answered in place. Only where both sides are large does its order matter: far-apart keys would have most of the right
+    side read again and again, so such a left side is sorted for the search, and its answers back.
+    """
+    right = ascending_by(right, join.on)
+    if known_ascending(left, 0) or fits(right, MOST_RIGHT_ROWS_TO_ROAM) or fits(left, MOST_ROWS_OUT_OF_ORDER):
+        return join.make_planner_node(left, right)
+    width, found = left.facts.width, len(join.values)
+    ordered = sort_rows(zip_columns(left, row_number(left)), [(0, True)])
+    answers = attrs.evolve(join, kept=(width,)).make_planner_node(ordered, right)
+    return project(sort_rows(answers, [(0, True)]), range(1, found + 1))
+
+
+def fits(node: PlannerNode, rows: int) -> bool:
+    """True when a node is known to have at most some rows."""
+    bound = node.length.at_most
+    return bound is not None and bound <= rows

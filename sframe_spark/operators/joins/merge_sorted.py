@@ -1,0 +1,228 @@
+"""Two sorted inputs merged into one, without a sort and without an exchange: every range of output rows is cut out of both on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.order_check import first_break
+from sframe_spark.compute.sort_parts import sort_parts
+from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
+from sframe_spark.operators.append import append_relations
+from sframe_spark.operators.lookup.numeric_keys import Positions
+from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
+from sframe_spark.operators.sort import Sort, moved_order
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties, requirement
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
+from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.storage.manifest.statistics import Scalar
+from sframe_spark.storage.segments.statistics import compare_scalars
+from sframe_spark.types import ColumnType
+
+SIDES = ("first", "second")
+
+
+@register
+@attrs.frozen
+class MergeSorted(Operator):
+    """All rows of two inputs in the order of some columns, of equal rows those of the first input first.
+
+    Both inputs are in that order (ascending: missing first, NaN last); each pair of neighbours is checked when it is read.
+
+    Parameters
+    ----------
+    by
+        Pairs of column position and whether it ascends.
+    columns
+        What users call these columns, for messages.
+    """
+
+    name: ClassVar[str] = "merge_sorted"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    alike_inputs: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    by: tuple[tuple[int, bool], ...]
+    columns: tuple[str, ...]
+
+    def as_read(self) -> MergeSorted:
+        """Refuses keys without names."""
+        if not self.by or len(self.by) != len(self.columns):
+            raise InvalidArgumentError(f"the plan's text orders rows by {len(self.by)} columns and names {len(self.columns)}")
+        return self
+
+    @property
+    def positions(self) -> list[int]:
+        """Positions of the columns that decide."""
+        return [position for position, _ in self.by]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The common types.
+
+        Raises
+        ------
+        RuntimeError
+            If the types differ.
+        """
+        if inputs[0].schema != inputs[1].schema:
+            raise LengthMismatchError("merge_sorted takes inputs of equal column types")
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The sum of the lengths."""
+        first, second = inputs[0].length, inputs[1].length
+        if first.rows is not None and second.rows is not None:
+            return Length.exactly(first.rows + second.rows)
+        return Length.unknown(at_most=sum_of_bounds([first, second]))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of a merge of rows in this order: others do not get through."""
+        by = requirement(self.by)
+        first, second = (rows.order.add(orderings=[by]) for rows in inputs)
+        return RelationProperties(derive.merge_sorted(first, second, by))
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, and those merged by."""
+        return [sorted({*outputs, *self.positions})] * 2
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same merge of fewer columns."""
+        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
+
+    def requires(self, slot: int) -> Need:
+        """Both inputs are searched."""
+        return Need.LOOKUP
+
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """All rows."""
+        sides = [as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
+        return self.run_interval(sides, facts, 0, sum(side.rows for side in sides), ())
+
+    def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
+        """Output rows ``start..stop``: the rows of both inputs between two cuts."""
+        schema = facts[0].schema
+        firsts, lasts = self._cut(inputs, start), self._cut(inputs, max(start, stop))
+        parts = [self._rows(side, inputs[side], firsts[side], lasts[side]) for side in range(2)]
+        both = concatenate(parts, schema)
+        order = sorted_places([both.columns[p] for p in self.positions], [schema[p] for p in self.positions], [up for _, up in self.by])
+        return both if order is None else Chunk(tuple(column.take(pa.array(order)) for column in both.columns), both.rows)
+
+    def _cut(self, inputs: Sequence[Lookup], rows: int) -> tuple[int, int]:
+        """How many rows of each input are among the first rows of the output.
+
+        Source: the merge path of Odeh, Green, Mwassi, Shmueli and Birk (2012): a bisection for the row of the first input at which its key is above
+        that of the second input's row across from it.
+        """
+        first, second = inputs
+        known: dict[int, tuple[int, int]] = first.note((self, "cut"), dict)
+        if rows not in known:
+            low, high = max(0, rows - second.rows), min(rows, first.rows)
+            while low < high:
+                middle = (low + high) // 2
+                if self._comes_first(self._key(first, middle), self._key(second, rows - middle - 1)):
+                    low = middle + 1
+                else:
+                    high = middle
+            # The end of one batch is the start of the next.
+            known.clear()
+            known[rows] = (low, rows - low)
+        return known[rows]
+
+    def _key(self, side: Lookup, row: int) -> list[Scalar]:
+        chunk = side.read(row, row + 1, self.positions)
+        return [scalar(column, side.schema[position]) for column, position in zip(chunk.columns, self.positions, strict=True)]
+
+    def _comes_first(self, first: Sequence[Scalar], second: Sequence[Scalar]) -> bool:
+        """True when a key of the first input is not after one of the second."""
+        for left, right, (_, ascending) in zip(first, second, self.by, strict=True):
+            comparison = compare_scalars(left, right)
+            if comparison:
+                return (comparison < 0) == ascending
+        return True
+
+    def _rows(self, number: int, side: Lookup, first: int, last: int) -> Chunk:
+        """Rows of one input, after a look at each and the one before it."""
+        before = max(first - 1, 0) if first < last else first
+        rows, directions = side.next_rows(first, last), [up for _, up in self.by]
+        keys = [side.read(before, first, self.positions), rows.select(self.positions)]
+        found = first_break(keys, tuple(side.schema[p] for p in self.positions), list(enumerate(directions)))
+        if found is not None:
+            raise InvalidArgumentError(unsorted_message(self.columns, directions, SIDES[number], before + found[0]))
+        return rows
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A stable sort of one input after the other."""
+        return Sort(self.by).plan_to_operator([append_relations(inputs)], context)
+
+
+def unsorted_message(columns: Sequence[str], directions: Sequence[bool], side: str, row: int) -> str:
+    """What to tell about the first row that is out of order.
+
+    Examples
+    --------
+    >>> unsorted_message(["t", "id"], [True, True], "first", 3)
+    "merge_sorted: row 3 of the first frame is out of order, it comes before the row above it: use sort(['t', 'id'])"
+    """
+    pairs = list(zip(columns, directions, strict=True))
+    wanted = pairs if not all(directions) else list(columns) if len(columns) > 1 else columns[0]
+    return f"merge_sorted: row {row} of the {side} frame is out of order, it comes before the row above it: use sort({wanted!r})"
+
+
+def scalar(column: pa.Array, column_type: ColumnType) -> Scalar:
+    """The first value of a column in the form in which values are compared."""
+    value: Scalar = comparable(column, column_type)[0].as_py()
+    return value
+
+
+def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """A column whose plain order is that of the values: date-times as microseconds of their instants."""
+    if column_type.is_zoned:
+        column = pc.struct_field(column, "instant")
+    return column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], directions: Sequence[bool]) -> Positions | None:
+    """Places of the rows in order, equal ones as they stand; None when they are in order.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> sorted_places([pa.array([1, 1, 1]), pa.array([5, None, 7])], [INT, INT], [True, False]).tolist()
+    [2, 0, 1]
+    """
+    if len(columns) == 1 and directions[0]:
+        return ascending_places(columns[0], types[0])
+    if first_break([Chunk(tuple(columns), len(columns[0]))], tuple(types), list(enumerate(directions))) is None:
+        return None
+    parts = [part for column, kind, up in zip(columns, types, directions, strict=True) for part in sort_parts(column, kind, up)]
+    return np.lexsort(parts[::-1])
+
+
+def ascending_places(column: pa.Array, column_type: ColumnType) -> Positions | None:
+    """Places of the values of one column in ascending order, equal ones as they stand; None when they are in order."""
+    column = comparable(column, column_type)
+    if pa.types.is_string(column.type):
+        # Arrow's sort is stable and puts missing values last.
+        return np.roll(pc.sort_indices(column).to_numpy(), column.null_count)
+    numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
+    if not column.null_count:
+        # Two ascending runs are merged in one pass, NaN last; comparing with NaN says nothing.
+        return None if bool((numbers[1:] >= numbers[:-1]).all()) else np.argsort(numbers, kind="stable")
+    return np.lexsort((numbers, column.is_valid().to_numpy(zero_copy_only=False)))
+
+
+def merge_sorted(first: PlannerNode, second: PlannerNode, by: Sequence[tuple[int, bool]], columns: Sequence[str]) -> PlannerNode:
+    """Rows of two nodes in the order of columns by which both are sorted."""
+    return MergeSorted(tuple(by), tuple(columns)).make_planner_node(first, second)

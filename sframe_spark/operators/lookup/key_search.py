@@ -1,0 +1,384 @@
+"""Row numbers of the nearest keys in a sorted source, before or after given keys, within groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.row_order import FEW, order_of, places_in
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
+from sframe_spark.operators.lookup.source_lookup import OUT_OF_ORDER, Lookup, Recent, runs
+from sframe_spark.types import ColumnType
+
+INDEX_BYTES = 64 * 1024 * 1024
+# Of so many rows for each one wanted it takes less time to go through all than to search for each.
+MOST_MERGED = 8
+# No block has as many rows as numbers of so many bits.
+PLACE_BITS = 32
+
+
+@attrs.frozen(eq=False)
+class WantedKeys:
+    """Keys to search for.
+
+    Parameters
+    ----------
+    keys
+        One number per row.
+    codes
+        Group of each row.
+    there
+        Rows that have a key and a group; the others find nothing.
+    """
+
+    keys: Numbers
+    codes: Positions
+    there: Flags
+
+
+@attrs.frozen(eq=False)
+class GroupEnds:
+    """First and last row of each group of one block.
+
+    Parameters
+    ----------
+    groups
+        Codes of the groups, ascending.
+    firsts, lasts
+        Numbers of their first and last rows that have a key.
+    """
+
+    groups: Positions
+    firsts: Positions
+    lasts: Positions
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return 3 * self.groups.nbytes
+
+    def outermost(self, codes: Positions, after: bool) -> Positions:
+        """Number of the last (``after``: the first) row of each group, or -1."""
+        group, known = group_places(self.groups, codes)
+        if not known.any():
+            return np.full(len(codes), -1, dtype=np.int64)
+        return np.where(known, (self.firsts if after else self.lasts)[group], -1)
+
+
+@attrs.frozen(eq=False)
+class BlockIndex:
+    """The rows of one block by group and key.
+
+    Parameters
+    ----------
+    first
+        Number of the block's first row that has a key.
+    keys
+        Keys that are there, ascending.
+    groups
+        Codes of the groups in the block, ascending.
+    places
+        ``group * (len(keys) + 1) + row`` of each row with a group, ascending; rows are counted from ``first``. None: all rows are one group.
+    edges
+        Where each group's places start, and at the end their number.
+    rows, codes
+        Rows with a group, ascending, and their groups' codes; empty where all rows are one group.
+    """
+
+    first: int
+    keys: Numbers
+    groups: Positions
+    places: Positions | None
+    edges: Positions
+    rows: Positions
+    codes: Positions
+
+    @classmethod
+    def of(cls, first: int, keys: Numbers, codes: Positions, there: Flags) -> BlockIndex:
+        """The index of rows with these keys and groups; rows that are not there have no group."""
+        rows = np.flatnonzero(there)
+        codes = codes if len(rows) == len(there) else codes[rows]
+        order = order_of([codes])
+        by_group = codes[order]
+        starts = group_starts(by_group)
+        edges = np.append(starts, len(rows))
+        places = np.repeat(np.arange(len(starts)) * (len(keys) + 1), np.diff(edges)) + rows[order]
+        return cls(first, keys, by_group[starts], places, edges, rows, codes)
+
+    @classmethod
+    def ungrouped(cls, first: int, keys: Numbers) -> BlockIndex:
+        """The index of rows that are all in group zero."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(first, keys, np.zeros(min(len(keys), 1), dtype=np.int64), None, np.array([0, len(keys)]), nothing, nothing)
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        arrays = (self.keys, self.groups, self.edges, self.rows, self.codes, *([] if self.places is None else [self.places]))
+        return sum(array.nbytes for array in arrays)
+
+    def ends(self) -> GroupEnds:
+        """The groups' outermost rows."""
+        if not len(self.groups):
+            return GroupEnds(self.groups, self.groups, self.groups)
+        if self.places is None:
+            return GroupEnds(self.groups, np.array([self.first]), np.array([self.first + len(self.keys) - 1]))
+        base = np.arange(len(self.groups)) * (len(self.keys) + 1) - self.first
+        return GroupEnds(self.groups, self.places[self.edges[:-1]] - base, self.places[self.edges[1:] - 1] - base)
+
+    def counts(self, keys: Numbers, equal: bool) -> Positions:
+        """How many rows have a smaller key (``equal``: or the same)."""
+        return places_in(self.keys, keys, "right" if equal else "left")
+
+    def order(self) -> Positions:
+        """The rows group by group, counted from the first."""
+        if self.places is None:
+            return np.arange(len(self.keys))
+        group = np.repeat(np.arange(len(self.groups)), np.diff(self.edges))
+        return self.places - group * (len(self.keys) + 1)
+
+    def spans(self, low: Numbers, high: Numbers, codes: Positions) -> tuple[Positions, Positions]:
+        """Where in :meth:`order` the rows of each group start and stop whose keys lie between two keys, both included."""
+        starts, stops = self.counts(low, False), self.counts(high, True)
+        if self.places is not None:
+            (group, starts), (_, stops) = self._located(codes, starts), self._located(codes, stops)
+            stops = np.where(group >= 0, stops, starts)
+        return starts, np.maximum(starts, stops)
+
+    def nearest(self, keys: Numbers, codes: Positions, after: bool, equal: bool) -> Positions:
+        """Number of the last row of each key's group before it (``after``: the first one after it), or -1."""
+        counts = self.counts(keys, equal != after)
+        if self.places is None:
+            found = counts - (not after)
+            return np.where(found < len(self.keys) if after else found >= 0, found + self.first, -1)
+        if not len(self.groups):
+            return np.full(len(keys), -1, dtype=np.int64)
+        group, found = self._located(codes, counts)
+        found -= not after
+        known = (group >= 0) & ((found < self.edges[group + 1]) if after else (found >= self.edges[group]))
+        return np.where(known, self.places[np.where(known, found, 0)] - group * (len(self.keys) + 1) + self.first, -1)
+
+    def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
+        """For each group's code the place of the group, or -1, and how many of :attr:`places` come before so many rows of the group end."""
+        assert self.places is not None
+        if len(codes) >= FEW:
+            low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
+            if high - low <= MOST_MERGED * len(codes):
+                return self._merged(codes, counts, low, high)
+        group, known = group_places(self.groups, codes)
+        return np.where(known, group, -1), np.searchsorted(self.places, group * (len(self.keys) + 1) + counts)
+
+    def _merged(self, codes: Positions, counts: Positions, low: int, high: int) -> tuple[Positions, Positions]:
+        """The same: what is wanted takes its places among the rows ``low`` to ``high``, and both are put in the order of the groups.
+
+        A search among many places waits for memory at each of its steps; this goes through all of them in order.
+        """
+        assert self.places is not None
+        order = None if bool((counts[1:] >= counts[:-1]).all()) else order_of([counts])
+        if order is not None:
+            codes, counts = codes[order], counts[order]
+        # Of rows that all have a group the numbers need no search.
+        before = counts - low if len(self.rows) == len(self.keys) else places_in(self.rows[low:high], counts, "left")
+        wanted = np.arange(len(codes)) + before
+        passes = np.ones(len(codes) + high - low, dtype=bool)
+        passes[wanted] = False
+        together = np.empty(len(passes), dtype=np.int64)
+        together[wanted], together[passes] = codes, self.codes[low:high]
+        by_group = order_of([together])
+        together, passes = together[by_group], passes[by_group]
+        starts = group_starts(together)
+        group, known = group_places(self.groups, together[starts])
+        passed = np.cumsum(passes)
+        # Of each group those that come before these rows, less what was passed of other groups.
+        first = self.rows[low] if low < len(self.rows) else len(self.keys)
+        earlier = np.searchsorted(self.places, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
+        # Both answers in one number, which is moved once.
+        answers = (np.where(known, group, -1) << PLACE_BITS) + earlier
+        located = np.empty(len(together), dtype=np.int64)
+        located[by_group] = passed + np.repeat(answers, np.diff(starts, append=len(together)))
+        located = located[wanted]
+        if order is not None:
+            located[order] = located.copy()
+        return located >> PLACE_BITS, located & ((1 << PLACE_BITS) - 1)
+
+
+def group_starts(codes: Positions) -> Positions:
+    """Where each run of equal codes starts.
+
+    Examples
+    --------
+    >>> group_starts(np.array([4, 4, 7])).tolist()
+    [0, 2]
+    """
+    return np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), dtype=bool), codes[1:] != codes[:-1]]))
+
+
+def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -> tuple[Numbers, int]:
+    """The keys that are there, in a column in ascending order (missing first, NaN last), and where they start.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the column is not in this order.
+    """
+    keys, there = key_numbers(column, column_type, as_float)
+    first, count = (int(np.argmax(there)), int(np.count_nonzero(there))) if len(there) else (0, 0)
+    keys = keys[first : first + count]
+    if not there[first : first + count].all() or bool((keys[1:] < keys[:-1]).any()):
+        raise PlanInvariantError(OUT_OF_ORDER)
+    return keys, first
+
+
+def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]:
+    """Place of each code in an ascending array, and whether it is there."""
+    if not len(groups):
+        return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)
+    places = np.minimum(np.searchsorted(groups, codes), len(groups) - 1)
+    return places, groups[places] == codes
+
+
+@attrs.define(eq=False)
+class KeySearch:
+    """Nearest rows of a source that is in ascending order of a key column.
+
+    Parameters
+    ----------
+    lookup
+        The source.
+    on
+        Position of the key column.
+    by
+        Positions of the columns that make the groups.
+    groups
+        Codes of the groups, the same for what is searched and for what is wanted.
+    as_float
+        Compare int keys as floats.
+    """
+
+    lookup: Lookup
+    on: int
+    by: tuple[int, ...]
+    groups: GroupCodes
+    as_float: bool = False
+    _indexes: Recent = attrs.field(factory=lambda: Recent(INDEX_BYTES))
+    _ends: Recent = attrs.field(factory=lambda: Recent(INDEX_BYTES))
+
+    def nearest(self, wanted: WantedKeys, after: bool, equal: bool, reach: int | float | None) -> Positions:
+        """Row number of the last row before each key (``after``: the first one after it), -1 where there is none.
+
+        Parameters
+        ----------
+        wanted
+            Keys and groups.
+        after
+            Direction.
+        equal
+            Whether rows of the very key count.
+        reach
+            Greatest distance; None: any. Rows further away may be found too.
+        """
+        result = np.full(len(wanted.keys), -1, dtype=np.int64)
+        blocks = self.lookup.fences(self.on, self.as_float).last_block_from(wanted.keys, equal != after)
+        if after:
+            blocks = np.maximum(blocks, 0)
+        rows = np.flatnonzero(wanted.there & (blocks >= 0))
+        if not self.lookup.rows or not len(rows):
+            return result
+        for number, part in by_block(blocks, rows):
+            result[part] = self.index(number).nearest(wanted.keys[part], wanted.codes[part], after, equal)
+        rows = rows[result[rows] < 0]
+        if len(rows):
+            result[rows] = self._further(wanted, rows, blocks[rows], after, reach)
+        return result
+
+    def _further(self, wanted: WantedKeys, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
+        """Answers from the blocks beyond the first ones: they depend only on the group and the block where the walk starts."""
+        keys, codes = wanted.keys[rows], wanted.codes[rows]
+        order = np.lexsort((keys, codes, blocks))
+        new = (codes[order][1:] != codes[order][:-1]) | (blocks[order][1:] != blocks[order][:-1])
+        heads = np.concatenate([[True], new])
+        # Of the rows that walk together the one that may walk furthest leads: backwards the smallest key, forwards the largest.
+        leaders = order[np.concatenate([new, [True]])] if after else order[heads]
+        found = self._walk(codes[leaders], blocks[leaders], keys[leaders], after, reach)
+        result = np.empty(len(rows), dtype=np.int64)
+        result[order] = found[np.cumsum(heads) - 1]
+        return result
+
+    def _walk(self, codes: Positions, blocks: Positions, keys: Numbers, after: bool, reach: int | float | None) -> Positions:
+        """The outermost row of each group in the next block that has the group, from the given blocks on."""
+        result = np.full(len(codes), -1, dtype=np.int64)
+        step = 1 if after else -1
+        current = blocks + step
+        active = self._in_reach(np.arange(len(codes)), current, keys, after, reach)
+        while len(active):
+            number = int(current[active].min() if after else current[active].max())
+            here = current[active] == number
+            part, rest = active[here], active[~here]
+            result[part] = self._ends_of(number).outermost(codes[part], after)
+            current[part] += step
+            part = self._in_reach(part[result[part] < 0], current, keys, after, reach)
+            active = np.concatenate([rest, part])
+        return result
+
+    def _in_reach(self, walkers: Positions, current: Positions, keys: Numbers, after: bool, reach: int | float | None) -> Positions:
+        """Those walkers whose current block exists and may hold keys that are near enough."""
+        fences = self.lookup.fences(self.on, self.as_float)
+        walkers = walkers[(current[walkers] >= 0) & (current[walkers] < self.lookup.block_count)]
+        # Keys of a block lie between the fence where it starts and the one where the next block starts.
+        edges = current[walkers] + (0 if after else 1) - fences.missing
+        if not after:
+            walkers, edges = walkers[edges >= 0], edges[edges >= 0]
+        known = edges >= 0
+        if reach is None or not known.any():
+            return walkers
+        limits = fences.keys[np.where(known, edges, 0)]
+        near = distances(limits, keys[walkers]) <= reach if after else distances(keys[walkers], limits) <= reach
+        return walkers[near | ~known]
+
+    def index(self, number: int) -> BlockIndex:
+        """The index of a block."""
+        found: BlockIndex | None = self._indexes.get(number)
+        if found is None:
+            found = self._built(number)
+            self._indexes.put(number, found, found.nbytes)
+        return found
+
+    def _ends_of(self, number: int) -> GroupEnds:
+        found: GroupEnds | None = self._ends.get(number)
+        if found is None:
+            found = self.index(number).ends()
+            self._ends.put(number, found, found.nbytes)
+        return found
+
+    def _built(self, number: int) -> BlockIndex:
+        chunk = self.lookup.block(number, (self.on, *self.by))
+        keys, first = key_run(chunk.columns[0], self.lookup.schema[self.on], self.as_float)
+        start = int(self.lookup.starts[number]) + first
+        if not self.by:
+            return BlockIndex.ungrouped(start, keys)
+        codes, grouped = self.groups.of(chunk.columns[1:], chunk.rows)
+        rows = slice(first, first + len(keys))
+        return BlockIndex.of(start, keys, codes[rows], grouped[rows])
+
+
+def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Positions | slice]]:
+    """The rows that belong to each block, block by block; neighbours as a slice, which copies nothing.
+
+    Examples
+    --------
+    >>> [*by_block(np.array([4, 4, 4, 7]), np.array([0, 2, 3]))]
+    [(4, array([0, 2])), (7, slice(3, 4, None))]
+    """
+    chosen = blocks[rows]
+    if not bool((chosen[1:] >= chosen[:-1]).all()):
+        rows = rows[order_of([chosen])]
+        chosen = blocks[rows]
+    for start, stop in runs(chosen):
+        part = rows[start:stop]
+        # Different rows, of which the first and the last are so far apart, are neighbours where they ascend.
+        is_whole = part[-1] - part[0] == len(part) - 1 and bool((part[1:] > part[:-1]).all())
+        yield int(chosen[start]), slice(int(part[0]), int(part[-1]) + 1) if is_whole else part

@@ -1,0 +1,178 @@
+"""Keys as numbers: what look-ups by key compare, and codes for groups of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.key_encoding import comparable, encoded, tokens_of
+from sframe_spark.errors import SchemaError
+from sframe_spark.expressions.functions.datetimes import microseconds_column
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Numbers = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+# Codes of two columns are packed into one 64-bit number.
+CODE_BITS = 31
+# Wide enough for any sum of two 64-bit numbers.
+WIDE = "decimal(38,0)"
+KEY_KINDS = ("int", "float", "datetime")
+
+
+def key_numbers(column: pa.Array, column_type: ColumnType, as_float: bool = False) -> tuple[Numbers, Flags]:
+    """Return the values of a key column as numbers that compare as the keys do, and which of them are neither missing nor NaN.
+
+    Date-times become microseconds of their instants. A value that is not there is some number.
+
+    Examples
+    --------
+    >>> numbers, there = key_numbers(pa.array([3, None]), INT)
+    >>> int(numbers[0]), there.tolist()
+    (3, [True, False])
+    """
+    if column_type.is_zoned:
+        column = pc.struct_field(column, "instant")
+    if column_type.kind == DATETIME_KIND:
+        column = column.view(pa.int64())
+    there = np.ones(len(column), dtype=bool) if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
+    filled = column.fill_null(0) if column.null_count else column
+    numbers = filled.to_numpy(zero_copy_only=False)
+    if column_type.kind == FLOAT_KIND:
+        there = there & ~np.isnan(numbers)
+    return (numbers.astype(np.float64) if as_float else numbers), there
+
+
+def key_column(column: Column, column_type: ColumnType, as_float: bool = False) -> Column:
+    """Return the Spark column of :func:`key_numbers`: missing where the key is missing or NaN."""
+    from pyspark.sql import functions as F
+
+    if column_type.kind == DATETIME_KIND:
+        return microseconds_column(column, column_type)
+    number = F.when(~F.isnan(column), column) if column_type.kind == FLOAT_KIND else column
+    return number.cast("double") if as_float else number
+
+
+def distance_column(distance: int | float, spark_type: str) -> Column:
+    """Return a constant Spark column of a distance between keys: no two ints are further apart than ``2**64``."""
+    from pyspark.sql import functions as F
+
+    return F.lit(float(distance) if spark_type == "double" else str(min(int(distance), 2**64))).cast(spark_type)
+
+
+def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
+    """Refuse keys that cannot be searched by, or not be compared with each other.
+
+    Raises
+    ------
+    SchemaError
+        If a key is not an int, float or datetime, if the kinds differ, or if only one of two date-times has an offset.
+    """
+    for column_type in (left, right):
+        if column_type.kind not in KEY_KINDS:
+            raise SchemaError(f"{what}: a key of type {column_type.kind} has no distances: only {', '.join(KEY_KINDS)} have")
+    if left.is_numeric != right.is_numeric:
+        raise SchemaError(f"{what}: keys of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
+    if left.is_zoned != right.is_zoned:
+        raise SchemaError(f"{what}: date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
+
+
+def check_distances(*distances: int | float | None) -> None:
+    """Refuse distances between keys that are negative, or no numbers.
+
+    Raises
+    ------
+    SchemaError
+        If one is.
+    """
+    for distance in distances:
+        if distance is not None and not distance >= 0:
+            raise SchemaError(f"a distance between keys is not negative, got {distance!r}")
+
+
+def compare_as_float(left: ColumnType, right: ColumnType) -> bool:
+    """Return whether an int key meets a float key."""
+    return left.kind != right.kind
+
+
+def distances(above: Numbers, below: Numbers) -> Numbers:
+    """Return how far numbers are above others that are not larger; of ints as unsigned numbers, which cannot overflow.
+
+    Examples
+    --------
+    >>> distances(np.array([2**63 - 1]), np.array([-(2**63)])).tolist() == [2**64 - 1]
+    True
+    """
+    if above.dtype.kind == "i":
+        return above.view(np.uint64) - below.view(np.uint64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(above == below, 0.0, above - below)
+
+
+@attrs.define(eq=False)
+class GroupCodes:
+    """Numbers rows by the values of some columns: equal values get equal codes, in whatever chunk they are.
+
+    One int column is its own code. Other values get codes in the order in which they are first seen.
+
+    Parameters
+    ----------
+    types
+        Types of the columns; without columns all rows are one group.
+    keep_missing
+        Missing values are a value like any other; otherwise rows with one belong to no group.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import STR
+    >>> groups = GroupCodes((STR,))
+    >>> codes, there = groups.of([pa.array(["a", "b", None, "a"])], 4)
+    >>> codes[there].tolist(), there.tolist()
+    ([0, 1, 0], [True, True, False, True])
+    >>> groups.of([pa.array(["b"])], 1)[0].tolist()
+    [1]
+    """
+
+    types: Sequence[ColumnType]
+    keep_missing: bool = False
+    _seen: list[dict[Hashable, int]] = attrs.field(factory=list)
+
+    def of(self, columns: Sequence[pa.Array], rows: int) -> tuple[Positions, Flags]:
+        """Return the code of each row, and which rows belong to a group."""
+        if not columns:
+            return np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=bool)
+        if len(columns) == 1 and self.types[0] == INT and not self.keep_missing:
+            return key_numbers(columns[0], INT)
+        there = np.ones(rows, dtype=bool)
+        codes: Positions | None = None
+        for place, (column, column_type) in enumerate(zip(columns, self.types, strict=True)):
+            if column.null_count and not self.keep_missing:
+                there &= column.is_valid().to_numpy(zero_copy_only=False)
+            found = self._codes(column, column_type, 2 * place)
+            codes = found if codes is None else self._pairs(codes, found, 2 * place + 1)
+        assert codes is not None
+        return codes, there
+
+    def _codes(self, column: pa.Array, column_type: ColumnType, table: int) -> Positions:
+        places, values = encoded(comparable(column, column_type))
+        return self._numbered(tokens_of([values]), table)[places]
+
+    def _pairs(self, first: Positions, second: Positions, table: int) -> Positions:
+        packed, places = np.unique((first << CODE_BITS) | second, return_inverse=True)
+        return self._numbered(packed.tolist(), table)[places]
+
+    def _numbered(self, values: Iterable[Hashable], table: int) -> Positions:
+        while len(self._seen) <= table:
+            self._seen.append({})
+        seen = self._seen[table]
+        return np.array([seen.setdefault(value, len(seen)) for value in values], dtype=np.int64)

@@ -1,0 +1,304 @@
+"""Rows of a source looked up by number and by key, in bounded memory: only the blocks that can match are read."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.row_order import order_of, places_in
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.lookup.blocks import RowBlock, blocks_of, first_keys
+from sframe_spark.operators.lookup.numeric_keys import Numbers, Positions, key_numbers
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.source import Source
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.row_sizes import uneven_bytes
+from sframe_spark.process.memory import work_memory
+
+# Columns of blocks read last stay in memory up to this many bytes, or a share of those for work: each thread looks up rows of its own.
+CACHE_BYTES, SHARE_OF_WORK = 128 * 1024 * 1024, 8
+
+OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
+
+Value = TypeVar("Value")
+
+
+@attrs.frozen(eq=False)
+class Fences:
+    """Where keys lie in a source sorted by them: block *b* starts with a key that is not below ``keys[b - missing]``.
+
+    Parameters
+    ----------
+    keys
+        Keys at the start of the blocks after the first ``missing`` ones, NaN last.
+    missing
+        Number of blocks, at the beginning, that start with a missing key.
+    """
+
+    keys: Numbers
+    missing: int
+
+    def last_block_from(self, wanted: Numbers, including: bool) -> Positions:
+        """For each key the last block that starts before it (``including``: or with it); -1 when there is none."""
+        return places_in(self.keys, wanted, "right" if including else "left") + (self.missing - 1)
+
+
+@attrs.define(eq=False)
+class Recent:
+    """Values used last, up to a total size; those that belong together with the one put last stay with it, however large they are.
+
+    Examples
+    --------
+    >>> recent = Recent(10)
+    >>> recent.put("a", 1, 6)
+    >>> recent.put("b", 2, 6)
+    >>> recent.get("a"), recent.get("b")
+    (None, 2)
+    >>> recent.put("c", 3, 9, "cd"), recent.put("d", 4, 9, "cd")
+    (None, None)
+    >>> [recent.get(key) for key in "bcd"]
+    [None, 3, 4]
+    """
+
+    most: int
+    _total: int = 0
+    _values: OrderedDict[Hashable, tuple[Any, int, Hashable]] = attrs.field(factory=OrderedDict)
+
+    def get(self, key: Hashable) -> Any:
+        """The value, or None when it is not kept."""
+        found = self._values.get(key)
+        if found is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Hashable, value: Any, size: int, family: Hashable = None) -> None:
+        """Keep a value; the one used least recently goes when there is no room, but never the last one, nor others of its family."""
+        family = key if family is None else family
+        self._values[key] = (value, size, family)
+        self._total += size
+        while self._total > self.most:
+            other = next((other for other, (_, _, of) in self._values.items() if of != family), None)
+            if other is None:
+                break
+            self._total -= self._values.pop(other)[1]
+
+
+@attrs.define(eq=False)
+class Lookup:
+    """A source whose rows are read by number, or found by key where the source is in the order of a column.
+
+    Rows come in blocks (:mod:`sframe_spark.operators.lookup.blocks`). Columns of a block are read as a whole, and kept as long as there is room.
+
+    Parameters
+    ----------
+    source
+        The source.
+    blocks
+        Its blocks.
+    starts
+        Number of the first row of each block, and at the end the number of rows.
+    blocks_read
+        How often a block was read so far.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> lookup = Lookup.of(MemorySource.of(Chunk.of([pa.array([1, 4, 9])]), (INT,)))
+    >>> lookup.rows, lookup.read(1, 3).columns[0].to_pylist()
+    (3, [4, 9])
+    >>> lookup.take(np.array([2, -1]), [0]).columns[0].to_pylist()
+    [9, None]
+    """
+
+    source: Source
+    blocks: tuple[RowBlock, ...]
+    starts: Positions
+    blocks_read: int = 0
+    _columns: Recent = attrs.field(factory=lambda: Recent(min(CACHE_BYTES, work_memory() // SHARE_OF_WORK)))
+    _fences: dict[tuple[int, bool], Fences] = attrs.field(factory=dict)
+    _notes: dict[Hashable, Any] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, source: Source) -> Lookup:
+        """Look-up in a source."""
+        blocks = blocks_of(source)
+        return cls(source, blocks, np.array([*(block.start for block in blocks), source.row_count] if blocks else [0], dtype=np.int64))
+
+    @classmethod
+    def of_rows(cls, rows: Chunk, schema: Schema) -> Lookup:
+        """Look-up in rows in memory, of which nothing has to be read or kept: how much memory there is makes no difference."""
+        source = MemorySource.of(rows, schema)
+        return cls(source, blocks := blocks_of(source), np.array([*(block.start for block in blocks), rows.rows]), columns=Recent(CACHE_BYTES))
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Types of the source's columns."""
+        return self.source.infer_type(())
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.starts[-1])
+
+    @property
+    def block_count(self) -> int:
+        """Number of blocks."""
+        return len(self.starts) - 1
+
+    def for_reader(self) -> Lookup:
+        """The same blocks, read once for all, with notes of its own: an equal operator may read another second input beside this one."""
+        return attrs.evolve(self, notes={})
+
+    def note(self, owner: Hashable, build: Callable[[], Value]) -> Value:
+        """What an operator remembers between the batches of one task: built once, gone with the look-up."""
+        if owner not in self._notes:
+            self._notes[owner] = build()
+        found: Value = self._notes[owner]
+        return found
+
+    def block(self, number: int, columns: Sequence[int]) -> Chunk:
+        """Some columns of a block; those that are not kept are read together."""
+        found = {column: self._columns.get((number, column)) for column in columns}
+        unread = [column for column, values in found.items() if values is None]
+        if unread and self.blocks[number].segments > 1:
+            # Of many files the first column takes as long to read as all.
+            unread += [column for column in range(len(self.schema)) if column not in found and self._columns.get((number, column)) is None]
+        if unread:
+            found.update(zip(unread, self._read(number, unread), strict=True))
+        first = int(self.starts[number])
+        return Chunk(tuple(found[column] for column in columns), int(self.starts[number + 1]) - first)
+
+    def _read(self, number: int, columns: Sequence[int]) -> list[pa.Array]:
+        narrowed = self.source.with_columns(columns)
+        chunk = (narrowed or self.source).read(int(self.starts[number]), int(self.starts[number + 1]))
+        self.blocks_read += 1
+        arrays = list(chunk.columns) if narrowed is not None else [chunk.columns[column] for column in columns]
+        for column, values in zip(columns, arrays, strict=True):
+            # A block larger than the room is not read anew for each batch that is looked up in it.
+            self._columns.put((number, column), values, values.nbytes, number)
+        return arrays
+
+    def read(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Chunk:
+        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of some columns (all when none are named), through the kept blocks."""
+        chosen = range(len(self.schema)) if columns is None else columns
+        parts = []
+        number = max(int(np.searchsorted(self.starts, start, side="right")) - 1, 0)
+        while number < self.block_count and self.starts[number] < stop:
+            first = int(self.starts[number])
+            parts.append(self.block(number, chosen).slice(max(start - first, 0), stop - first))
+            number += 1
+        return concatenate(parts, tuple(self.schema[column] for column in chosen))
+
+    def next_rows(self, start: int, stop: int) -> Chunk:
+        """Rows of all columns, by who asks for range after range: each row is decoded once, about when it is asked for, and no block is kept."""
+        return self.note("reader", lambda: self.source.reader(0)).read(start, stop)
+
+    def take(self, positions: Positions, columns: Sequence[int]) -> Chunk:
+        """Rows by number, in the order of ``positions``; a row of missing values for each -1."""
+        found = positions >= 0
+        if not found.any():
+            return Chunk(tuple(pa.nulls(len(positions), self.schema[column].physical) for column in columns), len(positions))
+        numbers = places_in(self.starts, positions, "right") - 1
+        # Rows without a match go with the row before them, so that rows in order stay in order.
+        numbers = numbers if found.all() else filled_forward(numbers, found)
+        order = None if bool((numbers[1:] >= numbers[:-1]).all()) else order_of([numbers])
+        if order is not None:
+            numbers, positions = numbers[order], positions[order]
+        parts = [self._take_from(int(numbers[a]), positions[a:b], columns) for a, b in runs(numbers)]
+        taken = concatenate(parts, tuple(self.schema[column] for column in columns))
+        if order is None:
+            return taken
+        back = np.empty(len(order), dtype=np.int64)
+        back[order] = np.arange(len(order))
+        return Chunk(tuple(column.take(pa.array(back)) for column in taken.columns), taken.rows)
+
+    def _take_from(self, number: int, positions: Positions, columns: Sequence[int]) -> Chunk:
+        missing = positions < 0
+        places = pa.array(positions - int(self.starts[number]), mask=missing if missing.any() else None)
+        block = self.block(number, columns)
+        return Chunk(tuple(column.take(places) for column in block.columns), len(positions))
+
+    def uneven_bytes(self, positions: Positions, columns: Sequence[int]) -> Positions:
+        """About how many bytes rows by number, none for each -1, have in columns whose values differ in length."""
+        found = np.zeros(len(positions), dtype=np.int64)
+        numbers = np.where(positions >= 0, np.searchsorted(self.starts, positions, side="right") - 1, -1)
+        for number in np.unique(numbers[numbers >= 0]) if columns else ():
+            block, here = self.block(int(number), columns), numbers == number
+            found[here] = uneven_bytes(block.columns, block.rows)[positions[here] - self.starts[number]]
+        return found
+
+    def fences(self, column: int, as_float: bool = False) -> Fences:
+        """Keys at the starts of the blocks; the source must be in ascending order of the column.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the blocks show that it is not.
+        """
+        found = self._fences.get((column, as_float))
+        if found is None:
+            firsts = [self._first(number, column, stored) for number, stored in enumerate(first_keys(self.source, self.blocks, column))]
+            missing = next((place for place, first in enumerate(firsts) if first is not None), len(firsts))
+            is_float = as_float or self.schema[column].kind == "float"
+            if None in firsts[missing:]:
+                raise PlanInvariantError(OUT_OF_ORDER)
+            keys = np.array(firsts[missing:], dtype=np.float64 if is_float else np.int64)
+            # NaN is last, and compares as nothing.
+            if bool((keys[1:] < keys[:-1]).any() or (np.isnan(keys[:-1]) & ~np.isnan(keys[1:])).any()):
+                raise PlanInvariantError(OUT_OF_ORDER)
+            found = Fences(keys, missing)
+            self._fences[(column, as_float)] = found
+        return found
+
+    def _first(self, number: int, column: int, stored: tuple[bool, Any]) -> Any:
+        """The first key of a block: as stored, else read from the row itself; None if it is missing."""
+        known, value = stored
+        if known:
+            return value
+        start = int(self.starts[number])
+        narrowed = self.source.with_columns([column])
+        chunk = self.source.read(start, start + 1) if narrowed is None else narrowed.read(start, start + 1)
+        cell = chunk.columns[0 if narrowed is not None else column]
+        return key_numbers(cell, self.schema[column])[0][0].item() if cell[0].is_valid else None
+
+
+def as_lookup(rows: Any, schema: Schema) -> Lookup:
+    """A look-up as the runner gives it, or one over the rows of a chunk."""
+    return rows if isinstance(rows, Lookup) else Lookup.of_rows(rows, schema)
+
+
+def runs(numbers: Positions) -> list[tuple[int, int]]:
+    """Start and end of each run of equal numbers.
+
+    Examples
+    --------
+    >>> runs(np.array([4, 4, 7]))
+    [(0, 2), (2, 3)]
+    """
+    if not len(numbers):
+        return []
+    edges = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), len(numbers)]
+    return list(itertools.pairwise(edges))
+
+
+def filled_forward(numbers: Positions, valid: np.ndarray[Any, Any]) -> Positions:
+    """Each number that is not valid replaced by the last valid one before it, or the first valid one.
+
+    Examples
+    --------
+    >>> filled_forward(np.array([9, 5, 9, 6]), np.array([False, True, False, True])).tolist()
+    [5, 5, 5, 6]
+    """
+    places = np.maximum.accumulate(np.where(valid, np.arange(len(numbers)), -1))
+    places[places < 0] = int(np.argmax(valid))
+    filled: Positions = numbers[places]
+    return filled

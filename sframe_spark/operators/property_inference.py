@@ -1,0 +1,181 @@
+"""What row-wise programs and filters make of the properties of their input rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError, listed
+from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step, operand_type
+from sframe_spark.operators.masks import constants_and_present
+from sframe_spark.order import Monotone, SequenceFacts
+from sframe_spark.order.facts import Effect, flip
+from sframe_spark.order.relation import RelationProperties, ValueBounds
+from sframe_spark.planner.facts import Schema
+from sframe_spark.types import DATETIME, INT, STR, ColumnType
+
+# Nothing is derived through the steps of longer programs: that costs more than it finds.
+MOST_STEPS = 200
+# Nor through results of many columns.
+MOST_COLUMNS = 8
+INC: Effect = "inc"
+DEC: Effect = "dec"
+# How the result of a monotone function follows its argument, and whether strictly.
+PROMISES: dict[str, tuple[Effect, bool]] = {
+    "increasing": (INC, False),
+    "decreasing": (DEC, False),
+    "strictly increasing": (INC, True),
+    "strictly decreasing": (DEC, True),
+}
+INT_LIMITS = (-(2**63), 2**63 - 1)
+
+
+def program_properties(program: Program, rows: RelationProperties, schema: Schema) -> RelationProperties:
+    """Properties of a program's outputs over rows with known properties.
+
+    Copies stay what they are, constants are constants, results of monotone functions are monotone, results of functions of ints and texts depend
+    on their arguments; a user's function says nothing.
+    """
+    outputs = [output.index if isinstance(output, Register) else None for output in program.outputs]
+    literals = [place for place, output in enumerate(program.outputs) if isinstance(output, Literal)]
+    if len(program.steps) > MOST_STEPS or rows.says_nothing:
+        known = rows.project([output if output is not None and output < program.width else None for output in outputs])
+    else:
+        known = with_results(program, rows, schema).project(outputs)
+    order = known.order.add(constants=literals) if literals else known.order
+    return RelationProperties(order, mask_facts(program, schema), known.bounds)
+
+
+@attrs.frozen
+class ColumnOrigin:
+    """What a register is made of.
+
+    Parameters
+    ----------
+    columns
+        Input columns that determine it.
+    effect
+        ``inc`` or ``dec``: it follows its only input column in that way; None where it does not.
+    strict
+        Different inputs give different results.
+    """
+
+    columns: frozenset[int]
+    effect: Effect | None = None
+    strict: bool = False
+
+
+def with_results(program: Program, rows: RelationProperties, schema: Schema) -> RelationProperties:
+    """Properties of the inputs and of those results of steps that are outputs side by side, by register; each in terms of the inputs."""
+    types = program.register_types(schema)
+    bounds = dict(rows.bounds)
+    origins: list[ColumnOrigin | None] = [ColumnOrigin(frozenset([column]), "inc", True) for column in range(program.width)]
+    for place, step in enumerate(program.steps):
+        origins.append(origin_of(step, program.width + place, origins, types, bounds))
+    monotone, dependencies, constants = [], [], []
+    for register in {output.index for output in program.outputs if isinstance(output, Register) and output.index >= program.width}:
+        origin = origins[register]
+        if origin is None:
+            continue
+        columns = sorted(origin.columns)
+        if not columns:
+            constants.append(register)
+        elif origin.effect is not None:
+            monotone.append(Monotone(register, ((columns[0], origin.effect),), origin.strict))
+        else:
+            dependencies.append((columns, [register]))
+    order = rows.order.add(constants=constants, functional_dependencies=dependencies, monotone=monotone)
+    return RelationProperties(order, {}, bounds)
+
+
+def origin_of(
+    step: Step, result: int, origins: Sequence[ColumnOrigin | None], types: Sequence[ColumnType], bounds: dict[int, ValueBounds]
+) -> ColumnOrigin | None:
+    """What a step's result is made of; None if that is not known. Bounds of the result are added where they are."""
+    arguments = [operand.index for operand in step.operands if isinstance(operand, Register)]
+    found = [origins[argument] for argument in arguments]
+    if not isinstance(step.function, str) or any(origin is None for origin in found):
+        return None
+    known = [origin for origin in found if origin is not None]
+    columns = frozenset().union(*[origin.columns for origin in known])
+    if len(known) == 1 and known[0].effect is not None:
+        moved = shifted_bounds(step, bounds.get(arguments[0]))
+        if moved is not None:
+            bounds[result] = moved
+        follows = (INC, True) if moved is not None else monotone_step(step, types)
+        if follows is not None:
+            effect = known[0].effect if follows[0] == INC else flip(known[0].effect)
+            return ColumnOrigin(columns, effect, known[0].strict and follows[1])
+    # Values of other types that compare as equal, such as both zeros, or an instant at two offsets, may give different results.
+    same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
+    return ColumnOrigin(columns) if same and len(columns) <= MOST_COLUMNS else None
+
+
+def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool] | None:
+    """How a step's result follows its only column argument and whether strictly, if it does."""
+    describe = FUNCTIONS.named(str(step.function)).monotone
+    if describe is None or step.parameters:
+        return None
+    literals = [operand.value if isinstance(operand, Literal) else None for operand in step.operands]
+    promise = describe([operand_type(operand, types) for operand in step.operands], literals)
+    if promise is None:
+        return None
+    if not isinstance(promise, str) or promise not in PROMISES:
+        told = f"'monotone' of the scalar function {str(step.function)!r} gave {promise!r:.80}"
+        raise InvalidArgumentError(f"{told}: it gives one of {listed(list(PROMISES))}, or None")
+    return PROMISES[promise]
+
+
+def shifted_bounds(step: Step, bounds: ValueBounds | None) -> ValueBounds | None:
+    """Bounds of an int column to which a constant int is added, if no sum wraps around."""
+    constants = [operand for operand in step.operands if isinstance(operand, Literal)]
+    if bounds is None or step.function not in ("add", "subtract") or len(step.operands) != 2 or len(constants) != 1:
+        return None
+    constant = constants[0]
+    if constant.type != INT or constant.value is None or not all(isinstance(bound, int) for bound in bounds):
+        return None
+    if step.function == "subtract" and step.operands[0] is constant:
+        return None
+    moved = -constant.value if step.function == "subtract" else constant.value
+    low, high = bounds[0] + moved, bounds[1] + moved
+    return (low, high) if low >= INT_LIMITS[0] and high <= INT_LIMITS[1] else None
+
+
+def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
+    """For outputs that are masks: what holds for the outputs among rows where the mask is true."""
+    if len(program.steps) > MOST_STEPS:
+        return {}
+    places: dict[int, int] = {}
+    # Once: there may be as many masks as columns.
+    types = program.register_types(schema)
+    for place, output in enumerate(program.outputs):
+        if isinstance(output, Register):
+            places.setdefault(output.index, place)
+    return {
+        place: facts
+        for place, output in enumerate(program.outputs)
+        if isinstance(output, Register) and output.index >= program.width
+        for facts in [facts_where(program, output, types, places)]
+        if facts != SequenceFacts()
+    }
+
+
+def facts_where(program: Program, mask: Operand, types: Sequence[ColumnType], places: Mapping[int, int]) -> SequenceFacts:
+    """What holds among rows where a mask is true, said of the outputs in ``places``."""
+    constants, pairs, present = constants_and_present(program, mask, types)
+    return SequenceFacts(
+        constants=tuple(places[register] for register in constants if register in places),
+        equivalences=tuple((places[a], places[b]) for a, b in pairs if a in places and b in places),
+        not_null=tuple(dict.fromkeys(places[register] for register in present if register in places)),
+    )
+
+
+def filtered_properties(rows: RelationProperties, width: int) -> RelationProperties:
+    """Properties of the rows whose last column is true, without that column."""
+    facts = rows.where.get(width - 1, SequenceFacts())
+    order = rows.order
+    if facts != SequenceFacts():
+        order = order.add(constants=facts.constants, equivalences=facts.equivalences, not_null=facts.not_null)
+    return RelationProperties(order, {}, rows.bounds).project(range(width - 1))

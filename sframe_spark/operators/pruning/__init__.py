@@ -1,1 +1,0 @@
-"""Which rows a filter has to read."""

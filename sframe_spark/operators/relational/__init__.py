@@ -1,1 +1,0 @@
-"""Filters, slices, appends, sorts: operators that choose, order or multiply rows."""

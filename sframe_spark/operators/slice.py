@@ -1,0 +1,135 @@
+"""Slices: rows by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import at_least
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.traits import RowsTaken
+
+
+@register
+@attrs.frozen
+class SliceRows(Operator):
+    """Rows ``start, start + step, ...`` before ``stop``; all three are non-negative row numbers, ``step`` at least one."""
+
+    name: ClassVar[str] = "slice"
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    start: int = attrs.field(validator=at_least(0))
+    stop: int | None = attrs.field(validator=at_least(0))
+    step: int = attrs.field(default=1, validator=at_least(1))
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types."""
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Exact when the input's length is known."""
+        wanted = None if self.stop is None else len(range(self.start, self.stop, self.step))
+        if inputs[0].length.rows is not None:
+            stop = inputs[0].length.rows if self.stop is None else min(self.stop, inputs[0].length.rows)
+            return Length.exactly(len(range(self.start, stop, self.step)))
+        bounds = [bound for bound in (wanted, inputs[0].length.at_most) if bound is not None]
+        return Length.unknown(at_most=min(bounds) if bounds else None)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the input's; any part of the rows keeps them."""
+        return inputs[0]
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read."""
+        return [outputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same rows of fewer columns."""
+        return self, kept[0]
+
+    @property
+    def row_range(self) -> RowsTaken:
+        """The rows taken."""
+        return RowsTaken(self.start, self.stop, self.step)
+
+    def requires(self, slot: int) -> Need:
+        """Rows by number."""
+        return Need.DENSE
+
+    def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
+        """Input rows that hold output rows ``start..stop``."""
+        if stop <= start:
+            return (self.start, self.start)
+        return (self.start + start * self.step, self.start + (stop - 1) * self.step + 1)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A filter on the row number; a prefix of a keyed relation becomes a top-k, and of rows in any order so many of them are taken."""
+        from pyspark.sql import functions as F
+
+        relation = inputs[0]
+        if relation.position is None and self.start == 0 and self.step == 1 and self.stop is not None:
+            ordered = relation.df.orderBy(*relation.order()) if relation.key else relation.df
+            return attrs.evolve(relation, df=ordered.limit(self.stop))
+        if relation.position is None and not relation.key and not context.observed and self.step == 1 and self.stop is not None:
+            return attrs.evolve(relation, df=relation.df.limit(self.stop).offset(self.start))
+        numbered = relation.with_position()
+        number = F.col(str(numbered.position))
+        condition = number >= self.start
+        if self.stop is not None:
+            condition = condition & (number < self.stop)
+        if self.step != 1:
+            condition = condition & ((number - self.start) % self.step == 0)
+        df = numbered.df.where(condition)
+        dense = F.floor((F.col(str(numbered.position)) - self.start) / self.step).cast("bigint")
+        key = [F.col(column.name) for column in numbered.key if column.name != numbered.position]
+        df = df.select(*numbered.columns, *key, dense.alias("p"))
+        kept = tuple(column for column in numbered.key if column.name != numbered.position)
+        return Relation(df, numbered.schema, kept or (KeyColumn("p"),), "p", relation.not_missing)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """A slice of the whole input."""
+        chunk = inputs[0]
+        stop = chunk.rows if self.stop is None else min(self.stop, chunk.rows)
+        return self.take_steps(chunk.slice(self.start, stop))
+
+    def take_steps(self, chunk: Chunk) -> Chunk:
+        """Every ``step``-th row of a run that begins at an output row."""
+        if self.step == 1 or not chunk.rows:
+            return chunk
+        places = pa.array(np.arange(0, chunk.rows, self.step))
+        return Chunk(tuple(column.take(places) for column in chunk.columns), len(places))
+
+    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
+        """Output rows from the input interval asked for."""
+        return self.take_steps(inputs[0])
+
+    def describe(self) -> str:
+        """The range."""
+        end = "" if self.stop is None else self.stop
+        return f"{self.start}:{end}" + ("" if self.step == 1 else f":{self.step}")
+
+
+def slice_rows(node: PlannerNode, start: int, stop: int | None, step: int = 1) -> PlannerNode:
+    """Rows by number.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(slice_rows(node_of(SArray([1, 2, 3, 4])), 1, None, 2)))
+    [2, 4]
+    """
+    return SliceRows(start, stop, step).make_planner_node(node)

@@ -1,0 +1,175 @@
+"""Rows in the memory of this process as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.spark_columns import spark_type
+from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
+from sframe_spark.operators.sources.source import SegmentSource, Source, check_range
+from sframe_spark.operators.sources.statistics import memory_statistics
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, column_names
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.parameters import at_least, column_positions
+from sframe_spark.planner.pieces import Pieces, aligned
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.statistics import ColumnStatistics
+from sframe_spark.types import ColumnType
+from sframe_spark.values.parts import in_one_array
+
+# The JVM keeps the rows of tables that were lowered lately, as long as they are small.
+MOST_ROWS_KEPT_OPEN = 20_000
+MOST_BYTES_KEPT_OPEN = 4 << 20
+# Where a table remembers the dataset of its columns.
+STORED = "stored columns"
+
+
+@register
+@attrs.frozen(cache_hash=True)
+class MemorySource(Source):
+    """Rows of Arrow arrays in the memory of the driver."""
+
+    name: ClassVar[str] = "memory_source"
+    is_in_memory: ClassVar[bool] = True
+    data: Chunk | Pieces = attrs.field(metadata={"portable": False}, eq=id)
+    # Columns of wide tables are sources of their own, of which each would hash the types of all.
+    types: Schema = attrs.field(hash=False)
+    positions: tuple[int, ...] = attrs.field(validator=column_positions)
+    start: int = attrs.field(validator=at_least(0))
+    stop: int = attrs.field(validator=at_least(0))
+    order: RecordedOrder = attrs.field(default=NO_RECORDED_ORDER, eq=False, metadata={"portable": False})
+
+    @classmethod
+    def of(cls, data: Chunk | Pieces, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
+        """A source of all rows and columns of a chunk, or of several."""
+        return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows, order)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the selected columns."""
+        return tuple(self.types[position] for position in self.positions)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The exact number of rows."""
+        return Length.exactly(self.stop - self.start)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """A slice of the arrays, not copied unless it goes over several pieces."""
+        return self.data.between(self.start + start, min(self.start + stop, self.stop), self.positions)
+
+    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+        """All rows as they lie in memory."""
+        return self.data.parts_between(self.start, self.stop, self.positions)
+
+    @property
+    def held(self) -> Chunk | Pieces:
+        """All rows, as they lie in memory."""
+        parts = tuple(self.in_pieces())
+        return Pieces(parts) if len(parts) > 1 else self.read_all()
+
+    def batch_end(self, start: int, stop: int) -> int:
+        """At the end of a piece, so that rows of several are not copied."""
+        return self.data.end_of_piece(self.start + start, self.start + stop) - self.start
+
+    def statistics(self) -> Sequence[ColumnStatistics]:
+        """A look at the rows tells, once."""
+        return memory_statistics(self)
+
+    @property
+    def shown(self) -> Sequence[int]:
+        """The selected columns."""
+        return self.positions
+
+    @property
+    def recorded(self) -> RecordedOrder:
+        """What was known of the rows when they were taken, and proved since."""
+        return self.order
+
+    def rows_between(self, start: int, stop: int) -> MemorySource:
+        """The same arrays with another range."""
+        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
+
+    def with_columns(self, positions: Sequence[int]) -> MemorySource:
+        """The same arrays with other positions."""
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """Exact: the rows are there."""
+        first, last = self.start + start, min(self.start + stop, self.stop)
+        return tuple(
+            float(self.data.column(position, first, last).nbytes) if (size := fixed_size(self.types[position])) is None else size * (last - first)
+            for position in self.positions
+        )
+
+    def as_read(self) -> MemorySource:
+        """Refuses columns and rows that the table does not have."""
+        found = self.data.types
+        if found != [column_type.physical for column_type in self.types] or not all(0 <= position < len(found) for position in self.positions):
+            raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(found)}")
+        check_range(self.start, self.stop, self.data.rows)
+        return self
+
+    @property
+    def stored(self) -> tuple[tuple[int, ...], SegmentSource] | None:
+        """A dataset of all rows of the table, with the positions of its columns in the table, if one was written."""
+        found: tuple[tuple[int, ...], SegmentSource] | None = self.data.remembered.get(STORED)
+        return found
+
+    def store(self, positions: tuple[int, ...], segments: SegmentSource) -> None:
+        """Let every source of the same table know a dataset of its rows."""
+        self.data.remembered[STORED] = positions, segments
+
+    def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> MemorySource:
+        """The same rows, known to be in one more order of the table's columns."""
+        return attrs.evolve(self, order=self.order.and_ordering(ordering))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A local relation with the row number as key."""
+        rows = self.stop - self.start
+        if rows > MOST_ROWS_KEPT_OPEN or row_bytes(self.sizes_between(0, rows), 0) > MOST_BYTES_KEPT_OPEN:
+            return self._local_relation(context)
+        # The key holds the data, whose identity is therefore not given to another table while the relation is kept.
+        key = ("memory", self.data, self.positions, self.start, self.stop)
+        return context.open_source(key, lambda: self._local_relation(context))
+
+    def _local_relation(self, context: LoweringContext) -> Relation:
+        chunk = self.read(0, self.stop - self.start)
+        schema = self.infer_type(())
+        names = [*column_names(len(schema)), "k0"]
+        table = pa.Table.from_arrays([*chunk.columns, pa.array(np.arange(chunk.rows))], names=names)
+        df = context.spark.createDataFrame(table, schema=table_ddl(schema) + "k0 bigint")
+        not_missing = frozenset(place for place, column in enumerate(chunk.columns) if not column.null_count)
+        return Relation(df, schema, (KeyColumn("k0"),), "k0", not_missing)
+
+    def describe(self) -> str:
+        """Width and rows."""
+        return f"{len(self.positions)} columns, rows {self.start}..{self.stop}"
+
+
+def table_ddl(schema: Schema) -> str:
+    """DDL of columns ``c0..cn`` with a trailing comma when there are any."""
+    return "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(column_names(len(schema)), schema, strict=True))
+
+
+def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
+    """A node over Arrow arrays of the physical types given."""
+    count = len(columns[0]) if columns else rows
+    if count is None:
+        raise PlanInvariantError("a table without columns has as many rows as it is told, and it was told none")
+    chunk = Chunk(tuple(columns), count)
+    return MemorySource.of(chunk, tuple(types)).make_planner_node()
+
+
+def memory_source_of_parts(columns: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
+    """A node over columns each of which is in one array or several, one at least; each is put in one array where that holds all."""
+    if all(len(parts) == 1 or sum(part.nbytes for part in parts) <= MOST_BYTES_OF_ARRAY for parts in columns):
+        return memory_source([in_one_array(parts) for parts in columns], types, rows)
+    return MemorySource.of(aligned(columns, tuple(types)), tuple(types)).make_planner_node()

@@ -1,0 +1,192 @@
+"""Some ranges of the rows of a dataset as one source: what lies between them is not read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, ClassVar
+
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.sources.readers import Reader
+from sframe_spark.operators.sources.source import SegmentSource, Source
+from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position, scan_segments
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.row_sizes import Sizes
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.segments.pruning import RowRange, joined
+from sframe_spark.storage.segments.reader import intersecting
+from sframe_spark.storage.segments.row_sizes import MOST_GROUPS, spread
+
+
+@register
+@attrs.frozen
+class SegmentParts(Source):
+    """Rows of a dataset of Parquet segments: some of its columns, several ranges of its rows, in order.
+
+    Parameters
+    ----------
+    manifest, positions, handle
+        As in :class:`SegmentSource`.
+    ranges
+        Rows of the dataset, ascending; none is empty and none is next to another.
+    """
+
+    name: ClassVar[str] = "segment_parts"
+    manifest: Manifest = attrs.field(eq=lambda manifest: manifest.identity)
+    positions: tuple[int, ...] = attrs.field(validator=column_positions)
+    ranges: tuple[RowRange, ...] = attrs.field()
+    handle: Any = attrs.field(default=None, eq=False, metadata={"portable": False})
+
+    @property
+    def whole(self) -> SegmentSource:
+        """The rows from the first to the last one, with those in between."""
+        return SegmentSource(self.manifest, self.positions, self.ranges[0][0], self.ranges[-1][1], self.handle)
+
+    def as_read(self) -> SegmentParts:
+        """As :meth:`SegmentSource.as_read`; refuses ranges out of order as well."""
+        bounds = [bound for pair in self.ranges for bound in pair]
+        if not bounds or any(len(pair) != 2 for pair in self.ranges) or any(low >= high for low, high in itertools.pairwise(bounds)):
+            raise InvalidArgumentError(f"the plan's text reads the rows {list(self.ranges)!r:.200}, which are not ascending")
+        return attrs.evolve(self, manifest=self.whole.as_read().manifest)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the selected columns, from the manifest."""
+        return tuple(self.manifest.types[position] for position in self.positions)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The exact number of rows."""
+        return Length.exactly(sum(last - first for first, last in self.ranges))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of all rows from the first to the last one: any part of them keeps them."""
+        return self.whole.infer_properties(inputs, facts)
+
+    def rows_of_dataset(self, start: int, stop: int) -> Iterator[RowRange]:
+        """The rows of the dataset that are rows ``start..stop`` here."""
+        before = 0
+        for first, last in self.ranges:
+            low, high = max(start - before, 0), min(stop - before, last - first)
+            if low < high:
+                yield first + low, first + high
+            before += last - first
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows from the segments that hold them; no others are opened."""
+        return self.read_by(Reader(self.whole), start, stop)
+
+    def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
+        """One that decodes each row group once for who reads rows in order; nothing between the ranges is decoded ahead."""
+        return PartsReader(self)
+
+    def read_by(self, whole: Reader, start: int, stop: int) -> Chunk:
+        """Rows from who reads those from the first to the last one."""
+        origin = self.ranges[0][0]
+        parts = [whole.read(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
+        return concatenate(parts or [whole.read(0, 0)], self.infer_type(()))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """Those of the parts together; of many parts, some that are evenly spread stand for all."""
+        origin = self.ranges[0][0]
+        ranges = list(self.rows_of_dataset(start, stop))
+        chosen = spread(ranges, MOST_GROUPS)
+        rows, seen = (sum(last - first for first, last in some) for some in (ranges, chosen))
+        parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in chosen]
+        found = [[part[place] for part in parts] for place in range(len(self.positions))]
+        return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in found)
+
+    def rows_between(self, start: int, stop: int) -> Source:
+        """The same dataset with other ranges."""
+        return parts_of(self.whole, list(self.rows_of_dataset(start, stop)))
+
+    def with_columns(self, positions: Sequence[int]) -> SegmentParts:
+        """The same rows with other columns."""
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A Parquet scan of the segments that hold some of the rows; their stored keys tell the ranges."""
+        from pyspark.sql import functions as F
+
+        relation = scan_segments(self.scanned(), context)
+        key = F.col(relation.key[0].name)
+        row = dense_position(SegmentSource.of(self.manifest), key)
+        wanted, position = F.lit(False), row - F.lit(self.ranges[0][0])
+        for (first, last), before in zip(self.ranges, rows_before(self.ranges), strict=True):
+            wanted = wanted | ((key >= F.lit(key_of_row(self.manifest, first))) & (key <= F.lit(key_of_row(self.manifest, last - 1))))
+            position = F.when(row >= F.lit(first), row - F.lit(first - before)).otherwise(position)
+        return attrs.evolve(relation, df=relation.df.where(wanted).withColumn(str(relation.position), position))
+
+    def scanned(self) -> SegmentSource:
+        """What Spark reads: a source of all rows of those segments that hold some of these."""
+        files = {entry.file for first, last in self.ranges for entry, _, _ in intersecting(self.manifest, first, last)}
+        opened = self.manifest.with_segments(tuple(entry for entry in self.manifest.segments if entry.file in files))
+        return SegmentSource(opened, self.positions, 0, opened.rows, self.handle)
+
+    def describe(self) -> str:
+        """Dataset, columns and rows."""
+        rows = ", ".join(f"{first}..{last}" for first, last in self.ranges)
+        return f"{self.manifest.directory}, columns {list(self.positions)}, rows {rows}"
+
+
+class PartsReader(Reader):
+    """Reads the parts from the whole, in which rows of one part follow each other."""
+
+    def __init__(self, source: SegmentParts) -> None:
+        super().__init__(source)
+        self._parts, self._whole = source, source.whole.reader()
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows of the parts."""
+        return self._parts.read_by(self._whole, start, stop)
+
+    def close(self) -> None:
+        """Decode nothing more."""
+        self._whole.close()
+
+
+# The sources of rows that a manifest describes.
+STORED_ROWS = (SegmentSource, SegmentParts)
+
+
+def scanned(operator: SegmentSource | SegmentParts) -> SegmentSource:
+    """What Spark reads of the rows that a manifest describes."""
+    return operator.scanned() if isinstance(operator, SegmentParts) else operator
+
+
+def lacks_key(operator: Operator) -> bool:
+    """Say whether an operator reads foreign files, whose rows have no stored key."""
+    return isinstance(operator, STORED_ROWS) and not operator.manifest.has_key
+
+
+def parts_of(source: SegmentSource, ranges: Sequence[RowRange]) -> Source:
+    """Return the source of some ranges of a dataset's rows: the simple one where one range, or none, is left."""
+    found = tuple(joined(ranges))
+    if len(found) > 1:
+        return SegmentParts(source.manifest, source.positions, found, source.handle)
+    first, last = found[0] if found else (source.start, source.start)
+    return attrs.evolve(source, start=first, stop=last)
+
+
+def rows_before(ranges: Sequence[RowRange]) -> list[int]:
+    """Return how many rows ranges have before each of them.
+
+    Examples
+    --------
+    >>> rows_before([(0, 5), (8, 9), (20, 30)])
+    [0, 5, 6]
+    """
+    return [0, *accumulate(last - first for first, last in ranges)][:-1]
+
+
+def key_of_row(manifest: Manifest, row: int) -> int:
+    """Return the stored key of a row of a dataset."""
+    entry, low, _ = next(intersecting(manifest, row, row + 1))
+    return (entry.number << KEY_BITS) + entry.first_position + low

@@ -1,0 +1,179 @@
+"""Applications of users' functions in a graph, and the memos of their results.
+
+An application is a node: a function applied twice makes two columns. Laws copy operators into plans of other nodes; the memo that a function
+carries there says whose application it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+
+from sframe_spark.errors import MemoFullError
+from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
+from sframe_spark.operators.flat_map import FlatMap
+from sframe_spark.operators.groupby.cycles import MapCycles
+from sframe_spark.operators.project import zip_columns
+from sframe_spark.operators.row_number import RowNumber
+from sframe_spark.operators.sources.generated import RangeSource
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.udf.bound_function import looked_at
+from sframe_spark.udf.results import CallMemo
+
+
+def program_of(node: PlannerNode) -> Program:
+    """Return the program of a row-wise node."""
+    assert isinstance(node.operator, RowWise)
+    return node.operator.program(sum(child.facts.width for child in node.inputs))
+
+
+def functions_of(node: PlannerNode) -> Sequence[PythonFunction]:
+    """Return the users' functions that a node calls itself."""
+    return node.operator.user_functions(sum(child.facts.width for child in node.inputs))
+
+
+def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:
+    """Return the memos of all applications in a plan."""
+    for node in postorder([plan]):
+        yield from memos_at(node)
+
+
+def memos_at(node: PlannerNode) -> Iterator[CallMemo]:
+    """Return the memos of the applications in a node of a plan."""
+    return (function.memo for function in functions_of(node) if function.memo is not None)
+
+
+def calls_users(root: PlannerNode) -> bool:
+    """Return whether a node of the graph calls a user's function."""
+    return any(functions_of(node) for node in postorder([root]))
+
+
+@contextlib.contextmanager
+def looking_at(plan: PlannerNode) -> Iterator[None]:
+    """A block in which a plan runs: functions that it calls in this process are those of the state that they were given in."""
+    with contextlib.ExitStack() as stack:
+        for node in postorder([plan]):
+            for function in functions_of(node):
+                stack.enter_context(looked_at(function.function))
+        yield
+
+
+def memos_of(node: PlannerNode) -> Sequence[CallMemo]:
+    """Return the memos of a node's applications, in the order of :func:`functions_of`; new ones where it has none."""
+    if not node.calls:
+        node.calls = tuple(CallMemo() for _ in functions_of(node))
+    memos: Sequence[CallMemo] = node.calls
+    return memos
+
+
+def remember_first(node: PlannerNode, found: Chunk, counts: Sequence[int] | None = None, numbers: Sequence[int] | None = None) -> None:
+    """Remember at a node the results for some rows, the first ones unless their numbers are given, that were computed to infer its type."""
+    sizes = np.ones(found.rows, dtype=np.int64) if counts is None else np.array(counts, dtype=np.int64)
+    rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
+    if rows.size:
+        order = np.argsort(rows)
+        # Results that are too many for memory are materialized by the next action.
+        with contextlib.suppress(MemoFullError):
+            memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else found.rows_at(order), sizes[order]))
+
+
+def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = None) -> tuple[PlannerNode, dict[int, PlannerNode]]:
+    """Return the graph with each application carrying its memo, and the node of each memo by the memo's ``id``.
+
+    Parameters
+    ----------
+    root
+        The graph, which stays as it is.
+    everywhere
+        Every application also gets the numbers of its rows, by which results are looked up and remembered; otherwise only those of which some
+        rows have been computed, and none remembers more.
+    kept
+        A node all of whose results are kept: its memo remembers no more.
+    """
+    owners: dict[int, PlannerNode] = {}
+    numbers: dict[int, PlannerNode] = {}
+
+    def rebuilt(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+        if not functions_of(node):
+            return _named_like(node, node.with_inputs(inputs))
+        complete = complete_source(node)
+        if complete is not None:
+            return _named_like(node, complete)
+        memos = memos_of(node) if everywhere and node is not kept else [memo.sent() for memo in memos_of(node)]
+        owners.update((id(memo), node) for memo in memos)
+        wanted = everywhere or any(memo.known for memo in memos)
+        if wanted and not isinstance(node.operator, MapCycles):
+            below = node.inputs[0]
+            if id(below) not in numbers:
+                numbers[id(below)] = row_numbers(inputs[0])
+            inputs = [*inputs, numbers[id(below)]]
+        return _named_like(node, _applied(node, inputs, memos, wanted))
+
+    return fold([root], rebuilt)[id(root)], owners
+
+
+def _named_like(node: PlannerNode, rebuilt: PlannerNode) -> PlannerNode:
+    if rebuilt is not node:
+        rebuilt.names = node.names
+    return rebuilt
+
+
+def row_numbers(node: PlannerNode) -> PlannerNode:
+    """Return a node of the number of each row of a node."""
+    rows = node.length.rows
+    operator = RowNumber() if rows is None else RangeSource(0, rows)
+    return operator.make_planner_node(*([node] if rows is None else []))
+
+
+def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[CallMemo], numbered: bool) -> PlannerNode:
+    """A node that calls users' functions, over inputs of which the last are row numbers if it is numbered, with memos."""
+    operator = node.operator
+    if isinstance(operator, MapCycles):
+        function = attrs.evolve(operator.function, function=attrs.evolve(operator.function.function, memo=memos[0], numbered=numbered))
+        return attrs.evolve(operator, function=function).make_planner_node(*inputs)
+    if isinstance(operator, FlatMap):
+        remembering = attrs.evolve(operator.function, memo=memos[0], numbered=numbered)
+        return attrs.evolve(operator, function=remembering).make_planner_node(zip_columns(*inputs))
+    program = with_memos_in_steps(program_of(node), memos, numbered)
+    made = GeneralizedTransform(program).make_planner_node(zip_columns(*inputs))
+    length = node.length if made.length.rows is None else made.length
+    return PlannerNode(made.operator, made.inputs, Facts(node.schema, length, node.facts.domain))
+
+
+def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: bool) -> Program:
+    """A program whose users' functions carry memos; ``numbered``: an input column more, the last, is the number of the row."""
+    number = program.width
+    if numbered:
+        program = program.with_inputs({place: place for place in range(number)}, number + 1)
+    waiting = iter(memos)
+
+    def carrying(step: Step) -> Step:
+        if not isinstance(step.function, PythonFunction):
+            return step
+        function = attrs.evolve(step.function, memo=next(waiting), numbered=numbered)
+        return attrs.evolve(step, function=function, operands=(*step.operands, *([Register(number)] if numbered else [])))
+
+    return attrs.evolve(program, steps=tuple(carrying(step) for step in program.steps))
+
+
+def complete_source(node: PlannerNode) -> PlannerNode | None:
+    """Return the rows of a node whose function has been called for all of them; None while some are left, or if they are too many for memory."""
+    if not isinstance(node.operator, (LambdaTransform, FlatMap)) or not node.calls:
+        return None
+    memo: CallMemo = node.calls[0]
+    if memo.is_full or node.inputs[0].length.rows != memo.known:
+        return None
+    everything = memo.everything()
+    if everything is None:
+        return None
+    source = MemorySource.of(everything.rows, node.schema)
+    return PlannerNode(source, (), Facts(node.schema, source.infer_length(()), node.facts.domain))

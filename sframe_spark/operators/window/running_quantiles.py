@@ -1,0 +1,199 @@
+"""Running quantiles: a group's values are held in their order, and of a run only the values near the wanted places are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.key_runs import ranges
+from sframe_spark.compute.row_order import as_ordered_ints, order_of
+from sframe_spark.operators.window.groups import RowGroups
+from sframe_spark.operators.window.prefix_ranks import kth_of_ranges
+from sframe_spark.operators.window.running_collections import widened_with
+from sframe_spark.operators.window.segmented_scan import valid
+from sframe_spark.types import ARRAY
+
+
+@attrs.frozen(eq=False)
+class OrderedValues:
+    """Values of some groups.
+
+    Parameters
+    ----------
+    counts
+        How many each group has.
+    values
+        The values, group by group, in order, NaN behind all others and equal ones as their rows are.
+    """
+
+    counts: np.ndarray
+    values: np.ndarray
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where the values of each group start."""
+        return np.cumsum(self.counts) - self.counts
+
+    def taken(self, groups: np.ndarray) -> OrderedValues:
+        """Those of some of the groups."""
+        counts = self.counts[groups]
+        return OrderedValues(counts, self.values[ranges(self.starts[groups], counts)])
+
+    def merged(self, more: OrderedValues, groups: np.ndarray) -> OrderedValues:
+        """These values and those of later rows of the groups of these numbers, each of which is named once at most."""
+        # Those of one group are put in behind those of the groups before it.
+        by_group = np.argsort(groups)
+        more, groups = more.taken(by_group), groups[by_group]
+        first = np.repeat(self.starts[groups], more.counts)
+        stop = first + np.repeat(self.counts[groups], more.counts)
+        counts = self.counts.copy()
+        counts[groups] += more.counts
+        return OrderedValues(counts, np.insert(self.values, places_behind(self.values, first, stop, more.values), more.values))
+
+
+@attrs.frozen(eq=False)
+class QuantileAggregate:
+    """A running ``quantile``; the state is all values.
+
+    Parameters
+    ----------
+    shares
+        Which shares of the values lie below the wanted ones.
+    """
+
+    shares: tuple[float, ...]
+
+    def empty(self, groups: int) -> OrderedValues:
+        """No value in any group."""
+        return OrderedValues(np.zeros(groups, dtype=np.int64), np.zeros(0))
+
+    def widened(self, state: OrderedValues, groups: int) -> OrderedValues:
+        """The state with groups without rows added up to that many."""
+        return OrderedValues(widened_with(state.counts, groups, 0), state.values)
+
+    def advance(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, OrderedValues]:
+        """Quantiles of a run, row by row, and the state after it."""
+        numbers, there = numbers_there(columns[0], groups)
+        sizes = groups.stops - groups.starts
+        so_far = np.cumsum(there) - np.repeat(np.cumsum(there)[groups.starts] - there[groups.starts], sizes)
+        counts = np.bincount(groups.group_of_rows()[there], minlength=len(slots))
+        run = RowsOfRun(state, slots, counts, numbers, groups.group_of_rows(), so_far)
+        found = np.zeros((groups.rows, len(self.shares)))
+        for place, share in enumerate(self.shares):
+            found[:, place] = groups.to_row_order(run.quantiles(share))
+        offsets = pa.array(np.arange(groups.rows + 1, dtype=np.int32) * len(self.shares))
+        column = pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), type=ARRAY.physical)
+        return column, state.merged(in_order(counts, numbers), slots)
+
+    def summarized(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> OrderedValues:
+        """State after a run."""
+        numbers, there = numbers_there(columns[0], groups)
+        return state.merged(in_order(np.bincount(groups.group_of_rows()[there], minlength=len(slots)), numbers), slots)
+
+    def merged(self, first: OrderedValues, second: OrderedValues, slots: np.ndarray) -> OrderedValues:
+        """Values of both."""
+        return first.merged(second, slots)
+
+
+@attrs.frozen(eq=False)
+class RowsOfRun:
+    """Rows of a run, and what was known before it.
+
+    Parameters
+    ----------
+    state
+        Values of earlier rows.
+    slots
+        Where the groups of the run are in it.
+    counts
+        How many values the run has of each group.
+    values
+        These, group by group.
+    groups
+        The group of each row, along their order.
+    so_far
+        For each row how many values the run has of its group up to it.
+    """
+
+    state: OrderedValues
+    slots: np.ndarray
+    counts: np.ndarray
+    values: np.ndarray
+    groups: np.ndarray
+    so_far: np.ndarray
+
+    def quantiles(self, share: float) -> np.ndarray:
+        """For each row the value that this share of all values so far lies below; zero where there is none."""
+        count = len(self.slots)
+        totals = self.state.counts[self.slots][self.groups] + self.so_far
+        rows, found = np.flatnonzero(totals), np.zeros(len(totals))
+        groups, so_far = self.groups[rows], self.so_far[rows]
+        wanted = np.minimum(totals[rows] - 1, (share * totals[rows]).astype(np.int64))
+        # Each value of the run moves the wanted place by one at most among those that were there before: all others of these are above or below.
+        low, high = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
+        np.minimum.at(low, groups, np.maximum(wanted - so_far, 0))
+        np.maximum.at(high, groups, wanted + 1)
+        high = np.minimum(high, self.state.counts[self.slots])
+        low = np.minimum(low, high)
+        near = self.state.values[ranges(self.state.starts[self.slots] + low, high - low)]
+        sizes = high - low + self.counts
+        starts = np.cumsum(sizes) - sizes
+        values = np.empty(int(sizes.sum()))
+        values[ranges(starts, high - low)] = near
+        values[ranges(starts + high - low, self.counts)] = self.values
+        order = order_within(sizes, values)
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = ranges(np.zeros(count, dtype=np.int64), sizes)
+        stops = starts[groups] + (high - low)[groups] + so_far
+        chosen = kth_of_ranges(ranks, starts[groups], stops, wanted - low[groups])
+        found[rows] = values[order[starts[groups] + chosen]]
+        return found
+
+
+def numbers_there(column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that are not missing, group by group, and which rows have one along the order of the groups."""
+    there = valid(column)[groups.order]
+    numbers = column.fill_null(0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers[groups.order[there]], there
+
+
+def in_order(counts: np.ndarray, values: np.ndarray) -> OrderedValues:
+    """Values of groups that have so many each, in the order of rows, in their own."""
+    return OrderedValues(counts, values[order_within(counts, values)])
+
+
+def order_within(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The order of values within groups that have so many each; NaN is behind all others, and equal ones stay as they are.
+
+    Examples
+    --------
+    >>> order_within(np.array([3, 2]), np.array([2.0, np.nan, 1.0, 0.0, -0.0])).tolist()
+    [2, 0, 1, 3, 4]
+    """
+    keys = as_ordered_ints(values)
+    order = order_of([np.where(np.isnan(values), np.iinfo(np.int64).max, keys)])
+    if len(counts) <= 1:
+        return order
+    # Of an order that stays where groups are equal.
+    return order[order_of([np.repeat(np.arange(len(counts)), counts)[order]])]
+
+
+def places_behind(values: np.ndarray, firsts: np.ndarray, stops: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where numbers belong among values that are in order from one place up to another, behind equal ones; NaN is behind all others.
+
+    Examples
+    --------
+    >>> places_behind(np.array([1.0, 2.0, np.nan, 0.0]), np.array([0, 0, 3]), np.array([3, 3, 4]), np.array([1.0, np.nan, -1.0])).tolist()
+    [1, 3, 3]
+    """
+    low, high = firsts.copy(), stops.copy()
+    is_nan = np.isnan(wanted)
+    while (low < high).any():
+        middle = (low + high) >> 1
+        goes_behind = (low < high) & ((values[np.minimum(middle, len(values) - 1)] <= wanted) | is_nan)
+        low = np.where(goes_behind, middle + 1, low)
+        high = np.where(goes_behind, high, middle)
+    return low

@@ -1,0 +1,307 @@
+"""Exponential smoothing: for each row, the mean of the values so far, each weighing half as much for every half-life that has passed since."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.key_encoding import comparable_column
+from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.errors import ExecutionError, SchemaError
+from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.project import zip_columns
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.window.groups import Components, RowGroups
+from sframe_spark.operators.window.running_running import placed, running
+from sframe_spark.operators.window.segmented_scan import valid
+from sframe_spark.operators.window.smoothing_heads import SmoothedCells
+from sframe_spark.operators.window.smoothing_kernel import TimeCells
+from sframe_spark.operators.window.smoothing_scan import ValuesInTime, means
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
+from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
+from sframe_spark.planner.parameters import above_zero, column_positions
+from sframe_spark.planner.registry import register
+from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, ColumnType
+from sframe_spark.values.datetimes import from_microseconds
+
+TIMES = ("int", "float", "datetime")
+
+
+@attrs.frozen(eq=False)
+class SmoothingState:
+    """What is known of the rows so far, with one entry per key, but for the cells.
+
+    Parameters
+    ----------
+    slots
+        Place of each key, by its token.
+    latest
+        Time of the last row that has one, and whether there is one.
+    last
+        The last value that has a time, and whether there is one.
+    specials
+        The sum of the values that are not finite, which never lose their effect: their weight gets small, but not zero.
+    cells
+        The values in cells of time.
+    """
+
+    slots: dict[Hashable, int]
+    latest: Components
+    last: Components
+    specials: np.ndarray
+    cells: SmoothedCells
+
+    @classmethod
+    def empty(cls, keys: int, dtype: np.dtype, are_all: bool) -> SmoothingState:
+        """No rows of any key; ``are_all``: there are none before."""
+        latest, last = ((np.zeros(keys, kind), np.zeros(keys, dtype=bool)) for kind in (dtype, np.float64))
+        return cls({}, latest, last, np.zeros(keys), SmoothedCells.nothing(dtype, are_all))
+
+    def widened(self, slots: dict[Hashable, int]) -> SmoothingState:
+        """Copies of all arrays with room for more keys."""
+        more = SmoothingState.empty(len(slots) - len(self.specials), self.latest[0].dtype, True)
+        latest, last = (
+            tuple(np.concatenate(pair) for pair in zip(*components, strict=True))
+            for components in ((self.latest, more.latest), (self.last, more.last))
+        )
+        return SmoothingState(slots, latest, last, np.concatenate([self.specials, more.specials]), self.cells)
+
+    def means(self, places: np.ndarray) -> np.ndarray:
+        """The mean of some keys, each of which has one cell at most; anything where there is no value."""
+        cells, _ = self.cells.later.last_of(places)
+        return means(cells.before + cells.sums, self.last[0][places], self.specials[places])
+
+
+@attrs.frozen(eq=False)
+class SmoothedRun:
+    """A run of rows, group by group.
+
+    Parameters
+    ----------
+    groups
+        Its rows by group.
+    places
+        Place of each group in the state.
+    after
+        The state after the run.
+    timed, present
+        Along the order of the groups: rows with a time, and those of them with a value.
+    valued
+        Groups that have such a row.
+    values
+        The values of these rows.
+    """
+
+    groups: RowGroups
+    places: np.ndarray
+    after: SmoothingState
+    timed: np.ndarray
+    present: np.ndarray
+    valued: np.ndarray
+    values: ValuesInTime
+
+    def ended(self, cells: SmoothedCells) -> SmoothingState:
+        """The state after the values of the run, given the cells after it."""
+        slots = self.places[self.valued]
+        put(self.after.last, slots, (self.values.values[self.values.lasts], np.ones(len(slots), dtype=bool)))
+        self.after.specials[slots] += self.values.specials()
+        return attrs.evolve(self.after, cells=cells)
+
+    def in_row_order(self, smoothed: np.ndarray) -> pa.Array:
+        """Row by row what is known last, missing without a time, of what is known after each value."""
+        groups = self.groups
+        if len(smoothed) == groups.rows:
+            return pa.array(groups.to_row_order(smoothed), from_pandas=False)
+        before, known = self.after.means(self.places), self.after.last[1][self.places]
+        counts = np.cumsum(self.present)
+        is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
+        # Values before the run stand in front of those after each value.
+        last = np.where(is_later, counts + (len(before) - 1), groups.group_of_rows())
+        found = np.concatenate([before, smoothed])[last]
+        missing = ~(np.concatenate([known, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
+        return pa.array(groups.to_row_order(found), mask=groups.to_row_order(missing), from_pandas=False)
+
+
+@register
+@attrs.frozen
+class ExponentialSmoothing(SequentialOperator):
+    """Row by row, the weighted mean of all values so far with the same key; a value ``t`` before the row weighs ``0.5 ** (t / half_life)``.
+
+    Parameters
+    ----------
+    value
+        Column of the values.
+    time
+        Column of the times, which must not go backwards within a key.
+    keys
+        Key columns.
+    half_life
+        In the unit of the times (microseconds for date-times).
+    """
+
+    name: ClassVar[str] = "exponential_smoothing"
+    value: int = attrs.field(validator=column_positions)
+    time: int = attrs.field(validator=column_positions)
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    half_life: float = attrs.field(validator=above_zero)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """A float.
+
+        Raises
+        ------
+        SchemaError
+            If the values are not numbers, or the times neither numbers nor date-times.
+        """
+        schema = inputs[0].schema
+        require_columns(schema, [self.value, self.time, *self.keys])
+        if not schema[self.value].is_numeric:
+            raise SchemaError(f"exponential smoothing takes numbers, not values of type {schema[self.value].kind}")
+        if schema[self.time].kind not in TIMES:
+            raise SchemaError(f"exponential smoothing takes times of {', '.join(TIMES)}, not of {schema[self.time].kind}")
+        return (FLOAT,)
+
+    def initial_state(self, facts: Sequence[Facts]) -> SmoothingState:
+        """No rows."""
+        return self._nothing(facts, True)
+
+    def _nothing(self, facts: Sequence[Facts], are_all: bool) -> SmoothingState:
+        return SmoothingState.empty(0, np.dtype(np.float64 if facts[0].schema[self.time].kind == FLOAT_KIND else np.int64), are_all)
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> SmoothingState:
+        """State after the run on its own."""
+        nothing = self._nothing(facts, False)
+        if not inputs[0].rows:
+            return nothing
+        with np.errstate(all="ignore"):
+            run = self._begun(inputs[0], facts[0].schema, nothing)
+            if not len(run.valued):
+                return run.after
+            return run.ended(SmoothedCells.of(run.values, run.places[run.valued], self._cells(run.after)))
+
+    def carried(self, state: SmoothingState) -> Any:
+        """The state, unless the first cells hold very many values."""
+        return TOO_LARGE if state.cells.first is None else state
+
+    def combine(self, first: SmoothingState, second: SmoothingState) -> SmoothingState:
+        """State of two runs, one after the other; neither is changed."""
+        slots, places = placed(first.slots, second.slots)
+        state = first.widened(slots)
+        for old, new in ((state.latest, second.latest), (state.last, second.last)):
+            put(old, places[new[1]], tuple(component[new[1]] for component in new))
+        with np.errstate(all="ignore"):
+            state.specials[places] += second.specials
+            return attrs.evolve(state, cells=first.cells.followed_by(second.cells, places, self._cells(state)))
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: SmoothingState) -> tuple[Chunk, SmoothingState]:
+        """Smoothed values of a run."""
+        if not inputs[0].rows:
+            return Chunk.empty((FLOAT,)), state
+        with np.errstate(all="ignore"):
+            cells = self._cells(state)
+            run = self._begun(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.last_ones(cells)))
+            if not len(run.valued):
+                return Chunk.of([run.in_row_order(np.zeros(0))]), run.after
+            slots = run.places[run.valued]
+            sums, after = run.values.scanned(slots, *run.after.cells.later.last_of(slots), cells)
+            smoothed = means(sums, run.values.values, run.values.specials_so_far(run.after.specials[slots]))
+            return Chunk.of([run.in_row_order(smoothed)]), run.ended(run.after.cells.gone_on(after))
+
+    def _cells(self, state: SmoothingState) -> TimeCells:
+        return TimeCells.of(self.half_life, state.latest[0].dtype)
+
+    def _begun(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> SmoothedRun:
+        """A run by group, and a copy of the state with room for its groups that knows the times of the run, but not the values yet."""
+        groups = RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
+        slots, places = placed(state.slots, groups.tokens)
+        after = state.widened(slots)
+        times, timed = self._times(chunk, schema, groups)
+        self._check_order(times, timed, groups, after, places, schema[self.time])
+        column = chunk.columns[self.value]
+        present = groups.along(valid(column)) & timed if column.null_count else timed
+        entries, starts, valued = groups.chosen(present)
+        values = groups.along(plain_numbers(column).astype(np.float64, copy=False))
+        return SmoothedRun(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
+
+    def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
+        """Times along the order of the groups, and whether there is one."""
+        column = chunk.columns[self.time]
+        if schema[self.time].is_zoned:
+            column = pc.struct_field(column, "instant")
+        times = groups.along(plain_numbers(column))
+        timed = groups.along(valid(column)) if column.null_count else np.ones(groups.rows, dtype=bool)
+        return times, timed & ~np.isnan(times) if schema[self.time].kind == FLOAT_KIND else timed
+
+    def _check_order(
+        self, times: np.ndarray, timed: np.ndarray, groups: RowGroups, state: SmoothingState, places: np.ndarray, column_type: ColumnType
+    ) -> None:
+        """Refuse times that go backwards within a key; note the last one of each key in the state."""
+        entries, starts, chosen = groups.chosen(timed)
+        found, slots = times[entries], places[chosen]
+        if not len(found):
+            return
+        # The first time of each key is compared with the last one of earlier runs, if there is one.
+        earlier = np.concatenate([found[:1], found[:-1]])
+        earlier[starts] = np.where(state.latest[1][slots], state.latest[0][slots], found[starts])
+        backwards = found < earlier
+        if backwards.any():
+            row = int(backwards.argmax())
+            before, after = (moment_text(values[row], column_type) for values in (earlier, found))
+            raise ExecutionError(f"exponential smoothing needs times that do not go backwards, but {after} comes after {before}: sort by time first")
+        put(state.latest, slots, (found[np.append(starts[1:], len(found)) - 1], np.ones(len(slots), dtype=bool)))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """The last smoothed value of all rows so far, collected over a window."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        relation = inputs[0]
+        window = Window.partitionBy(*[comparable_column(relation.df[f"c{key}"], relation.schema[key]) for key in self.keys])
+        window = window.orderBy(*relation.order())
+        window = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        used = [self.value, self.time]
+        types = [relation.schema[position] for position in used]
+        row = F.struct(*[relation.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(used)])
+        collected = relation.df.select(F.collect_list(row).over(window).alias("c0"), *relation.hidden)
+        plain = attrs.evolve(self, value=0, time=1, keys=())
+        value = ReduceCollected(lambda types, parameters: FLOAT, plain.last_value)(collected["c0"], types, ())
+        return attrs.evolve(relation, df=collected, schema=(FLOAT,), not_missing=frozenset()).with_columns([value], (FLOAT,))
+
+    def last_value(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> float | None:
+        """The smoothed value in the last of some rows."""
+        facts = [Facts(tuple(types), Length.exactly(len(arrays[0])))]
+        result: float | None = self.kernel([Chunk.of(list(arrays))], facts).columns[0][-1].as_py()
+        return result
+
+    def describe(self) -> str:
+        """Columns and half-life."""
+        keys = f", keys [{', '.join(f'c{key}' for key in self.keys)}]" if self.keys else ""
+        return f"c{self.value} by c{self.time}, half-life {self.half_life:g}{keys}"
+
+
+def put(components: Components, places: np.ndarray, values: Components) -> None:
+    """Write entries of all components at some places."""
+    for component, new in zip(components, values, strict=True):
+        component[places] = new
+
+
+def moment_text(value: Any, column_type: ColumnType) -> str:
+    """A time as text."""
+    return str(from_microseconds(int(value)) if column_type.kind == DATETIME_KIND else value)
+
+
+def exponential_smoothing(node: PlannerNode, value: int, time: int | None, keys: Sequence[int], half_life: float) -> PlannerNode:
+    """Smoothed values of a column of a node; without times rows are counted, those of each key on their own."""
+    if time is None:
+        time = len(node.schema)
+        node = zip_columns(node, running(node, keys, [Aggregation("count")]) if keys else row_number(node))
+    return ExponentialSmoothing(value, time, tuple(keys), float(half_life)).make_planner_node(node)

@@ -1,0 +1,244 @@
+"""Graphs as JSON: plans that leave the process, to be kept, compared or run elsewhere.
+
+The text lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once::
+
+    {"format": "sframe_spark.plan", "version": 2, "chunks": [],
+     "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
+               {"operator": "slice", "parameters": {"start": 2, "stop": null, "step": 3}, "inputs": [0], "types": ["int"], ...}]}
+
+What is written of an operator is its parameters (see :mod:`sframe_spark.planner.portable`). A text is believed in nothing that can be found out:
+reading checks every parameter against the annotation of its field, infers types, lengths and row domains anew, and refuses a plan that they do not
+fit. Rows in memory are embedded, up to ``MOST_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so a temporary result is
+readable only as long as the process that holds it: save it first. Functions and live DataFrames are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import InvalidArgumentError, NotPortable, SFrameError, StorageError, UnsupportedOperationError
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.installed import load_operators
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.portable import check_fields, from_portable, to_portable, value_classes
+from sframe_spark.planner.registry import is_registered, planner_node_name_to_type, planner_node_type_to_name
+from sframe_spark.values.arrow_ipc import stream_of, table_of
+
+FORMAT_NAME = "sframe_spark.plan"
+FORMAT_VERSION = 2
+
+MOST_ROWS = 2**62
+MOST_EMBEDDED_BYTES = 4 * 1024 * 1024
+"""Rows in memory beyond this belong into a saved frame."""
+
+
+def graph_to_json(node: PlannerNode) -> str:
+    """Return the graph below a node as JSON text.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If an operator holds something that no JSON can hold, or too many rows in memory; the message names operator and parameter.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.planner.plan_text import plan_text
+    >>> print(plan_text(graph_from_json(graph_to_json(range_source(0, 3)))))
+    r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
+    """
+    chunks = _ChunkWriter()
+    numbers: dict[int, int] = {}
+    nodes = []
+    for number, current in enumerate(postorder([node])):
+        numbers[id(current)] = number
+        nodes.append(
+            {
+                "operator": planner_node_type_to_name(type(current.operator)),
+                "parameters": _write_parameters(current.operator, chunks),
+                "inputs": [numbers[id(child)] for child in current.inputs],
+                "types": [str(column_type) for column_type in current.schema],
+                "rows": current.length.rows,
+            }
+        )
+    content = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "chunks": chunks.texts, "nodes": nodes}
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def graph_from_json(text: str) -> PlannerNode:
+    """Return the root of the graph that :func:`graph_to_json` wrote.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text is no such graph, is of a later version, or names an operator that is not known here.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> graph_from_json(graph_to_json(range_source(0, 3))).operator_parameters
+    {'start': 0, 'rows': 3, 'step': 1}
+    """
+    content = _checked_content(text)
+    try:
+        chunks = [_read_chunk(item) for item in _list(content["chunks"])]
+        nodes: list[PlannerNode] = []
+        for item in _list(content["nodes"]):
+            nodes.append(_read_node(len(nodes), item, nodes, chunks))
+        return nodes[-1]
+    except (InvalidArgumentError, StorageError):
+        raise
+    except (SFrameError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, OSError, pa.ArrowException) as error:
+        raise InvalidArgumentError(f"the plan's text is damaged: {error!r:.500}; write it again with graph_to_json()") from error
+
+
+def _checked_content(text: str) -> Mapping[str, Any]:
+    """Parse a text and check that it is a plan of a version that this package reads."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"the plan's text is no JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
+        raise InvalidArgumentError(f"the text is no plan: its 'format' is not {FORMAT_NAME!r}")
+    version = content.get("version")
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+        raise InvalidArgumentError(f"the plan has format version {version!r:.80}, but this package reads up to {FORMAT_VERSION}: install a newer one")
+    return content
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidArgumentError(f"the plan's text is damaged: {value!r:.80} stands where a list is needed")
+    return value
+
+
+def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any]:
+    """Portable form of an operator's parameters, left out what is no part of its value."""
+    operator_class: Any = type(operator)
+    classes = value_classes(operator_class)
+    written = {}
+    for field in attrs.fields(operator_class):
+        value = getattr(operator, field.name)
+        is_portable = field.metadata.get("portable", True)
+        if not is_portable and field.eq is False and field.default is not attrs.NOTHING:
+            continue
+        try:
+            if isinstance(value, Chunk):
+                written[field.alias] = {"$chunk": chunks.number(value, field.name)}
+            elif is_portable or value is None:
+                written[field.alias] = to_portable(value, field.name, classes)
+            else:
+                raise NotPortable(field.name, value)
+        except NotPortable as error:
+            raise UnsupportedOperationError(
+                f"operator {operator.name!r} cannot be written as JSON: its parameter {error.path!r} holds {error.found}. "
+                "Materialise and save what depends on it, and go on from the saved frame"
+            ) from None
+    return written
+
+
+def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
+    name = item["operator"]
+    if not is_registered(name):
+        load_operators()
+    if not is_registered(name):
+        raise InvalidArgumentError(
+            f"the plan uses the operator {name!r}, which is not known here: a plugin may be missing; install the package that provides it"
+        )
+    operator_class: Any = planner_node_name_to_type(name)
+    classes = value_classes(operator_class)
+    parameters = {}
+    for parameter, value in item["parameters"].items():
+        is_chunk = isinstance(value, dict) and "$chunk" in value
+        parameters[parameter] = _chunk(chunks, value["$chunk"]) if is_chunk else from_portable(value, classes)
+    _check_held(operator_class, parameters)
+    check_fields(operator_class, parameters)
+    try:
+        operator: Operator = operator_class(**parameters)
+    except TypeError as error:
+        raise InvalidArgumentError(f"operator {name!r} does not take the plan's parameters ({error}): its package may be another version") from error
+    return operator.as_read()
+
+
+def _check_held(operator_class: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse texts for what only a process can hold, functions and live DataFrames."""
+    for field in attrs.fields(operator_class):
+        if not field.metadata.get("portable", True) and not isinstance(parameters.get(field.alias), (Chunk, type(None))):
+            raise InvalidArgumentError(f"the plan's text gives {parameters[field.alias]!r:.80} for {field.name!r}, which no text holds")
+
+
+def _chunk(chunks: list[Chunk], number: Any) -> Chunk:
+    if type(number) is not int or not 0 <= number < len(chunks):
+        raise InvalidArgumentError(f"the plan's text is damaged: it has no rows of the number {number!r:.80}")
+    return chunks[number]
+
+
+def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode], chunks: list[Chunk]) -> PlannerNode:
+    """The node that an item describes, over those before it."""
+    inputs = _list(item["inputs"])
+    if any(type(child) is not int or not 0 <= child < number for child in inputs):
+        raise InvalidArgumentError(f"node {number} of the plan reads {inputs!r:.200}: inputs come before their consumers")
+    node = PlannerNode(_read_operator(item, chunks), [nodes[child] for child in inputs])
+    types = [str(column_type) for column_type in node.schema]
+    if types != item["types"]:
+        raise InvalidArgumentError(f"node {number} of the plan, {node.operator_type}, has the types {types}, the text says {item['types']!r:.500}")
+    rows, said = node.length.rows, item["rows"]
+    if rows is not None and (not 0 <= rows <= MOST_ROWS or said not in (None, rows)):
+        raise InvalidArgumentError(f"the plan's text says {said!r:.80} rows of {node.operator_type}, which has {rows}")
+    _try_without_rows(node)
+    return node
+
+
+def _try_without_rows(node: PlannerNode) -> None:
+    """Compute an operator over no rows: parameters that its kernel cannot use fail here, where they are told as what they are."""
+    slots = range(len(node.inputs))
+    facts = [child.facts for child in node.inputs]
+    for read, fact in zip(node.operator.input_columns(range(len(node.schema)), facts), facts, strict=True):
+        if not all(0 <= position < fact.width for position in read):
+            raise InvalidArgumentError(f"{node.operator_type} reads the columns {list(read)!r:.200} of an input that has {fact.width}")
+    if slots and node.operator.has_kernel and all(node.operator.requires(slot) is not Need.LOOKUP for slot in slots):
+        node.operator.kernel([Chunk.empty(child.schema) for child in node.inputs], facts)
+
+
+class _ChunkWriter:
+    """Rows in memory as Arrow files in base64, each written once however many operators hold it."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.numbers: dict[int, int] = {}
+        self.bytes = 0
+
+    def number(self, chunk: Chunk, path: str) -> int:
+        """The number of a chunk in the text."""
+        if id(chunk) not in self.numbers:
+            self.bytes += sum(column.nbytes for column in chunk.columns)
+            if self.bytes > MOST_EMBEDDED_BYTES:
+                raise NotPortable(path, chunk, f"more than {MOST_EMBEDDED_BYTES:,} bytes of rows in memory")
+            self.numbers[id(chunk)] = len(self.texts)
+            self.texts.append(_chunk_text(chunk))
+        return self.numbers[id(chunk)]
+
+
+def _chunk_text(chunk: Chunk) -> str:
+    """Rows as an Arrow stream in base64; a column that holds nothing keeps the number of rows where there is no other."""
+    table = chunk.to_table()
+    if not chunk.columns:
+        table = pa.table({"rows": pa.nulls(chunk.rows)})
+    return base64.b64encode(stream_of([table])).decode("ascii")
+
+
+def _read_chunk(text: str) -> Chunk:
+    table = table_of(base64.b64decode(text, validate=True))
+    # Offsets that point outside of a buffer are refused here, before anything follows them.
+    table.validate(full=True)
+    if table.column_names == ["rows"]:
+        return Chunk((), table.num_rows)
+    return Chunk.from_table(table)

@@ -1,1 +1,0 @@
-"""What files say of their rows, compared with the rows."""

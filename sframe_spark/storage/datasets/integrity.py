@@ -1,0 +1,132 @@
+"""Every byte of a saved dataset, compared with all its check sums, and every row, compared with what its manifest says of the rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.threads import in_threads, raise_if_cancelled
+from sframe_spark.storage.datasets.commit import check_file
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.listing import sizes_below
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.temporary import local_file
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest_json import damaged
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, is_stored_as
+from sframe_spark.storage.parquet.checksums import check_bytes
+from sframe_spark.storage.segments.manifest_verification import SegmentClaims, check_order, check_summary, shown
+
+BATCH_ROWS = 65_536
+
+
+def damage_in(manifest: Manifest) -> list[StorageError]:
+    """Return what is wrong with a dataset: one error for each file that is not what was saved, in row order, or that of all rows together.
+
+    Parameters
+    ----------
+    manifest
+        The dataset. Every file is read to its end, several at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.segments.writer import write_segment
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     manifest = publish(directory, [INT], [write_segment(directory, 0, [INT], [[pa.array([1, 2])]])])
+    ...     damage_in(manifest)
+    []
+    """
+    try:
+        if manifest.stored is not None:
+            manifest.stored.check_all()
+    except StorageError as error:
+        return [error]
+    if is_elsewhere(manifest.directory):
+        look = partial(_damage_elsewhere, manifest)
+    else:
+        look = partial(_damage, manifest, sizes=sizes_below(manifest.directory))
+    looked_at = in_threads(look, manifest.segments, available_cores())
+    found = [error for error in looked_at if error is not None]
+    if found:
+        return found
+    try:
+        check_order(manifest)
+        check_summary(manifest)
+    except StorageError as error:
+        return [error]
+    return []
+
+
+def _damage_elsewhere(manifest: Manifest, entry: SegmentEntry) -> StorageError | None:
+    """The same of a copy: every byte is wanted."""
+    location = join(manifest.directory, entry.file)
+    try:
+        with local_file(location) as copy:
+            directory, file = os.path.split(copy)
+            here = attrs.evolve(manifest, segments=(attrs.evolve(entry, file=file),), directory=directory)
+            found = _damage(here, here.segments[0], {file: os.path.getsize(copy)})
+            return None if found is None else StorageError(str(found).replace(copy, location))
+    except StorageError as error:
+        return error
+
+
+def _damage(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> StorageError | None:
+    try:
+        check_file(manifest, entry, sizes)
+        _check_bytes(manifest, entry)
+        _check_rows(manifest, entry)
+    except StorageError as error:
+        return error
+    return None
+
+
+def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
+    location = join(manifest.directory, entry.file)
+    if None in (entry.tail, entry.pages, entry.size):
+        raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
+    check_bytes(location, entry, len(manifest.types))
+
+
+def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
+    """Decode all rows: a file may have been damaged in memory, before it was written, and what is said of it may be untrue."""
+    location = join(manifest.directory, entry.file)
+    claims = SegmentClaims(manifest, entry)
+    rows = _decoded(manifest, entry, location, claims)
+    if rows != entry.rows:
+        raise StorageError(f"{location} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
+    wrong = claims.untrue()
+    if wrong is not None:
+        raise damaged(manifest.directory, wrong)
+
+
+def _decoded(manifest: Manifest, entry: SegmentEntry, location: str, claims: SegmentClaims) -> int:
+    """Decode all rows of a file and return how many there are."""
+    position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
+    with telling("read", location), pa.OSFile(location) as source:
+        for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):
+            raise_if_cancelled()
+            for column, column_type in enumerate(manifest.types):
+                stored = batch.column(manifest.file_name(column))
+                if not is_stored_as(stored.type, column_type.physical):
+                    raise damaged(
+                        manifest.directory, f"column {shown(manifest, column)} is said to be {column_type}, and {entry.file} has {stored.type}"
+                    )
+                claims.add(column, conform(stored, column_type))
+            keys = batch.column(KEY_NAME).to_numpy(zero_copy_only=False)
+            if not np.array_equal(keys, np.arange(first_key + position, first_key + position + len(keys))):
+                raise StorageError(f"{location} is damaged: its rows are not those of segment {entry.number}; restore it from a copy")
+            position += len(keys)
+    return position

@@ -1,1 +1,0 @@
-"""Files for other programs: complete before they are seen."""

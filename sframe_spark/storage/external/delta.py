@@ -1,0 +1,191 @@
+"""Delta tables of this machine, without a JVM: the log is read by the library `deltalake`, the files by us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.errors import InvalidArgumentError, StorageError, UnsupportedOperationError
+from sframe_spark.locations import normalised, scheme_of
+from sframe_spark.message_text import visible
+from sframe_spark.storage.external.lake_manifest import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
+from sframe_spark.storage.external.parquet import natural
+from sframe_spark.storage.filesystem.path_resolution import text_of
+from sframe_spark.storage.manifest.manifest import Manifest
+
+INSTALL = "pip install 'sframe_spark[delta]'"
+WITH_SPARK = "read it with Spark, SFrame(spark.read.format('delta').load(...)), or have its files rewritten without it"
+# Features that change how the log is written, or types, which are looked at file by file, but not which rows a file holds.
+_HARMLESS = frozenset(
+    {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck"}
+)
+MAPPING, PHYSICAL_NAME, COLUMN_NUMBER = "delta.columnMapping.mode", b"delta.columnMapping.physicalName", b"delta.columnMapping.id"
+_NEWEST_READER = 3
+
+
+def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
+    """Return manifests of the rows of a version of a Delta table: files by the time that the log gives them, then by name.
+
+    Raises
+    ------
+    StorageError
+        If there is no such table or version, or its files are not as its log says.
+    UnsupportedOperationError
+        If the library is missing, or the table has features without which its files hold other rows.
+    """
+    root = _directory_of(path)
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int) or not 0 <= version < 1 << 63):
+        raise InvalidArgumentError(f"version is a number of a version, from 0, got {version!r:.80}")
+    table = _open(root, version)
+    with _telling(root):
+        schema, found = pa.schema(table.schema().to_arrow()), pa.table(table.get_add_actions(flatten=True))
+        partitions = list(table.metadata().partition_columns)
+        mapping = table.metadata().configuration.get(MAPPING, "none")
+        snapshot = f"version {table.version()}"
+    _refuse_features(root, table, mapping)
+    fields = [_as_in_files(field, mapping) for field in schema]
+    return manifests_of_lake(root, pa.schema(fields), _files(root, found, partitions), snapshot, by_id=mapping == "id")
+
+
+def _as_in_files(field: pa.Field, mapping: str) -> pa.Field:
+    """A field of the table with what its files call it, or with its number there, and no metadata else."""
+    metadata = field.metadata or {}
+    said = {"name": (STORED_NAME, PHYSICAL_NAME), "id": (FIELD_ID, COLUMN_NUMBER)}.get(mapping)
+    kept = {said[0]: metadata[said[1]]} if said is not None and said[1] in metadata else None
+    return field.with_type(_type_as_in_files(field.type, mapping)).with_metadata(kept)
+
+
+def _type_as_in_files(data_type: pa.DataType, mapping: str) -> pa.DataType:
+    if isinstance(data_type, pa.BaseExtensionType):
+        return data_type
+    if pa.types.is_struct(data_type):
+        return pa.struct([_as_in_files(field, mapping) for field in data_type])
+    if pa.types.is_map(data_type):
+        return pa.map_(_as_in_files(data_type.key_field, mapping), _as_in_files(data_type.item_field, mapping))
+    if pa.types.is_list(data_type):
+        return pa.list_(_as_in_files(data_type.value_field, mapping))
+    return data_type
+
+
+def _directory_of(path: Any) -> str:
+    text = text_of(path)
+    if scheme_of(text) not in (None, "file"):
+        raise UnsupportedOperationError(f"{visible(text)} is not on this machine, where Delta tables are read without Spark: {WITH_SPARK}")
+    root = normalised(text)
+    real = os.path.realpath(root)
+    if os.path.isfile(real):
+        raise StorageError(f"{visible(root)} is a file; a Delta table is a directory")
+    if urllib.parse.unquote(real) != real or "\\" in real:
+        # The library reads the log of another directory then.
+        raise UnsupportedOperationError(f"{visible(real)} has per cent signs or backslashes, which the library deltalake takes for others: rename it")
+    return root
+
+
+def _open(root: str, version: int | None) -> Any:
+    try:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+    except ImportError:
+        raise UnsupportedOperationError(f"Delta tables are read by the library deltalake, which is missing: {INSTALL}") from None
+    try:
+        with _telling(root):
+            newest = DeltaTable(root)
+    except StorageError as error:
+        if isinstance(error.__cause__, TableNotFoundError):
+            raise StorageError(f"there is no Delta table in {visible(root)}: check the path") from None
+        if version is None:
+            raise
+    else:
+        if version is None or newest.version() == version:
+            return newest
+        if version > newest.version():
+            raise StorageError(f"the Delta table {visible(root)} has no version {version}: its newest is {newest.version()}")
+    try:
+        with _telling(root):
+            return DeltaTable(root, version=version)
+    except StorageError as error:
+        raise StorageError(f"version {version} cannot be read, of which the log may have been cleaned up: read a later one; {error}") from None
+
+
+@contextlib.contextmanager
+def _telling(root: str) -> Iterator[None]:
+    """Turn what the library raises into an error of ours; it has no class of its own for much of it."""
+    try:
+        yield
+    except (MemoryError, StorageError):
+        raise
+    except BaseException as error:
+        # What the library did not expect is no Exception, so that nobody catches it.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise StorageError(f"the log of the Delta table {visible(root)} cannot be read: {_first_line(error)}") from error
+
+
+def _refuse_features(root: str, table: Any, mapping: str) -> None:
+    """Refuse what would make the rows others than those of the files."""
+    with _telling(root):
+        protocol = table.protocol()
+    reason = None
+    unknown = sorted(set(protocol.reader_features or ()) - _HARMLESS)
+    if protocol.min_reader_version > _NEWEST_READER:
+        reason = f"reader version {protocol.min_reader_version}, which is not known here"
+    elif unknown:
+        reason = f"the feature {visible(unknown[0])!r}, which is not known here"
+    elif mapping != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
+        reason = "columnMapping by its configuration, and not by its protocol, so which counts is unknown"
+    elif mapping not in ("none", "name", "id"):
+        reason = f"columnMapping by {visible(mapping)!r}, which is not known here"
+    else:
+        reason = _deletion_vectors(table)
+    if reason is not None:
+        raise UnsupportedOperationError(f"the Delta table {visible(root)} uses {reason}; {WITH_SPARK}")
+
+
+def _deletion_vectors(table: Any) -> str | None:
+    """Ask the library, which looks at every file of the snapshot; what it cannot tell counts as one."""
+    try:
+        found = any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
+    except Exception as error:
+        return f"deletion vectors, or what it says of files cannot be read ({_first_line(error)})"
+    return "deletion vectors: its files have rows that were deleted" if found else None
+
+
+def _first_line(error: BaseException) -> str:
+    """What the library says, without the calls inside it."""
+    return visible(str(error).partition("\n")[0])[:400]
+
+
+def _files(root: str, found: pa.Table, partitions: list[str]) -> list[LakeFile]:
+    columns = {name: constants_of(name, _column(root, found, f"partition.{name}")) for name in partitions}
+    paths, sizes, times = (_column(root, found, name).to_pylist() for name in ("path", "size_bytes", "modification_time"))
+    rows = _column(root, found, "num_records").to_pylist() if "num_records" in found.column_names else [None] * len(paths)
+    order = sorted(range(len(paths)), key=lambda place: (times[place], natural(paths[place])))
+    return [
+        LakeFile(_unquoted(root, paths[place]), sizes[place], rows[place], {name: values[place] for name, values in columns.items()})
+        for place in order
+    ]
+
+
+def _column(root: str, found: pa.Table, name: str) -> pa.Array:
+    if found.column_names.count(name) != 1:
+        if not found.num_rows:
+            return pa.nulls(0)
+        raise StorageError(f"the log of the Delta table {visible(root)} does not say {visible(name)!r} of its files: it is damaged")
+    return found.column(name).combine_chunks() if found.num_rows else pa.nulls(0)
+
+
+def _unquoted(root: str, path: str) -> str:
+    """Return the path of a file, which the log has as a relative URL."""
+    if urllib.parse.urlsplit(path).scheme:
+        raise StorageError(
+            f"the Delta table {visible(root)} has a file {visible(path)!r} that is not inside its directory (a shallow clone?): {WITH_SPARK}"
+        )
+    try:
+        return urllib.parse.unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        raise StorageError(f"the Delta table {visible(root)} has a file {visible(path)!r} whose name is not text in UTF-8") from None

@@ -1,0 +1,238 @@
+"""Existing Parquet files as read-only segments."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import SchemaError, StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.process.threads import in_threads
+from sframe_spark.storage.filesystem.file_kind import PARQUET, refuse_other_kind
+from sframe_spark.storage.filesystem.in_place import AT_A_TIME, require_all_still, states_now
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.local_files import Seen, wait_for_tick
+from sframe_spark.storage.filesystem.path_resolution import DataFile, DataFiles
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.saved_places import refuse_files_of_saved
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
+from sframe_spark.storage.parquet.footer import Footer, footer_of, forget_footers, require_rows, shows_nanoseconds, statistics_in_footer
+from sframe_spark.storage.segments.partition_columns import facts_of, partition_columns
+from sframe_spark.types import FLOAT, ColumnType, common_encoding
+from sframe_spark.values.decimals import tell_of_types
+from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.nanoseconds import tell_of_lost
+from sframe_spark.values.sound_arrow import require_known_extensions
+
+
+def manifest_of_files(found: DataFiles) -> Manifest:
+    """Return a manifest of all rows of Parquet files, one after the other.
+
+    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
+    orders; the names of the columns must be the same. Columns of a partitioned table that its directories name come last.
+
+    Raises
+    ------
+    StorageError
+        If the files do not fit together, one is no Parquet file, or of a saved frame.
+    SchemaError
+        If a column is of a type that no column can have.
+    """
+    files = found.paths
+    _require_named_once(files)
+    footers = _footers(found)
+    _refuse_segments(found, footers[0])
+    partitions = partition_columns(found.files)
+    # What the directories say of a column counts, as for Spark, though files may have it too.
+    in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
+    types = tuple(common_type(name, files, footers) for name in in_files)
+    tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
+    tell_of_lost({name: None for name in in_files if any(shows_nanoseconds(footer, name) for footer in footers)})
+    directory = _common_directory(files)
+    entries = tuple(
+        SegmentEntry(
+            file.removeprefix(directory).lstrip("/"),
+            number,
+            footer.rows,
+            (
+                *(statistics_in_footer(footer, name, kind) for name, kind in zip(in_files, types, strict=True)),
+                *(facts_of(column.values[number], footer.rows) for column in partitions),
+            ),
+            size=footer.size,
+            seen=Seen(footer.identity[1], footer.tail),
+            constants=tuple((len(types) + place, column.values[number]) for place, column in enumerate(partitions)),
+        )
+        for number, (file, footer) in enumerate(zip(files, footers, strict=True))
+        if footer.rows
+    )
+    names = (*in_files, *(column.name for column in partitions))
+    types = (*types, *(column.type for column in partitions))
+    return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
+
+
+def _footers(found: DataFiles) -> list[Footer]:
+    """The footer of each file, which is none that was written meanwhile."""
+    elsewhere = {file.path: file.state for file in found.files if file.state is not None}
+    if not elsewhere:
+        with telling("read", found.paths[0]):
+            wait_for_tick(found.paths)
+        return list(map(_footer, found.files))
+    try:
+        footers = in_threads(_footer, found.files, AT_A_TIME)
+        require_all_still(elsewhere)
+    except BaseException:
+        # Nobody made sure of them, and the files may become again what they were.
+        forget_footers()
+        raise
+    return footers
+
+
+def with_states_elsewhere(manifest: Manifest) -> Manifest:
+    """Return a manifest of files elsewhere that a plan's text gave, with what tells the files that are there now from later ones.
+
+    Raises
+    ------
+    StorageError
+        If one is not there, or has another length or number of rows.
+    """
+    uris = [join(manifest.directory, entry.file) for entry in manifest.segments]
+    states = states_now(uris)
+    for entry, uri, state in zip(manifest.segments, uris, states, strict=True):
+        if state is None or state.size != entry.size:
+            raise StorageError(f"the plan reads {uri!r:.200}, where no such file has {entry.size} bytes")
+    found = DataFiles(tuple(DataFile(uri, uri, (), state) for uri, state in zip(uris, states, strict=True)))
+    segments = []
+    for entry, uri, footer in zip(manifest.segments, uris, _footers(found), strict=True):
+        require_rows(uri, footer, entry)
+        segments.append(attrs.evolve(entry, seen=Seen(footer.identity[1], footer.tail)))
+    return manifest.with_segments(tuple(segments))
+
+
+def _footer(file: DataFile) -> Footer:
+    """The footer of a file; an error says what a file is that is no Parquet file."""
+    try:
+        return footer_of(file.path) if file.state is None else footer_of(file.path, file.state.size, seen=Seen(file.state))
+    except StorageError:
+        refuse_other_kind(file.path, PARQUET, "a readable Parquet file")
+        raise
+
+
+def _refuse_segments(found: DataFiles, first: Footer) -> None:
+    """Refuse files of saved frames, which call columns by their places.
+
+    Raises
+    ------
+    StorageError
+        If their columns are called so, and a manifest says what they really are.
+    """
+    names = first.schema.names
+    if names == [*map(file_column, range(len(names) - 1)), KEY_NAME]:
+        refuse_files_of_saved(file.origin for file in found.files)
+
+
+def _require_named_once(files: Sequence[str]) -> None:
+    """Rows are told apart by their file.
+
+    Raises
+    ------
+    StorageError
+        If a file is there twice.
+    """
+    twice = [file for file, count in Counter(files).items() if count > 1]
+    if twice:
+        raise StorageError(f"{twice[0]} is named twice: read it once, and append the frame to itself")
+
+
+def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
+    """Return a sort key by which numbers in names count as numbers.
+
+    Examples
+    --------
+    >>> sorted(["part-10", "part-2", "a"], key=natural)
+    ['a', 'part-2', 'part-10']
+    """
+    return tuple(map(_natural_part, re.split(r"([0-9]+)", name)))
+
+
+def _natural_part(part: str) -> tuple[int, int, str, str]:
+    # Not the number itself: Python makes none of thousands of digits.
+    digits = part.lstrip("0")
+    return (0, len(digits), digits, part) if part.isdecimal() else (1, 0, "", part)
+
+
+class HasSchema(Protocol):
+    """What is known of a file."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its Arrow schema."""
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why a column cannot be read, by its name."""
+
+
+def common_names(files: Sequence[str], footers: Sequence[HasSchema]) -> tuple[str, ...]:
+    """Return the names of the columns that all files have.
+
+    Raises
+    ------
+    StorageError
+        If they have others, or one name is there twice.
+    """
+    names = tuple(footers[0].schema.names)
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise StorageError(f"{files[0]} has several columns of the name {repeated[0]!r}; rename them first")
+    for file, footer in zip(files, footers, strict=True):
+        other = footer.schema.names
+        if sorted(other) != sorted(names):
+            difference = ", ".join(sorted(set(names) ^ set(other))) or "repeated names"
+            raise StorageError(f"{file} has other columns than {files[0]} ({difference}); read them separately")
+    return names
+
+
+def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -> ColumnType:
+    """Return the type in which the values of a column of all files can be held.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold them.
+    StorageError
+        If the files have values of different kinds.
+    """
+    common: ColumnType | None = None
+    for file, footer in zip(files, footers, strict=True):
+        if name in footer.refused:
+            raise SchemaError(f"column {name!r} of {file}: {footer.refused[name]}")
+        field = footer.schema.field(name)
+        data_type = field.type
+        if pa.types.is_null(data_type):
+            continue
+        try:
+            require_known_extensions(field)
+            found = arrow_column_type(data_type)
+            common = found if common is None else common_encoding(common, found)
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r} of {file}: {error}") from error
+        except TypeError as error:
+            raise StorageError(f"column {name!r} is {found.kind} in {file} but not in {files[0]}: {error}") from error
+    # A column of which no file knows more than that it is empty.
+    return FLOAT if common is None else common
+
+
+def _common_directory(files: Sequence[str]) -> str:
+    directories = [os.path.dirname(file) for file in files]
+    if not is_elsewhere(files[0]):
+        return os.path.commonpath(directories)
+    # All are in one bucket; two slashes would be one.
+    scheme, mark, _ = files[0].partition("://")
+    return scheme + mark + os.path.commonpath([directory.removeprefix(scheme + mark) for directory in directories])

@@ -1,0 +1,322 @@
+"""The bytes of files of others as streams, from any place on; where it is known which file was found, all that come are those of that one."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.message_text import visible
+from sframe_spark.storage.filesystem.compression import Continued, packing_of, require_content, says_more_than_text, unpacked
+from sframe_spark.storage.filesystem.file_kind import SAMPLE_BYTES
+from sframe_spark.storage.filesystem.in_place import require_still
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.local_files import FileState, changed_meanwhile, is_same, unchanged
+from sframe_spark.storage.filesystem.object_store import read_range
+from sframe_spark.storage.filesystem.ranged_reads import SizedFile
+from sframe_spark.storage.filesystem.regular import open_regular
+
+# What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
+PACKED_BYTES = 8 << 20
+# Short files are asked for one after the other by whoever has them.
+MOST_TOGETHER = 100
+# Lines that start before a place are read to their end behind it.
+BEHIND_BYTES = 64 << 10
+
+
+class BytesElsewhere(SizedFile):
+    """A file elsewhere, of which each reading is one request, and another that tells whether the file is still the one that was found.
+
+    Parameters
+    ----------
+    uri
+        Where it is.
+    state
+        The file as it was found.
+    """
+
+    def __init__(self, uri: str, state: FileState) -> None:
+        super().__init__(uri, state.size)
+        self._state = state
+
+    def _found(self, start: int, stop: int) -> bytes:
+        """Return all bytes between two places.
+
+        Raises
+        ------
+        StorageError
+            If they cannot be had, are not as many as the store tells, or are of a later file.
+        """
+        # A byte behind the end shows that a file is longer than its store tells.
+        content = read_range(self._uri, start, stop + (stop == self._size))
+        require_still(self._uri, self._state)
+        if len(content) != stop - start:
+            longer = "more" if len(content) > stop - start else "fewer"
+            raise StorageError(f"{visible(self._uri)} has {longer} bytes than the {self._size} that its store tells: write it again, or read a copy")
+        return content
+
+
+class BytesHere(SizedFile):
+    """A file at a path, of which each reading makes sure that it is the one that was found, perhaps by another machine that has the same directory.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    state
+        The file as it was found.
+
+    Raises
+    ------
+    StorageError
+        If it is another file, or cannot be opened.
+    """
+
+    def __init__(self, path: str, state: FileState) -> None:
+        super().__init__(path, state.size)
+        self._state = state
+        with telling("read", path):
+            descriptor, _ = open_regular(path, may_be_link=True)
+            self._file = os.fdopen(descriptor, "rb", buffering=0)
+        self._require_still()
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    def _found(self, start: int, stop: int) -> bytes:
+        """Return all bytes between two places.
+
+        Raises
+        ------
+        StorageError
+            If they cannot be read, or are those of a later file.
+        """
+        parts: list[bytes] = []
+        with telling("read", self._uri):
+            self._file.seek(start)
+            # A system may give less than there is, as network file systems do.
+            while start < stop and (part := self._file.read(stop - start)):
+                parts.append(part)
+                start += len(part)
+        self._require_still()
+        if start < stop:
+            raise changed_meanwhile(self._uri, platform.node())
+        return b"".join(parts)
+
+    def _require_still(self) -> None:
+        with telling("read", self._uri):
+            status = os.fstat(self._file.fileno())
+        if not is_same(FileState.of(status), self._state):
+            raise changed_meanwhile(self._uri, platform.node())
+
+
+def open_bytes(path: str, state: FileState | None, start: int) -> Any:
+    """Open a file as it is at a place in it.
+
+    Parameters
+    ----------
+    path
+        Its path or URI.
+    state
+        What was found, with which each reading compares it; None of a file of this machine that somebody else watches.
+    start
+        The place.
+    """
+    stream = pa.OSFile(path) if state is None else _compared(path, state)
+    stream.seek(start)
+    return stream
+
+
+def _compared(path: str, state: FileState) -> SizedFile:
+    return BytesElsewhere(path, state) if is_elsewhere(path) else BytesHere(path, state)
+
+
+def open_unpacked(path: str, state: FileState | None) -> Any:
+    """Open a file at its start, unpacked if its name says that it is packed.
+
+    Raises
+    ------
+    StorageError
+        If its first bytes are not packed as its name says.
+    """
+    if not says_more_than_text(path):
+        return open_bytes(path, state, 0)
+    stream = open_bytes(path, state, 0)
+    try:
+        # Elsewhere each reading is a request.
+        start = stream.read(SAMPLE_BYTES if state is None else PACKED_BYTES)
+        require_content(path, start[:SAMPLE_BYTES])
+    except BaseException:
+        stream.close()
+        raise
+    packing = packing_of(path)
+    if state is None:
+        stream.seek(0)
+        return stream if packing is None else unpacked(stream, packing)
+    whole = Continued(start, stream)
+    return whole if packing is None else unpacked(pa.BufferedInputStream(pa.PythonFile(whole, mode="r"), PACKED_BYTES), packing)
+
+
+@attrs.frozen
+class FileRange:
+    """Bytes of a file, of which somebody reads the lines that start there.
+
+    Parameters
+    ----------
+    path, state
+        The file, as for :func:`open_bytes`.
+    number
+        Its number among the files that are read.
+    start, stop
+        Where they are; no stop: they go to the end of the file.
+    is_line
+        Whether a line is known to start where they do.
+    """
+
+    path: str
+    state: FileState | None
+    number: int
+    start: int = 0
+    stop: int | None = None
+    is_line: bool = True
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the file has other bytes."""
+        return self.start > 0 or self.stop is not None
+
+
+class WholeLines:
+    """The lines of a stream that start between two places, each of which ends with a line feed, as whole ones.
+
+    Parameters
+    ----------
+    stream
+        At the byte before the first of these places, or at the start of the file.
+    start, stop
+        The places; no stop: all lines to the end.
+
+    Examples
+    --------
+    >>> import io
+    >>> content = b"one\\ntwo\\nthree"
+    >>> [WholeLines(io.BytesIO(content[max(0, start - 1) :]), start, stop).read(99) for start, stop in ((0, 2), (2, 5), (5, 6), (6, None))]
+    [b'one\\n', b'two\\n', b'', b'three']
+    """
+
+    def __init__(self, stream: Any, start: int, stop: int | None) -> None:
+        self._stream, self._position, self._stop = stream, max(0, start - 1), stop
+        self._is_in_line, self._is_done, self._behind = not start, False, BEHIND_BYTES
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes, about as many; none at the end."""
+        while not self._is_done:
+            data = self._stream.read(self._bytes_to_read(size))
+            self._is_done = not data
+            if found := self._kept(data):
+                return found
+        return b""
+
+    def _bytes_to_read(self, size: int) -> int:
+        left = size if self._stop is None else max(0, self._stop - self._position)
+        if self._stop is None or left > size + BEHIND_BYTES:
+            return size
+        if left:
+            return left + BEHIND_BYTES
+        # A line that goes on: more each time, as whoever reads it looks at all of it again.
+        self._behind = min(2 * self._behind, max(size, BEHIND_BYTES))
+        return self._behind
+
+    def _kept(self, data: bytes) -> bytes:
+        """Of what comes next what belongs to the lines."""
+        begin, first = self._position, 0
+        self._position += len(data)
+        if not self._is_in_line:
+            first = data.find(b"\n") + 1
+            self._is_in_line = first > 0
+            place = begin + first if first else self._position
+            if self._stop is not None and place >= self._stop:
+                self._is_done = True
+                return b""
+            if not first:
+                return b""
+        if self._stop is None or self._position < self._stop:
+            return data[first:]
+        end = data.find(b"\n", max(first, self._stop - 1 - begin)) + 1
+        self._is_done = self._is_done or end > 0
+        return data[first : end or None]
+
+
+def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileRange], bool]) -> list[tuple[FileRange, ...]]:
+    """Return parts of whole files elsewhere, in order, that are about so many bytes each: several files, or some bytes of one.
+
+    Examples
+    --------
+    >>> short, long = (FileRange(name, FileState(length, 0, 0, 0), number) for number, (name, length) in enumerate({"a": 3, "b": 20}.items()))
+    >>> [[(part.path, part.start, part.stop) for part in parts] for parts in divided([short, short, long], 8, lambda _: True)]
+    [[('a', 0, None), ('a', 0, None)], [('b', 0, 10)], [('b', 10, None)]]
+    """
+    found: list[tuple[FileRange, ...]] = []
+    together: list[FileRange] = []
+    taken = 0
+    for file in files:
+        # Nobody knows how many bytes a file of this machine has: it is a part of its own.
+        length = size if file.state is None else file.state.size
+        count = round(length / size) if is_divisible(file) and file.state is not None else 0
+        if together and (count > 1 or taken + length > size or len(together) >= MOST_TOGETHER):
+            found.append(tuple(together))
+            together, taken = [], 0
+        if count > 1:
+            edges = [length * part // count for part in range(count)]
+            found += [
+                (attrs.evolve(file, start=start, stop=stop, is_line=start == 0),) for start, stop in zip(edges, [*edges[1:], None], strict=True)
+            ]
+            continue
+        together.append(file)
+        taken += length
+    return [*found, tuple(together)] if together else found
+
+
+class WatchedFiles:
+    """Files that are read several times: all readings of one have to find the same.
+
+    Parameters
+    ----------
+    compared
+        Files with what was found of them: each reading of these compares by itself.
+    """
+
+    def __init__(self, compared: Iterable[tuple[str, FileState | None]]) -> None:
+        self._compared = {path: state for path, state in compared if state is not None}
+        self._seen: dict[str, FileState] = {}
+
+    def require_unchanged(self, path: str) -> None:
+        """Make sure that a file is as it was when it was asked for first.
+
+        Raises
+        ------
+        StorageError
+            If it was changed since.
+        """
+        if path not in self._compared:
+            self._seen[path] = unchanged(path, self._seen.get(path))
+
+    def seen(self, path: str) -> FileState:
+        """Return a file of this machine as it was when it was asked for first.
+
+        Raises
+        ------
+        StorageError
+            If it was changed since.
+        """
+        self.require_unchanged(path)
+        return self._seen[path]

@@ -1,0 +1,139 @@
+"""What a file is, told by its first bytes, for whoever was told that it is something else."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.message_text import visible
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.object_store import read_range, size_of
+
+SAMPLE_BYTES = 4096
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+class Kind(NamedTuple):
+    """What a file is, and what to do with it."""
+
+    name: str
+    advice: str
+
+
+PARQUET = Kind("a Parquet file", "read it with read_parquet()")
+ORC = Kind("an ORC file", "read it with read_orc()")
+TEXT = Kind("text", "read it with read_csv(), or with read_json() if it is JSON")
+_WORKBOOK = Kind("an Excel workbook", "save it as CSV, or give what pandas.read_excel() makes of it to SFrame()")
+_UNPACK = "unpack it, and read what is in it"
+_ARCHIVE = Kind("a ZIP archive", _UNPACK)
+_TAR = Kind("a tar archive", _UNPACK)
+# The first header of a tar archive: its own sum stands in it, in octal digits.
+_TAR_HEADER, _TAR_SUM = 512, slice(148, 156)
+UTF_16 = Kind("text in UTF-16", "read it with read_csv(..., encoding='utf-16'), or with read_json() so if it is JSON")
+_PACKED = "unpack it; a CSV or JSON file may stay packed if its name ends in "
+
+# Magic numbers that are no text, and those that are, so that text may start with them.
+_BINARY: tuple[tuple[bytes, Kind], ...] = (
+    (b"\x1f\x8b", Kind("compressed with gzip", _PACKED + ".gz")),
+    (b"BZh", Kind("compressed with bzip2", _PACKED + ".bz2")),
+    (b"\x28\xb5\x2f\xfd", Kind("compressed with zstd", _PACKED + ".zst")),
+    (b"\xfd7zXZ\x00", Kind("compressed with xz", _PACKED + ".xz")),
+    (b"\x04\x22\x4d\x18", Kind("compressed with lz4", _PACKED + ".lz4")),
+    (b"\xff\x06\x00\x00sNaPpY", Kind("compressed with snappy", _UNPACK)),
+    (b"\x1f\x9d", Kind("compressed with compress (.Z)", _UNPACK)),
+    (b"LZIP", Kind("compressed with lzip", _UNPACK)),
+    (b"\x5d\x00\x00", Kind("compressed with LZMA", _UNPACK)),
+    (b"Rar!\x1a\x07", Kind("a RAR archive", _UNPACK)),
+    (b"7z\xbc\xaf\x27\x1c", Kind("a 7z archive", _UNPACK)),
+    (b"PAR1", PARQUET),
+    (b"PARE", Kind("an encrypted Parquet file", "decrypt it first")),
+    (b"ORC", ORC),
+    (b"ARROW1", Kind("an Arrow (Feather) file", "give what pyarrow.feather.read_table() makes of it to SFrame()")),
+    (b"Obj\x01", Kind("an Avro file", "give what Spark's spark.read.format('avro') makes of it to SFrame()")),
+    (b"SQLite format 3\x00", Kind("an SQLite database", "give what pandas.read_sql() makes of a table to SFrame()")),
+    (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", "give what pandas.read_hdf() makes of it to SFrame()")),
+    (b"\xd0\xcf\x11\xe0", _WORKBOOK),
+    (b"%PDF-", Kind("a PDF document", "save the table in it as CSV")),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
+)
+_STARTS_OF_TEXT = (b"PAR1", b"PARE", b"ORC", b"ARROW1", b"BZh", b"%PDF-", b"LZIP")
+
+
+def kind_of(start: bytes) -> Kind | None:
+    """Tell what a file is by its first bytes; None where these do not tell.
+
+    Examples
+    --------
+    >>> kind_of(b"PAR1\\x15\\x04").name, kind_of(b"PAR1,PAR2\\n1,2\\n").name, kind_of(b"PK\\x03\\x04..xl/workbook.xml").name
+    ('a Parquet file', 'text', 'an Excel workbook')
+    """
+    start = start[:SAMPLE_BYTES]
+    is_binary = _CONTROL.search(start) is not None
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _WORKBOOK if b"xl/" in start or b"[Content_Types].xml" in start else _ARCHIVE
+    if is_binary and _is_tar(start[:_TAR_HEADER]):
+        return _TAR
+    for magic, kind in _BINARY:
+        if start.startswith(magic) and (is_binary or magic not in _STARTS_OF_TEXT):
+            return kind
+    return TEXT if start and not is_binary and _is_utf8(start) else None
+
+
+def _is_tar(header: bytes) -> bool:
+    """Whether bytes are the header of a member of a tar archive of any age."""
+    said = header[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER or not said or said.strip(b"01234567"):
+        return False
+    # The sum itself is taken for blanks.
+    found = sum(header) - sum(header[_TAR_SUM]) + ord(" ") * len(header[_TAR_SUM])
+    return found == int(said, 8)
+
+
+def _is_utf8(start: bytes) -> bool:
+    try:
+        start.decode()
+    except UnicodeDecodeError as error:
+        # A character may be cut at the end.
+        return error.start > len(start) - 4
+    return True
+
+
+def refuse_other_kind(path: str, wanted: Kind, formats: str) -> None:
+    """Refuse a file that is something else than what it was read as, where its first bytes tell.
+
+    Parameters
+    ----------
+    path
+        The file.
+    wanted
+        What it should be.
+    formats
+        What it is said not to be: "a readable Parquet file".
+
+    Raises
+    ------
+    StorageError
+        With what it is, and what to do.
+    """
+    start = _start_of(path)
+    if not start:
+        raise StorageError(f"{visible(path)} is not {formats}: it is empty")
+    found = kind_of(start)
+    if found is not None and found != wanted:
+        raise StorageError(f"{visible(path)} is not {formats}: it is {found.name}; {found.advice}") from None
+
+
+def kind_of_file(path: str) -> Kind | None:
+    """Tell what a file is by its first bytes; None where these do not tell."""
+    return kind_of(_start_of(path))
+
+
+def _start_of(path: str) -> bytes:
+    if is_elsewhere(path):
+        # Of an empty object no range can be had.
+        return read_range(path, 0, SAMPLE_BYTES) if size_of(path) else b""
+    with telling("read", path), open(path, "rb") as stream:
+        return stream.read(SAMPLE_BYTES)

@@ -1,0 +1,261 @@
+"""Errors of the operating system, told as what happened to which data and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+from types import TracebackType
+from urllib.parse import unquote
+
+from pyarrow import ArrowException, ArrowNotImplementedError
+
+from sframe_spark.errors import NoMemoryError, SFrameError, StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.process.leases import owner_in
+from sframe_spark.storage.filesystem.paths import of_named
+
+# How Spark names a file that it cannot find or read.
+# Ours end in .parquet and may have spaces in them; what Spark says next follows after one.
+_UNREADABLE = re.compile(
+    r"(?:(?P<given>Path does not exist: )|(?P<uri>Encountered error while reading file )|FileNotFoundException: File )"
+    r"(?P<file>[^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
+)
+# What a message is about is told by its first condition, or by a traceback; words after those may quote data.
+_ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
+_ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")
+# What is said of a file by a process that has not found it.
+_NOT_FOUND = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\]|FileNotFoundException: ")
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NO_SPACE_WORDS = "|".join(re.escape(os.strerror(number)) for number in NO_SPACE)
+_FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] )(?:{_NO_SPACE_WORDS})")
+# Where Spark says that a task of a job has failed for the last time.
+_TASK = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<host>\S+) executor (?P<executor>\w+)\)")
+# How pyarrow says, by an error of any class, that a file may be sound but is not for it.
+_UNSUPPORTED = re.compile(r"not (?:currently |yet )?(?:supported|implemented)|[Uu]nsupported")
+# What Arrow says where the system starts no thread, as there is no memory for its stack, or a limit of threads.
+NO_THREAD = "Failed to launch worker thread"
+READING = ("read", "open", "list")
+_CLEARED = "it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source"
+
+
+def telling(action: str, location: str) -> contextlib.AbstractContextManager[None]:
+    """Turn what the operating system or pyarrow reports inside the block into a :class:`StorageError`.
+
+    Parameters
+    ----------
+    action
+        What the block does, as a verb phrase: "write segment".
+    location
+        The path it does it to.
+
+    Examples
+    --------
+    >>> with telling("read", "/no/such/file"):
+    ...     _ = open("/no/such/file")
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.StorageError: cannot read /no/such/file: there is no directory /no/such
+    """
+    return _Telling(action, location)
+
+
+class _Telling(contextlib.AbstractContextManager[None]):
+    """See :func:`telling`; no generator, which takes three times as long, and a small save has twenty."""
+
+    __slots__ = ("_action", "_location")
+
+    def __init__(self, action: str, location: str) -> None:
+        self._action, self._location = action, location
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        # One of ours has its own words, even where it is an OSError too: a user's function may raise one.
+        if isinstance(error, (OSError, ArrowException)) and not isinstance(error, SFrameError):
+            reason = explanation(error, self._location, self._action in READING)
+            raise (NoMemoryError if tells_of_memory(error) else StorageError)(f"cannot {self._action} {self._location}: {reason}") from error
+
+
+def explanation(error: Exception, location: str, reading: bool) -> str:
+    """Say in words why an operation failed and what helps; ``reading``: it would not have changed anything."""
+    number = getattr(error, "errno", None)
+    if number in NO_SPACE:
+        return full_disk(location)
+    if isinstance(error, FileNotFoundError):
+        parent = os.path.dirname(location)
+        if parent and not os.path.isdir(parent):
+            return f"there is no directory {parent}"
+        return "it does not exist" if reading else "the system makes nothing there; choose another path"
+    if isinstance(error, NotADirectoryError):
+        return "a file stands where a directory should be; choose another path"
+    if isinstance(error, FileExistsError) and _leads_nowhere(error.filename):
+        return f"{error.filename} is a link to {os.readlink(error.filename)}, where nothing is: remove the link, or choose another path"
+    if isinstance(error, PermissionError) and reading:
+        return "permission denied; ask its owner for the permission to read it and to enter its directories"
+    if isinstance(error, PermissionError):
+        return "permission denied; choose a directory that you may write to, or change its permissions"
+    if number == errno.EROFS:
+        return "its file system may only be read; choose another path, or have it mounted for writing"
+    if number == errno.ENAMETOOLONG:
+        return "the name is longer than the file system takes; choose a shorter one"
+    if isinstance(error, ArrowNotImplementedError) or (number is None and reading and _UNSUPPORTED.search(str(error))):
+        said = (str(error).strip().splitlines() or [""])[0]
+        return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
+    # The system names the file, too, which may be one of ours that nobody knows.
+    told = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
+    said = (told.strip().splitlines() or [""])[0]
+    is_there = is_elsewhere(location) or os.path.isfile(location)
+    if number is None and reading and is_there and not tells_of_memory(error):
+        # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
+        return f"it is damaged ({said}); restore it from a copy"
+    return f"{type(error).__name__}: {said}"
+
+
+def tells_of_memory(error: Exception) -> bool:
+    """Say whether an operation failed for want of memory, by the word of Python, of the system or of Arrow."""
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or NO_THREAD in str(error)
+
+
+def _leads_nowhere(path: object) -> bool:
+    return isinstance(path, str) and os.path.islink(path) and not os.path.exists(path)
+
+
+def full_disk(location: str) -> str:
+    """Say that the disk of a location is full and what helps.
+
+    Examples
+    --------
+    >>> full_disk("/data/frame").startswith("the disk is full (")
+    True
+    """
+    return (
+        f"the disk is full ({free_space(location)}); nothing was published. Free some space, or keep temporary "
+        "data elsewhere: set config.temporary_directory or the environment variable SFRAME_SPARK_TMP"
+    )
+
+
+def tells_of_full_disk(text: str) -> bool:
+    """Say whether a message of the JVM, which passes on the words of the operating system, is about a full disk.
+
+    Examples
+    --------
+    >>> tells_of_full_disk("java.io.IOException: No space left on device")
+    True
+    >>> tells_of_full_disk("[CAST_INVALID_INPUT] The value 'IOException: No space left on device' cannot be cast")
+    False
+    """
+    match = _FULL.search(text)
+    return match is not None and (match["java"] is None or _is_about_files(text[: match.start()]))
+
+
+def full_disk_of_executor(text: str, location: str) -> str | None:
+    """Say whose disk is full, if that is what a message of a task on another machine is about; None for those of this one.
+
+    Examples
+    --------
+    >>> text = "Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.5 executor 2): java.io.IOException: No space left on device"
+    >>> full_disk_of_executor(text, "/").partition(" (")[0]
+    'a disk of the executor on 10.0.0.5 is full'
+    """
+    task = _TASK.search(text)
+    if task is None or task["executor"] == "driver":
+        return None
+    return (
+        f"a disk of the executor on {task['host']} is full ({location} here has {free_space(location)}); nothing was published. Free some space "
+        "there, or name other directories: spark.local.dir (SPARK_LOCAL_DIRS) for exchanges, SFRAME_SPARK_TMP for temporary data"
+    )
+
+
+def _is_about_files(before: str) -> bool:
+    """True if nothing before some words of a message says that it is about anything but files."""
+    return all(found.startswith(_ABOUT_FILES) for found in _ABOUT.findall(before))
+
+
+def damage_told_by(text: str) -> str | None:
+    """Say which file is missing or damaged if that is what a message of Spark is about; None otherwise.
+
+    Examples
+    --------
+    >>> damage_told_by("[PATH_NOT_FOUND] Path does not exist: file:/no/segment-1.parquet. SQLSTATE: 42K03")
+    '/no/segment-1.parquet is missing: the dataset was overwritten, moved or deleted since it was opened; load it again'
+    >>> damage_told_by("[CAST_INVALID_INPUT] The value 'Path does not exist: file:/etc/passwd' cannot be cast")
+    """
+    match = _UNREADABLE.search(text)
+    if match is None or not _is_about_files(text[: match.start()]):
+        return None
+    # What cannot be read Spark names by its URI, in which a space is %20; what it does not find, as it was given; otherwise it stands as it is.
+    file = (unquote(match["file"]) if match["uri"] else of_named(match["file"]) if match["given"] else match["file"]).removeprefix("file:")
+    file = "/" + file.lstrip("/") if file.startswith("/") else file
+    if os.path.exists(file) and _NOT_FOUND.search(text[: match.end()]):
+        return _unseen(file, text)
+    if os.path.exists(file):
+        return f"{file} is damaged: Spark cannot read it; restore it from a copy"
+    return missing(file)
+
+
+def _unseen(file: str, text: str) -> str:
+    """Say that a file is there, but not where a task of Spark's looked for it."""
+    task = _TASK.search(text)
+    host = "" if task is None or task["executor"] == "driver" else f" on {task['host']}"
+    return (
+        f"{file} is here, but a process of Spark's{host} does not find it: keep it where all machines of Spark see it at the same path, such as a "
+        "shared directory, or on an object store"
+    )
+
+
+def missing(file: str) -> str:
+    """Say that a file of an open dataset is gone and what helps.
+
+    Examples
+    --------
+    >>> missing("/tmp/sframe_spark-abcdefgh-17-1f-00ff/dataset-000001/segment-1.parquet").partition(": ")[2]
+    'it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source'
+    """
+    if _is_temporary(file):
+        return f"{file} is missing: {_CLEARED}"
+    return f"{file} is missing: the dataset was overwritten, moved or deleted since it was opened; load it again"
+
+
+def why_gone(uri: str) -> str:
+    """Say why a file elsewhere may be gone of which an open dataset has rows, and what helps.
+
+    Examples
+    --------
+    >>> why_gone("s3://bucket/frame/data/0a/segment-1.parquet").partition(": ")[0]
+    'somebody has deleted it'
+    """
+    if _is_temporary(uri):
+        return _CLEARED
+    return "somebody has deleted it: load the frame again, restore the file from a copy, or make the frame anew from its source and save it"
+
+
+def _is_temporary(file: str) -> bool:
+    return any(map(owner_in, file.split("/" if is_elsewhere(file) else os.sep)))
+
+
+def lost(file: str, reason: str) -> str:
+    """Say that a file of temporary rows is gone, why they cannot be made again by us, and what helps.
+
+    Examples
+    --------
+    >>> lost("/tmp/a.parquet", "nobody knows how they were made").partition(": ")[2][:62]
+    'its rows are lost, as somebody has deleted temporary data, and'
+    """
+    return (
+        f"{file} is missing: its rows are lost, as somebody has deleted temporary data, and cannot be made again here ({reason}): make the frame "
+        "anew from its source; save() keeps rows, and SFRAME_SPARK_TMP names a place for temporary data that nobody clears"
+    )
+
+
+def free_space(location: str) -> str:
+    """Say how many bytes are free on the disk that holds a location, existing or not, and whether it takes no more files."""
+    while location and not os.path.exists(location) and os.path.dirname(location) != location:
+        location = os.path.dirname(location)
+    free = f"{shutil.disk_usage(location).free:,} bytes free"
+    # File systems that count no inodes have 0 of 0.
+    has_no_inodes = hasattr(os, "statvfs") and (found := os.statvfs(location)).f_files and not found.f_favail
+    return f"{free}, and no inode for another file: delete files" if has_no_inodes else free

@@ -1,0 +1,334 @@
+"""What a user names as the place of data to read: a path, a directory, a pattern, a URL, or a list of these; resolved to files.
+
+Names that exist are taken as they are; only what the user wrote, and only where nothing has that name, is taken for a pattern. Names found in
+directories are never patterns. Directories below a directory are those of a partitioned table, named ``column=value``, or refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError
+from sframe_spark.locations import normalised, scheme_of
+from sframe_spark.message_text import visible
+from sframe_spark.storage.filesystem.in_place import found_in_place
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.listing import is_hidden, require_file
+from sframe_spark.storage.filesystem.local_files import FileState
+from sframe_spark.storage.filesystem.remote import Download
+from sframe_spark.storage.filesystem.remote_files import METADATA_OF_ICEBERG, other_rows_than_its_files
+from sframe_spark.storage.filesystem.saved_places import refuse_saved
+
+_PATTERN = re.compile(r"[*?[]")
+# What Hive, and whoever writes tables as it does, calls a missing value.
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+Partition = tuple[tuple[str, str | None], ...]
+SortKey = Callable[[str], Any]
+
+
+@attrs.frozen
+class DataFile:
+    """A file that holds rows.
+
+    Parameters
+    ----------
+    path
+        Where it is: a path of this machine, or the URI of a file that is read where it is.
+    origin
+        What the user, or a directory, calls it: the URL of what was fetched.
+    partition
+        Columns of a partitioned table with the texts of their values in the names of directories above the file.
+    state
+        A file that is read elsewhere, as it was when it was found.
+    """
+
+    path: str
+    origin: str
+    partition: Partition = ()
+    state: FileState | None = None
+
+
+@attrs.frozen
+class DataFiles:
+    """The files that a user named, in row order.
+
+    Parameters
+    ----------
+    files
+        The files.
+    holder
+        Keeps those that were fetched; None where there are none.
+    """
+
+    files: tuple[DataFile, ...]
+    holder: Any = None
+
+    @property
+    def paths(self) -> list[str]:
+        """Where the files are."""
+        return [file.path for file in self.files]
+
+    @contextlib.contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Let errors name what was fetched by its URL, not by the place of its copy."""
+        try:
+            yield
+        except SFrameError as error:
+            if self.holder is not None:
+                error.args = tuple(self._named(argument) if isinstance(argument, str) else argument for argument in error.args)
+            raise
+
+    def _named(self, text: str) -> str:
+        for file in self.files:
+            text = text.replace(file.path, file.origin)
+        return text
+
+
+def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = False) -> DataFiles:
+    """Return the files that a user named, each exactly once for each time that it was named.
+
+    Parameters
+    ----------
+    given
+        A path, ``file:`` URI, directory, pattern or URL, or a list of these.
+    sort_key
+        Puts the names in one directory, and those that a pattern matches, in order.
+    kind
+        What messages call a file.
+    in_place
+        Whether files elsewhere stay there, where tasks can read them by ranges and all are in one bucket; others are fetched.
+
+    Raises
+    ------
+    StorageError
+        If there is none, one is missing, or one cannot be fetched; the message names it.
+    SchemaError
+        If it is nothing of that kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     for name in ("b.csv", "a.csv", "_SUCCESS"):
+    ...         open(os.path.join(directory, name), "w").close()
+    ...     [os.path.basename(path) for path in resolve(directory, str).paths]
+    ['a.csv', 'b.csv']
+    """
+    items = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not items:
+        raise InvalidArgumentError("the list of paths is empty: name at least one")
+    texts = list(map(text_of, items))
+    stay = _staying(texts, sort_key) if in_place else None
+    download = Download()
+    found: list[DataFile] = []
+    for place, text in enumerate(texts):
+        files = _files_of(text, sort_key, download) if stay is None else stay[place]
+        if not files:
+            raise StorageError(f"there is no {kind} in {visible(text)}")
+        found += files
+    widths = {tuple(name for name, _ in file.partition): file for file in found}
+    if len(widths) > 1:
+        first, second = list(widths.values())[:2]
+        both = f"{visible(first.origin)} and {visible(second.origin)}"
+        raise StorageError(f"{both} are not parts of one partitioned table: the directories above them name other columns; read them one by one")
+    return DataFiles(tuple(found), download.holder)
+
+
+def _staying(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | None:
+    """The files that each text names, if all are read where they are, elsewhere."""
+    found: list[list[DataFile]] = []
+    for text in texts:
+        files = None if scheme_of(text) is None else found_in_place(text, sort_key, is_pattern(text))
+        if files is None:
+            return None
+        found.append([DataFile(file.uri, file.uri, partition_of(file.inside, file.uri), file.state) for file in files])
+    buckets = {"/".join(file.path.split("/")[:3]) for files in found for file in files}
+    return found if len(buckets) < 2 else None
+
+
+def text_of(path: Any) -> str:
+    """Return what a user named as text.
+
+    Raises
+    ------
+    SchemaError
+        If it is not a path.
+    InvalidArgumentError
+        If it is empty: that would be the current directory.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise SchemaError(f"a path is a str, got {type(path).__name__}; several paths are a list of them")
+    text = os.fsdecode(path)
+    if not text:
+        raise InvalidArgumentError("the path is empty: give the place to read from")
+    return text
+
+
+def _files_of(text: str, sort_key: SortKey, download: Download) -> list[DataFile]:
+    if scheme_of(text) is not None:
+        return [DataFile(path, origin, partition_of(inside, origin)) for path, origin, inside in download.fetch(text, sort_key, is_pattern(text))]
+    location = normalised(text)
+    with telling("read", location):
+        if os.path.isdir(location):
+            return _in_directory(location, sort_key)
+        if _is_there(location):
+            require_file(location)
+            return [DataFile(location, location)]
+    return _matching(location, sort_key)
+
+
+def _is_there(location: str) -> bool:
+    """Say whether something has a name; a directory that may not be entered is an error, as nobody can tell what is in it."""
+    try:
+        os.lstat(location)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def is_pattern(text: str) -> bool:
+    """Say whether a text would be a pattern if nothing had that name."""
+    return _PATTERN.search(text) is not None
+
+
+def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
+    """The files that a pattern matches; where it matches directories alone, what is in these."""
+    if not is_pattern(location):
+        raise StorageError(f"there is no file {location}: check the path")
+    directory, name = os.path.split(location)
+    # A directory that is there as it is named is no pattern.
+    pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else location
+    with telling("read", location):
+        # Several "**" match one name in several ways.
+        matches = sorted(dict.fromkeys(glob.glob(pattern, recursive=True)), key=sort_key)
+        files = [path for path in matches if not os.path.isdir(path)]
+        for path in files:
+            require_file(path)
+    if not matches:
+        raise StorageError(f"there is no file {location}: nothing matches; check the path")
+    if files:
+        _require_nothing_left_out(location, files, [path for path in matches if os.path.isdir(path)])
+        return [DataFile(path, path) for path in files]
+    return [file for path in matches for file in _in_directory(path, sort_key)]
+
+
+def _require_nothing_left_out(pattern: str, files: Sequence[str], directories: Sequence[str]) -> None:
+    """Refuse a pattern that matches files and directories of other files, of which one kind would be left out.
+
+    Raises
+    ------
+    StorageError
+        If it does.
+    """
+    above = {parent for file in files for parent in _parents(file)}
+    for directory in directories:
+        path = directory.rstrip(os.sep)
+        if path not in above and not is_hidden(os.path.basename(path)) and any(not is_hidden(name) for name in os.listdir(path)):
+            raise StorageError(
+                f"{visible(pattern)} matches files and the directory {visible(path)} with others: match one kind, or both with '**', or give a list"
+            )
+
+
+def _parents(path: str) -> Iterator[str]:
+    while (parent := os.path.dirname(path)) != path:
+        yield parent
+        path = parent
+
+
+def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
+    """Files below a directory.
+
+    Raises
+    ------
+    StorageError
+        If it is a table of Delta, Hudi or Iceberg, or a partition of one: some of its files hold rows that were deleted or replaced. Also if it is
+        a saved frame.
+    """
+    _refuse_lakes(root)
+    refuse_saved(root)
+    return [DataFile(path, path, partition_of(os.path.relpath(path, root), path)) for path in _data_below(root, sort_key)]
+
+
+def _refuse_lakes(root: str) -> None:
+    table = os.path.realpath(root)
+    while "=" in os.path.basename(table):
+        table = os.path.dirname(table)
+    beside = os.path.join(os.path.dirname(table), "metadata")
+    if os.path.lexists(os.path.join(table, "_delta_log")):
+        kind, read = "a Delta", "read the table with read_delta()"
+    elif os.path.lexists(os.path.join(table, ".hoodie")):
+        kind, read = "a Hudi", "read the table with Spark, SFrame(spark.read.format('hudi').load(...))"
+    elif os.path.basename(table) == "data" and os.path.isdir(beside) and _has_metadata_of_iceberg(beside):
+        kind, read = "an Iceberg", "read the table with read_iceberg()"
+    else:
+        return
+    raise other_rows_than_its_files(visible(root), kind, read)
+
+
+def _has_metadata_of_iceberg(directory: str) -> bool:
+    with telling("list", directory):
+        return any(name.endswith(METADATA_OF_ICEBERG) for name in os.listdir(directory))
+
+
+def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:
+    """Files that hold rows, in order; names that start with a dot or an underscore are no data."""
+    with telling("list", directory):
+        names = sorted((name for name in os.listdir(directory) if not is_hidden(name)), key=sort_key)
+    paths = [os.path.join(directory, name) for name in names]
+    are_partitions = bool(paths) and all("=" in os.path.basename(path) and os.path.isdir(path) for path in paths)
+    for path in paths:
+        if are_partitions:
+            yield from _data_below(path, sort_key)
+            continue
+        with telling("read", path):
+            require_file(path)
+        yield path
+
+
+def partition_of(inside: str, origin: str) -> Partition:
+    """Return columns and values that the directories of a path below a table name; values as they are written there.
+
+    Raises
+    ------
+    StorageError
+        If a directory is named otherwise, or a column twice.
+
+    Examples
+    --------
+    >>> partition_of("year=2024/city=New%20York/part-0.parquet", "")
+    (('year', '2024'), ('city', 'New%20York'))
+    """
+    found: dict[str, str | None] = {}
+    for directory in inside.split(os.sep)[:-1]:
+        name, equals, value = directory.partition("=")
+        name = _unquoted(name, origin)
+        if not equals or not name or not _unquoted(value, origin) or name in found:
+            reason = "a directory of a partitioned table is named column=value, each column once"
+            raise StorageError(f"{visible(origin)} is in a directory {visible(directory)!r}: {reason}; read it by itself, or move it")
+        found[name] = None if value == HIVE_NULL else value
+    return tuple(found.items())
+
+
+def _unquoted(text: str, origin: str) -> str:
+    try:
+        return urllib.parse.unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise StorageError(f"{visible(origin)} is in a directory whose name is not text in UTF-8: rename it, or read it by itself") from None
+
+
+def values_of_partitions(files: Sequence[DataFile]) -> list[tuple[str, list[str | None]]]:
+    """Return each column that directories name with its text for each file."""
+    names = [name for name, _ in files[0].partition] if files else []
+    return [(name, [file.partition[place][1] for file in files]) for place, name in enumerate(names)]

@@ -1,0 +1,232 @@
+"""The one door to the bytes of files of datasets, on a disk or elsewhere: files elsewhere are read by ranges, few requests for many bytes."""
+
+from __future__ import annotations
+
+import abc
+import bisect
+import io
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.filesystem.object_store import read_range, read_ranges, require_size
+
+Range = tuple[int, int]
+# Bytes between two ranges that cost less than one more request.
+GAP_BYTES = 1 << 20
+# Row groups of less are fetched with those that follow.
+LEAST_BYTES = 4 << 20
+# Columns of one row group may be read to their end after the first of the next one.
+BATCHES_IN_MEMORY = 2
+
+
+def open_file(location: str, size: int | None = None) -> pa.NativeFile:
+    """Open a file for reading from any place in it.
+
+    Parameters
+    ----------
+    location
+        Its path or URI.
+    size
+        Its length, which is not asked for where it is elsewhere.
+
+    Raises
+    ------
+    StorageError
+        If it is elsewhere, and nobody tells how long it is.
+    """
+    if not is_elsewhere(location):
+        return pa.OSFile(location)
+    if size is None:
+        raise StorageError(f"{location} is of unknown length: only files whose length a manifest tells are read elsewhere")
+    return open_ranges(location, size, ())
+
+
+def open_ranges(
+    location: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
+) -> pa.NativeFile:
+    """Open a file elsewhere of which it is known what will be read.
+
+    Parameters
+    ----------
+    location, size
+        As of :func:`open_file`.
+    groups
+        Ranges that are read together; all of them are fetched when something of one is read, and kept until two other groups were.
+    check
+        Looks at the bytes of a group, given its place, before anybody else does.
+    still
+        Fails where the file is another one by now; called when something came, before anybody looks at it.
+    """
+    return pa.PythonFile(RangedFile(location, size, groups, check, still), mode="r")
+
+
+def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
+    """Return ranges in order, those in one that are close to each other.
+
+    Examples
+    --------
+    >>> coalesced([(40, 50), (0, 10), (12, 20)], gap=5)
+    [(0, 20), (40, 50)]
+    """
+    found: list[Range] = []
+    for start, stop in sorted(ranges):
+        if found and start - found[-1][1] <= gap:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        else:
+            found.append((start, stop))
+    return found
+
+
+def together(groups: Sequence[Sequence[Range]], least: int = LEAST_BYTES) -> list[range]:
+    """Return which groups are fetched at once: those that follow each other, until they are enough bytes for a request.
+
+    Examples
+    --------
+    >>> together([[(0, 3)], [(3, 6), (8, 9)], [(10, 90)], [(90, 95)]], least=6)
+    [range(0, 2), range(2, 3), range(3, 4)]
+    """
+    found, start, size, reached = [], 0, 0, None
+    for group, ranges in enumerate(groups):
+        for begin, stop in coalesced(ranges):
+            # What lies between is fetched, too.
+            between = 0 if reached is None or begin - reached > GAP_BYTES else begin - reached
+            size, reached = size + between + stop - begin, stop
+        if size >= least:
+            found.append(range(start, group + 1))
+            start, size, reached = group + 1, 0, None
+    return found if start == len(groups) else [*found, range(start, len(groups))]
+
+
+class BytesOfGroup:
+    """Some bytes of a file, by where they are in it; slices of others are empty.
+
+    Parameters
+    ----------
+    size
+        Length of the file.
+    blocks
+        The bytes, and where each run of them starts.
+
+    Examples
+    --------
+    >>> content = BytesOfGroup(100, [(10, b"abcdef")])
+    >>> len(content), content[12:14], content[90:]
+    (100, b'cd', b'')
+    """
+
+    def __init__(self, size: int, blocks: Sequence[tuple[int, bytes]]) -> None:
+        self._size, self._blocks = size, blocks
+        self._starts = [start for start, _ in blocks]
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: slice) -> bytes:
+        start, stop, _ = place.indices(self._size)
+        index = bisect.bisect_right(self._starts, start) - 1
+        if index < 0:
+            return b""
+        begin, content = self._blocks[index]
+        return content[start - begin : max(stop - begin, 0)]
+
+
+Check = Callable[[int, BytesOfGroup], None]
+
+
+class SizedFile(io.RawIOBase):
+    """A file of known length, read from any place in it.
+
+    Parameters
+    ----------
+    uri
+        Where it is: its path or URI.
+    size
+        Its length.
+    """
+
+    def __init__(self, uri: str, size: int) -> None:
+        super().__init__()
+        self._uri, self._size, self._position = uri, size, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next byte is read."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go elsewhere; nothing is asked of anybody."""
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        start = self._position
+        stop = self._size if size < 0 else min(start + size, self._size)
+        if stop <= start:
+            return b""
+        content = self._found(start, stop)
+        self._position = start + len(content)
+        return content
+
+    @abc.abstractmethod
+    def _found(self, start: int, stop: int) -> bytes:
+        """Return all bytes between two places, of which there are some."""
+
+
+class RangedFile(SizedFile):
+    """A file elsewhere; see :func:`open_ranges`."""
+
+    def __init__(
+        self, uri: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(uri, size)
+        self._check, self._still = check, still
+        self._together = together(groups)
+        self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
+        # Every run of bytes that is fetched, in order, with its place among what is fetched at once.
+        self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
+        self._starts = [start for start, _, _ in self._places]
+        self._loaded: OrderedDict[int, BytesOfGroup] = OrderedDict()
+
+    def _found(self, start: int, stop: int) -> bytes:
+        index = bisect.bisect_right(self._starts, start) - 1
+        if index >= 0 and self._places[index][1] >= stop:
+            return self._batch(self._places[index][2])[start:stop]
+        content = read_range(self._uri, start, stop)
+        self._require_still()
+        require_size(self._uri, len(content), stop - start)
+        return content
+
+    def _require_still(self) -> None:
+        if self._still is not None:
+            self._still()
+
+    def _batch(self, batch: int) -> BytesOfGroup:
+        if batch not in self._loaded:
+            while len(self._loaded) >= BATCHES_IN_MEMORY:
+                self._loaded.popitem(last=False)
+            self._loaded[batch] = self._fetched(batch)
+        return self._loaded[batch]
+
+    def _fetched(self, batch: int) -> BytesOfGroup:
+        ranges = self._blocks[batch]
+        parts = read_ranges(self._uri, ranges)
+        self._require_still()
+        for (start, stop), part in zip(ranges, parts, strict=True):
+            require_size(self._uri, len(part), stop - start)
+        content = BytesOfGroup(self._size, list(zip([start for start, _ in ranges], parts, strict=True)))
+        if self._check is not None:
+            for group in self._together[batch]:
+                self._check(group, content)
+        return content

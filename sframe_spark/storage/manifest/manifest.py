@@ -1,0 +1,348 @@
+"""What a dataset consists of: column types, segments in row order and what is known about each column."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import hashlib
+import itertools
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from sframe_spark.errors import StorageError, UnknownColumnTypeError
+from sframe_spark.storage.filesystem.local_files import Seen
+from sframe_spark.storage.manifest.decoded_columns import DecodedColumns
+from sframe_spark.storage.manifest.elsewhere import Elsewhere
+from sframe_spark.storage.manifest.json_values import optional_tuple, scalar_from_json, scalar_to_json, tuple_of_list
+from sframe_spark.storage.manifest.manifest_json import damaged, sealed, unsealed
+from sframe_spark.storage.manifest.physical_types import file_column, type_to_json, types_from_json
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.segment_index import StoredSegments
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifest.told_values import ToldValues
+from sframe_spark.storage.manifest.validation import check
+from sframe_spark.types import ColumnType
+
+SFRAME, SARRAY = "sframe", "sarray"
+
+
+@attrs.frozen
+class SegmentEntry:
+    """One file of a dataset: a range of its rows.
+
+    Parameters
+    ----------
+    file
+        Path relative to the directory of the dataset.
+    number
+        Segment number: the upper bits of the hidden keys of its rows.
+    rows
+        How many rows it has.
+    columns
+        What is known about each column.
+    checksum
+        Check sum of the whole file, ``crc32:`` and eight hexadecimal digits; None where its footer, page headers and pages have all there is to tell.
+    size
+        Length of the file in bytes; None when unknown.
+    first_position
+        Position of its first row inside the segment; not zero only where a writer split a segment into several files.
+    tail
+        How many bytes at the end of the file are no pages, and their check sum; None when it was not computed.
+    pages
+        Check sum of the page headers of each column and of the key; pages carry check sums of their own. None when not computed.
+    seen
+        The file as it was when its statistics were taken, if it is not one of ours with check sums: no manifest file and no plan's text says it.
+    constants
+        Columns, by position, that have one value in all rows and are not in the file, which is one of others: the names of its directories tell.
+    group_bytes
+        How many bytes its rows take in memory, where they are one row group; None where they are several, or nobody told.
+    group_pages
+        The same as ``pages`` for each row group, of files elsewhere, of which nobody fetches the others to check one; None where ``pages`` tells.
+    whole
+        Check sum of all bytes of a short file, which is read at once; None where it was not computed.
+    """
+
+    file: str
+    number: int
+    rows: int
+    # What is known about a file follows from the file, so it takes no part in comparing entries.
+    columns: Sequence[ColumnStatistics] = attrs.field(default=(), eq=False)
+    checksum: str | None = None
+    size: int | None = None
+    first_position: int = 0
+    tail: tuple[int, int] | None = attrs.field(default=None, eq=False)
+    pages: Sequence[int] | None = attrs.field(default=None, eq=False)
+    seen: Seen | None = attrs.field(default=None, eq=False)
+    constants: tuple[tuple[int, Scalar], ...] = ()
+    group_bytes: int | None = attrs.field(default=None, eq=False)
+    group_pages: Sequence[Sequence[int]] | None = attrs.field(default=None, eq=False)
+    whole: int | None = attrs.field(default=None, eq=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A tenth of what attrs does for it: there may be a hundred thousand.
+        return SegmentEntry, _of_entry(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as a JSON object."""
+        fields = {name: getattr(self, name) for name in _IN_FILES}
+        fields["columns"] = [statistics.to_json() for statistics in self.columns]
+        fields.update({name: value for name in _IF_KNOWN if (value := getattr(self, name)) is not None})
+        fields.update({name: tuple(fields[name]) for name in ("pages", "group_pages") if fields.get(name) is not None})
+        if self.constants:
+            fields["constants"] = [[position, scalar_to_json(value)] for position, value in self.constants]
+        return fields
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> SegmentEntry:
+        """Return the entry that :meth:`to_json` described."""
+        columns = tuple(ColumnStatistics.from_json(statistics) for statistics in value.get("columns", ()))
+        return cls(
+            file=value["file"],
+            number=value["number"],
+            rows=value["rows"],
+            columns=columns,
+            checksum=value.get("checksum"),
+            size=value.get("size"),
+            first_position=value.get("first_position", 0),
+            tail=optional_tuple(value.get("tail")),
+            pages=optional_tuple(value.get("pages")),
+            constants=tuple((position, scalar_from_json(constant)) for position, constant in value.get("constants", ())),
+            group_bytes=value.get("group_bytes"),
+            group_pages=None if (groups := optional_tuple(value.get("group_pages"))) is None else tuple(map(tuple_of_list, groups)),
+            whole=value.get("whole"),
+        )
+
+
+_FIELDS = tuple(field.name for field in attrs.fields(SegmentEntry))
+_of_entry = operator.attrgetter(*_FIELDS)
+_IF_KNOWN = ("group_bytes", "group_pages", "whole")
+_IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", *_IF_KNOWN))
+
+
+@attrs.frozen(cache_hash=True)
+class Manifest:
+    """A dataset: rows are those of the segments, one after the other.
+
+    Parameters
+    ----------
+    types
+        Type of each column.
+    segments
+        Entries in row order.
+    directory
+        Absolute local path or URI of the directory; not written into the file, so that a dataset can be moved.
+    names
+        Names of the columns of a saved frame; None for intermediate results.
+    kind
+        ``sframe`` or ``sarray``.
+    has_key
+        Whether the files carry the hidden key column.
+    column_names_in_files
+        What the columns are called inside the files; None for c0, c1 and so on.
+    order
+        What is known of the row order.
+    elsewhere
+        The whole frame, of which this has only the columns that are in no other dataset; None for all others. No plan's text says it.
+    left_out
+        How many rows before the first segment, and after the last one, a task is not told of (see :meth:`between`). No text says it.
+    stored
+        The file beside the manifest that the segments are in, all of them; None where there is none. No plan's text says it.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> manifest = Manifest((INT,), (SegmentEntry("a", 0, 3), SegmentEntry("b", 2, 4)), "/data")
+    >>> manifest.rows, manifest.offsets, manifest.offset_of_number
+    (7, (0, 3), {0: 0, 2: 3})
+    """
+
+    # Who pickles works looks at each value of one, and there may be a hundred thousand segments.
+    travels_as_one: ClassVar[bool] = True
+
+    types: tuple[ColumnType, ...]
+    segments: tuple[SegmentEntry, ...]
+    directory: str
+    names: tuple[str, ...] | None = None
+    kind: str = SFRAME
+    has_key: bool = True
+    column_names_in_files: tuple[str, ...] | None = None
+    order: RecordedOrder = NO_RECORDED_ORDER
+    elsewhere: Elsewhere | None = attrs.field(default=None, eq=False)
+    left_out: tuple[int, int] = (0, 0)
+    stored: StoredSegments | None = attrs.field(default=None, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.stored is not None and not self.stored.is_of(self.segments):
+            object.__setattr__(self, "stored", None)
+        check(self)
+
+    @functools.cached_property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(entry.rows for entry in self.segments) + sum(self.left_out)
+
+    @functools.cached_property
+    def has_sizes(self) -> bool:
+        """Return whether the length of each file is known; without it there may be no files that could be asked."""
+        return all(entry.size is not None for entry in self.segments)
+
+    @functools.cached_property
+    def decoded(self) -> DecodedColumns:
+        """What is in memory of the rows; it goes with this very manifest, and is not sent with it."""
+        return DecodedColumns()
+
+    @functools.cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Dense number of the first row of each segment."""
+        starts = itertools.accumulate((entry.rows for entry in self.segments), initial=self.left_out[0])
+        return tuple(itertools.islice(starts, len(self.segments)))
+
+    @functools.cached_property
+    def offset_of_number(self) -> dict[int, int]:
+        """Dense row number of position 0 of each segment number: ``offset[_key >> 33] + (_key & mask)`` is the row."""
+        found: dict[int, int] = {}
+        for entry, offset in zip(self.segments, self.offsets, strict=True):
+            found.setdefault(entry.number, offset - entry.first_position)
+        return found
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What tells the rows of this dataset from those of any other, a later one in the same directory included."""
+        # Every segment of ours is written under a name of its own, so the two at the ends tell; plans compare sources often.
+        ends = self.segments[:1] + self.segments[-1:]
+        # Versions of one frame are under one name.
+        types = self.types if not ends else None
+        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version, types)
+
+    @functools.cached_property
+    def watched(self) -> tuple[SegmentEntry, ...]:
+        """Files that must be found as they were seen whenever something is told of their rows: those that others may write anew under their names."""
+        return tuple(entry for entry in self.segments if entry.seen is not None and entry.rows)
+
+    @functools.cached_property
+    def version(self) -> str | None:
+        """What tells the watched files from others under the same names; None where there are none."""
+        if not self.watched:
+            return None
+        found = hashlib.blake2b(digest_size=16)
+        for entry in self.watched:
+            found.update(repr((entry.file, entry.rows, entry.seen)).encode())
+        return found.hexdigest()
+
+    def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
+        """Return a manifest of some of the segments of this one, or of the same ones with more that is known of them."""
+        return self._trusted("segments", segments)
+
+    def between(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Manifest:
+        """Return what a task needs to read some columns of the rows ``start`` to ``stop``, under their numbers: no other segment, no statistics.
+
+        Examples
+        --------
+        >>> from sframe_spark.types import INT
+        >>> whole = Manifest((INT,), (SegmentEntry("a", 0, 3), SegmentEntry("b", 2, 4), SegmentEntry("c", 3, 5)), "/data")
+        >>> part = whole.between(3, 5)
+        >>> part.rows, part.offsets, [entry.file for entry in part.segments], part.left_out
+        (12, (3,), ['b'], (3, 5))
+        """
+        first = bisect.bisect_right(self.offsets, start) - 1
+        last = bisect.bisect_left(self.offsets, stop, lo=max(first, 0))
+        segments = tuple(_told(entry, (), columns) for entry in self.segments[max(first, 0) : last])
+        before = self.offsets[max(first, 0)] if segments else self.rows
+        left_out = (before, self.rows - before - sum(entry.rows for entry in segments))
+        return self.with_segments(segments)._trusted("left_out", left_out)
+
+    def about(self, columns: Sequence[int]) -> Manifest:
+        """Return what a task needs to search all rows by some columns: nothing is told of the others."""
+        facts = (ToldValues.of(entry.columns, columns, UNKNOWN_STATISTICS) if len(entry.columns) else () for entry in self.segments)
+        return self.with_segments(tuple(_told(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True)))
+
+    def with_order(self, order: RecordedOrder) -> Manifest:
+        """Return the same rows with what is known of their order."""
+        return self._trusted("order", order)
+
+    def _trusted(self, field: str, value: Any) -> Manifest:
+        """Return a copy with another value, which this program made: looking at all segments and columns again would tell nothing."""
+        made = object.__new__(Manifest)
+        for each in attrs.fields(Manifest):
+            object.__setattr__(made, each.name, value if each.name == field else getattr(self, each.name))
+        if field == "segments":
+            # It tells of all segments, and of what they were known to be.
+            object.__setattr__(made, "stored", None)
+        object.__setattr__(made, "_attrs_cached_hash", None)
+        return made
+
+    def follow_to(self, directory: str) -> None:
+        """Go on with the same files in another directory; every source over this manifest goes with it."""
+        object.__setattr__(self, "directory", directory)
+        if self.stored is not None:
+            self.stored.directory = directory
+        # Where attrs keeps the hash, which the directory is part of.
+        object.__setattr__(self, "_attrs_cached_hash", None)
+
+    def file_name(self, column: int) -> str:
+        """Return what a column is called inside the files."""
+        if not 0 <= column < len(self.types):
+            raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
+        return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
+
+    def to_json(self, more: Mapping[str, Any] | None = None, beside: Mapping[str, Any] | None = None) -> str:
+        """Return the text of the manifest file, and what else it is to say; ``beside``: of the file that has its segments, if one has them."""
+        content = {
+            "kind": self.kind,
+            "names": self.names,
+            "types": [type_to_json(column_type) for column_type in self.types],
+            "has_key": self.has_key,
+            "column_names_in_files": self.column_names_in_files,
+            "rows": self.rows,
+            "order": self.order.to_json(),
+            **({"segments": [entry.to_json() for entry in self.segments]} if beside is None else {"beside": beside}),
+            **(more or {}),
+        }
+        return sealed(content if self.elsewhere is None else {**content, "elsewhere": self.elsewhere.to_json()})
+
+    @classmethod
+    def from_json(cls, text: str, directory: str) -> Manifest:
+        """Return the manifest whose text is given; raises :class:`StorageError` when it is not one we can read."""
+        content = unsealed(text, directory)
+        try:
+            types = types_from_json(content["types"])
+            stored = StoredSegments(directory, content["beside"], types, ColumnStatistics) if "beside" in content else None
+            manifest = cls(
+                types=types,
+                segments=_segments(content, stored),
+                stored=stored,
+                directory=directory,
+                names=optional_tuple(content["names"]),
+                kind=content["kind"],
+                has_key=content["has_key"],
+                column_names_in_files=optional_tuple(content["column_names_in_files"]),
+                order=RecordedOrder.from_json(content.get("order", {})),
+                elsewhere=None if content.get("elsewhere") is None else Elsewhere.from_json(content["elsewhere"]),
+            )
+            if manifest.elsewhere is not None:
+                manifest.elsewhere.check_own(len(manifest.types), manifest.rows)
+        except UnknownColumnTypeError as error:
+            raise damaged(directory, str(error)) from None
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise damaged(directory, repr(error)[:200]) from error
+        if content.get("rows") != manifest.rows:
+            raise damaged(directory, "its segments have another number of rows than it says")
+        return manifest
+
+
+def _told(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Sequence[int] | None) -> SegmentEntry:
+    values = dict(zip(_FIELDS, _of_entry(entry), strict=True), columns=facts)
+    if columns is not None and entry.pages is not None and len(columns) + 1 < len(entry.pages):
+        values["pages"] = ToldValues.of(entry.pages, (*columns, -1))
+        values["group_pages"] = entry.group_pages and tuple(ToldValues.of(group, (*columns, -1)) for group in entry.group_pages)
+    return SegmentEntry(**values)
+
+
+def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tuple[SegmentEntry, ...]:
+    """The segments that a manifest has in its text, or in a file beside it."""
+    if stored is None:
+        return tuple(map(SegmentEntry.from_json, content["segments"]))
+    return stored.told(tuple(itertools.starmap(SegmentEntry, stored.entries())))

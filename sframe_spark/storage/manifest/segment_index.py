@@ -1,0 +1,347 @@
+"""Many segments beside a small manifest: what is known of each column of each is read when somebody asks.
+
+A file ``_segments-<uuid>.arrow`` holds one block with a row for each segment, blocks of check sums for some segments each, blocks of facts about
+values for some columns each, and blocks that tell where the columns of short files are, for some segments each. The manifest names the blocks, with
+the check sum of each, and says what is known of each column of all rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.manifest.blocks import BlockWriter, StoredBlock, block_from_json, damaged_file, read_block
+from sframe_spark.storage.manifest.lazy_values import FactsOfSegment, GroupSumsOfSegment, SumsOfSegment
+from sframe_spark.storage.manifest.stored_checks import wrong_segments
+from sframe_spark.storage.manifest.validation import class_of_values
+from sframe_spark.types import ColumnType
+
+if TYPE_CHECKING:
+    from sframe_spark.storage.manifest.manifest import Manifest
+    from sframe_spark.storage.manifest.statistics import ColumnStatistics
+
+# Of so many columns of segments a manifest is one text: 10 MB, which takes half a second.
+LEAST_CELLS = 50_000
+# Facts about so many columns of segments are all kept, 36 MB of them; of more, those of the columns that can help.
+MOST_FACTS = 1 << 20
+FIRST_COLUMNS = 32
+# So many values in a block.
+BLOCK_VALUES = 1 << 18
+# Blocks in memory that were read for single segments.
+MOST_BLOCKS = 32
+
+_NAME = re.compile(r"(?:data/[0-9a-f]{32}/)?_segments-[0-9a-f]{32}\.arrow")
+_SEGMENTS = pa.schema(
+    [
+        ("file", pa.string()), ("number", pa.int64()), ("rows", pa.int64()), ("checksum", pa.string()), ("size", pa.int64()),
+        ("first_position", pa.int64()), ("tail_length", pa.int64()), ("tail_sum", pa.int64()), ("group_bytes", pa.int64()),
+        ("whole", pa.int64()), ("has_sums", pa.bool_()), ("groups", pa.int32()), ("has_facts", pa.bool_()),
+    ]
+)  # fmt: skip
+_SUMS = pa.schema([("sums", pa.uint32())])
+_FACT_TYPES: dict[type | None, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string(), None: pa.null()}
+_FLAGS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant", "has_missing", "has_nan")
+_SCALARS = ("first", "last", "minimum", "maximum")
+_EDGES, _BOUNDS, _ALL_FLAGS = 1 << 14, 1 << 15, (1 << 16) - 1
+# The lower of the two bits that each flag has: unknown, no or yes.
+_LOWER_BITS = 0x1555
+
+
+def is_stored_beside(manifest: Manifest) -> bool:
+    """Say whether segments of a manifest are so many that they are kept beside it."""
+    return len(manifest.segments) * (len(manifest.types) + 1) >= LEAST_CELLS and all(entry.seen is None for entry in manifest.segments)
+
+
+def new_name() -> str:
+    """Return a new name for a file of segments."""
+    return f"_segments-{uuid.uuid4().hex}.arrow"
+
+
+def is_file_of_segments(name: str) -> bool:
+    """Say whether a name is one of a file of segments.
+
+    Examples
+    --------
+    >>> is_file_of_segments(new_name()), is_file_of_segments("_segments-1.arrow")
+    (True, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+class StoredSegments:
+    """The segments of a dataset in a file beside its manifest.
+
+    Parameters
+    ----------
+    directory
+        The directory of the dataset; it may be set when the dataset moves.
+    said
+        What the manifest says of the file.
+    types
+        Types of the columns.
+    make
+        Makes facts about a column of what is known, by name.
+
+    Raises
+    ------
+    ValueError
+        If what is said makes no sense.
+    """
+
+    def __init__(self, directory: str, said: Mapping[str, Any], types: Sequence[ColumnType], make: type[ColumnStatistics]) -> None:
+        self.directory = directory
+        self.file, self._size, self.count = said["file"], _number(said["size"]), _number(said["count"])
+        if type(self.file) is not str or not is_file_of_segments(self.file):
+            raise ValueError(f"{self.file!r:.200} is no name of a file of segments")
+        self.width, self._make, self._together = len(types), make, max(1, _number(said["together"]))
+        self._kinds = [class_of_values(column_type) for column_type in types]
+        self._segments = block_from_json(said["segments"], self._size)
+        self._sums = [block_from_json(block, self._size) for block in said["sums"]]
+        self._group_sums = [block_from_json(block, self._size) for block in said["group_sums"]]
+        self._facts = [(tuple(item["columns"]), block_from_json(item["block"], self._size)) for item in said["facts"]]
+        self._place_of_column = {column: (number, place) for number, (columns, _) in enumerate(self._facts) for place, column in enumerate(columns)}
+        self.summary = tuple(make.from_json(facts) for facts in said["summary"])
+        self._groups: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._read: dict[int, pa.RecordBatch] = {}
+        self._told = -1
+        self._check()
+
+    def _check(self) -> None:
+        if len(self.summary) != self.width or not set(self._place_of_column) <= set(range(self.width)):
+            raise ValueError("facts about other columns than there are")
+        if len(self._sums) != -(-self.count // self._together) or len(self._group_sums) not in (0, len(self._sums)):
+            raise ValueError("check sums of other segments than there are")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Tasks are told what they need of it.
+        return _nothing, ()
+
+    def entries(self) -> Iterator[tuple[Any, ...]]:
+        """Yield what is known of each segment, in the order of the fields of an entry."""
+        batch = self._block(self._segments, _SEGMENTS, self.count)
+        if wrong := wrong_segments(batch):
+            raise damaged_file(self._location, wrong)
+        columns = {name: batch.column(name).to_pylist() for name in _SEGMENTS.names}
+        groups = [-1 if count is None else count for count in columns["groups"]]
+        if any(count > 0 for count in groups) and not self._group_sums:
+            raise damaged_file(self._location, "row groups have no check sums")
+        self._groups = np.maximum(np.array(groups, np.int64), 0)
+        tails = zip(columns["tail_length"], columns["tail_sum"], strict=True)
+        return zip(
+            columns["file"],
+            columns["number"],
+            columns["rows"],
+            (FactsOfSegment(self, row) if known else () for row, known in enumerate(columns["has_facts"])),
+            columns["checksum"],
+            columns["size"],
+            columns["first_position"],
+            (None if None in tail else tail for tail in tails),
+            (SumsOfSegment(self, row) if known else None for row, known in enumerate(columns["has_sums"])),
+            itertools.repeat(None),
+            itertools.repeat(()),
+            columns["group_bytes"],
+            (None if count < 0 else GroupSumsOfSegment(self, row, count) for row, count in enumerate(groups)),
+            columns["whole"],
+            strict=False,
+        )
+
+    def told(self, segments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take note of the segments that were made of what it tells, and return them."""
+        self._told = id(segments)
+        return segments
+
+    def is_of(self, segments: tuple[Any, ...]) -> bool:
+        """Say whether segments are those that were made of what it tells, and no others."""
+        return id(segments) == self._told
+
+    @property
+    def _location(self) -> str:
+        return join(self.directory, self.file)
+
+    def _block(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+        return read_block(self._location, self._size, block, schema, rows)
+
+    def _kept(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+        found = self._read.get(block[0])
+        if found is None:
+            found = self._block(block, schema, rows)
+            # Replaced, not cleared: other threads may look at it.
+            self._read = {**(self._read if len(self._read) < MOST_BLOCKS else {}), block[0]: found}
+        return found
+
+    def check_all(self) -> None:
+        """Read everything that the file has.
+
+        Raises
+        ------
+        StorageError
+            If something of it is damaged.
+        """
+        for row in range(0, self.count, self._together):
+            self.sums_of(row)
+            if self._groups[row : row + self._together].sum():
+                self.group_sums_of(row, 0)
+        for columns, _ in self._facts:
+            self._facts_block(columns[0])
+
+    def sums_of(self, row: int) -> npt.NDArray[np.uint32]:
+        """Return the check sums of page headers of the columns of a segment, and of its key."""
+        number, place = divmod(row, self._together)
+        width = self.width + 1
+        rows = min(self._together, self.count - number * self._together) * width
+        found: npt.NDArray[np.uint32] = self._kept(self._sums[number], _SUMS, rows).column(0).to_numpy(zero_copy_only=False)
+        return found[place * width : (place + 1) * width]
+
+    def group_sums_of(self, row: int, group: int) -> tuple[int, ...]:
+        """Return the same of a row group of a segment."""
+        number = row // self._together
+        counts = self._groups[number * self._together : (number + 1) * self._together]
+        width = self.width + 1
+        first = (int(counts[: row - number * self._together].sum()) + group) * width
+        found = self._kept(self._group_sums[number], _SUMS, int(counts.sum()) * width).column(0)
+        return tuple(found.slice(first, width).to_pylist())
+
+    def facts_of(self, row: int, column: int) -> ColumnStatistics:
+        """Return what is known of a column of a segment: nothing of columns that are left out."""
+        if column not in self._place_of_column:
+            return self._make()
+        batch, first = self._facts_block(column)
+        flags, *scalars = (batch.column(place)[first + row].as_py() for place in range(len(batch.schema)))
+        known: dict[str, Any] = {name: (None, False, True)[flags >> 2 * bit & 3] for bit, name in enumerate(_FLAGS)}
+        return self._make(**known, edges_known=bool(flags & _EDGES), bounds_known=bool(flags & _BOUNDS), **dict(zip(_SCALARS, scalars, strict=True)))
+
+    def bounds_of(self, column: int) -> tuple[npt.NDArray[np.bool_], pa.Array, pa.Array] | None:
+        """Return for all segments whether bounds of a column are known, and the smallest and the largest values; None where nothing is known."""
+        if column not in self._place_of_column:
+            return None
+        batch, first = self._facts_block(column)
+        part = batch.slice(first, self.count)
+        known = (part.column("flags").to_numpy() & _BOUNDS).astype(bool)
+        return known, part.column("minimum"), part.column("maximum")
+
+    def _facts_block(self, column: int) -> tuple[pa.RecordBatch, int]:
+        """The block with the facts about a column, and where they start in it."""
+        number, place = self._place_of_column[column]
+        columns, block = self._facts[number]
+        is_new = block[0] not in self._read
+        batch = self._kept(block, facts_schema(self._kinds[column]), len(columns) * self.count)
+        if is_new and (wrong := _wrong_facts(batch)):
+            raise damaged_file(self._location, wrong)
+        return batch, place * self.count
+
+
+def _wrong_facts(batch: pa.RecordBatch) -> str | None:
+    """Say what no facts can be."""
+    if any(column.null_count for column in batch.columns[:1]):
+        return "facts about a column are missing"
+    flags = batch.column("flags").to_numpy()
+    if ((flags & ~_ALL_FLAGS) | (flags & flags >> 1 & _LOWER_BITS)).any():
+        return "a fact about a column is neither true nor false"
+    low, high = batch.column("minimum"), batch.column("maximum")
+    if pa.types.is_null(low.type):
+        return None
+    is_known = pa.array((flags & _BOUNDS).astype(bool))
+    in_order = pc.fill_null(pc.less_equal(low, high), pc.and_(pc.is_null(low), pc.is_null(high)))
+    return None if pc.all(pc.or_(in_order, pc.invert(is_known)), min_count=0).as_py() else "no values lie between bounds of a column"
+
+
+def facts_schema(kind: type | None) -> pa.Schema:
+    """Return what a block of facts about columns of some kind of values holds."""
+    return pa.schema([("flags", pa.int32()), *((name, _FACT_TYPES[kind]) for name in _SCALARS)])
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ValueError(f"{value!r:.30} is no number of anything")
+    return value
+
+
+def _nothing() -> None:
+    """What is left of a file of segments in a task."""
+
+
+def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Sequence[ColumnStatistics]) -> dict[str, Any]:
+    """Write the segments of a manifest into a file, and return what the manifest is to say of it.
+
+    Parameters
+    ----------
+    stream, file
+        The file, and its name in the directory of the dataset.
+    manifest
+        The manifest.
+    summary
+        What is known of each column of all rows.
+    """
+    entries, width, writer = manifest.segments, len(manifest.types), BlockWriter(stream)
+    together = max(1, BLOCK_VALUES // (width + 1))
+    segments = writer.add(_segment_columns(entries))
+    runs = [entries[start : start + together] for start in range(0, len(entries), together)]
+    nothing = [0] * (width + 1)
+    sums = [writer.add({"sums": _sums(value for entry in run for value in (nothing if entry.pages is None else entry.pages))}) for run in runs]
+    has_groups = any(entry.group_pages for entry in entries)
+    group_sums = [
+        writer.add({"sums": _sums(value for entry in run for group in entry.group_pages or () for value in group)}) for run in runs if has_groups
+    ]
+    facts = [{"columns": columns, "block": writer.add(_facts_columns(manifest, columns))} for columns in _columns_together(manifest, summary)]
+    return {
+        "file": file,
+        "size": writer.size,
+        "count": len(entries),
+        "segments": segments,
+        "together": together,
+        "sums": sums,
+        "group_sums": group_sums,
+        "facts": facts,
+        "summary": [known.to_json() for known in summary],
+    }
+
+
+def _sums(values: Iterator[int]) -> pa.Array:
+    return pa.array(np.fromiter(values, np.uint32), pa.uint32())
+
+
+def _segment_columns(entries: Sequence[Any]) -> dict[str, pa.Array]:
+    values: dict[str, list[Any]] = {
+        **{name: [getattr(entry, name) for entry in entries] for name in ("file", "number", "rows", "checksum", "size", "first_position")},
+        "tail_length": [None if entry.tail is None else entry.tail[0] for entry in entries],
+        "tail_sum": [None if entry.tail is None else entry.tail[1] for entry in entries],
+        "group_bytes": [entry.group_bytes for entry in entries],
+        "whole": [entry.whole for entry in entries],
+        "has_sums": [entry.pages is not None for entry in entries],
+        "groups": [None if entry.group_pages is None else len(entry.group_pages) for entry in entries],
+        "has_facts": [len(entry.columns) > 0 for entry in entries],
+    }
+    return {field.name: pa.array(values[field.name], field.type) for field in _SEGMENTS}
+
+
+def _columns_together(manifest: Manifest, summary: Sequence[ColumnStatistics]) -> Iterator[list[int]]:
+    """The columns of which facts are kept, those of a block together: neighbours with values of one kind."""
+    width, count = len(manifest.types), len(manifest.segments)
+    wanted = set(range(width if width * count <= MOST_FACTS else min(width, FIRST_COLUMNS)))
+    wanted |= {column for ordering in manifest.order.orderings for column, _ in ordering}
+    wanted |= {column for column, known in enumerate(summary) if known.ascending or known.descending}
+    for _, run in itertools.groupby(sorted(wanted), key=lambda column: class_of_values(manifest.types[column])):
+        columns, most = list(run), max(1, BLOCK_VALUES // count)
+        yield from (columns[start : start + most] for start in range(0, len(columns), most))
+
+
+def _facts_columns(manifest: Manifest, columns: Sequence[int]) -> dict[str, pa.Array]:
+    facts = [entry.columns[column] if len(entry.columns) else None for column in columns for entry in manifest.segments]
+    kind = _FACT_TYPES[class_of_values(manifest.types[columns[0]])]
+    scalars = {name: pa.array([None if known is None else getattr(known, name) for known in facts], kind, from_pandas=False) for name in _SCALARS}
+    return {"flags": pa.array([0 if known is None else _flags(known) for known in facts], pa.int32()), **scalars}
+
+
+def _flags(known: ColumnStatistics) -> int:
+    values = [getattr(known, name) for name in _FLAGS]
+    pairs = sum((0 if value is None else 1 + value) << 2 * bit for bit, value in enumerate(values))
+    return pairs | (_EDGES if known.edges_known else 0) | (_BOUNDS if known.bounds_known else 0)

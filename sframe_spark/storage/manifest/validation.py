@@ -1,0 +1,195 @@
+"""What must hold of every manifest, whoever made it: a file, a plan or this program. Linear in segments and columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sframe_spark.errors import StorageError
+from sframe_spark.message_text import is_unicode
+from sframe_spark.storage.manifest.physical_types import KEY_SHIFT
+from sframe_spark.types import ColumnType
+
+if TYPE_CHECKING:
+    from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+    from sframe_spark.storage.manifest.statistics import ColumnStatistics
+
+_CHECKSUM = re.compile(r"crc32:[0-9a-f]{8}")
+# Names that our writer and Spark's give, with room for others like them. Spark reads no rows of files whose names start with a dot or an
+# underscore, and takes what stands before a colon for the name of a file system.
+_WRITTEN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_HIDDEN_END = "._COPYING_"
+_MOST_LEVELS = 8
+_LARGEST = (1 << 63) - 1
+_CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.timestamp("us"): int, pa.float64(): float, pa.string(): str}
+
+
+class _Wrong(Exception):
+    """What is wrong, in words."""
+
+
+def check(manifest: Manifest) -> None:
+    """Make sure that a manifest can be one of a dataset.
+
+    Raises
+    ------
+    StorageError
+        If a field is of another type than it should be, out of range, or does not fit the others.
+    """
+    try:
+        _check_columns(manifest)
+        if manifest.stored is None:
+            _check_segments(manifest)
+        else:
+            # They were looked at, all at once, when they were read.
+            _check_stored(manifest)
+        _check_order(manifest)
+    except _Wrong as error:
+        raise StorageError(f"the manifest of {manifest.directory} is damaged: {error}; restore it from a copy or save the frame again") from None
+
+
+def _check_columns(manifest: Manifest) -> None:
+    if not all(isinstance(column_type, ColumnType) for column_type in manifest.types):
+        raise _Wrong("a type is none")
+    if manifest.kind not in ("sframe", "sarray"):
+        raise _Wrong(f"a dataset is an sframe or an sarray, not {manifest.kind!r:.80}")
+    if type(manifest.has_key) is not bool:
+        raise _Wrong("has_key is neither true nor false")
+    if manifest.has_key != (manifest.column_names_in_files is None):
+        raise _Wrong("files with keys of rows have columns c0, c1 and so on, and files without have names of their own")
+    for names in (manifest.names, manifest.column_names_in_files):
+        if names is None:
+            continue
+        if len(names) != len(manifest.types):
+            raise _Wrong(f"{len(names)} names for {len(manifest.types)} columns")
+        if not all(type(name) is str for name in names):
+            raise _Wrong("a name is no text")
+        if not all(map(is_unicode, names)):
+            raise _Wrong("a name is not Unicode text: it has half of a character")
+        if len(set(names)) != len(names):
+            raise _Wrong("two columns have one name")
+
+
+def _check_segments(manifest: Manifest) -> None:
+    classes = [class_of_values(column_type) for column_type in manifest.types]
+    width, files = len(manifest.types), set()
+    number, end = -1, 0
+    for entry in manifest.segments:
+        _check_entry(entry, is_ours=manifest.has_key)
+        if entry.file in files and entry.rows:
+            raise _Wrong(f"the file {entry.file!r:.200} is there twice")
+        files.add(entry.file)
+        if entry.number < number or (entry.number == number and entry.first_position != end):
+            raise _Wrong(f"segment {entry.number} is there twice, or out of order")
+        number, end = entry.number, entry.first_position + entry.rows
+        if entry.columns and len(entry.columns) != width:
+            raise _Wrong(f"facts about {len(entry.columns)} columns of {width}")
+        if entry.pages is not None and not manifest.has_key:
+            raise _Wrong("check sums of a key that the files do not have")
+        if entry.pages is not None and len(entry.pages) != width + 1:
+            raise _Wrong(f"check sums of {len(entry.pages)} columns of {width}")
+        if entry.group_pages is not None and (
+            entry.pages is None or (type(entry.group_pages) is tuple and any(len(sums) != width + 1 for sums in entry.group_pages))
+        ):
+            raise _Wrong("check sums of row groups for other columns than there are")
+        for facts, kind in zip(entry.columns, classes, strict=False) if type(entry.columns) is tuple else ():
+            _check_facts(facts, kind)
+        for position, value in entry.constants:
+            if manifest.has_key or not _is_number(position, width):
+                raise _Wrong(f"column {position!r:.30} is said to be in no file")
+            _check_scalars([value], classes[position])
+
+
+def _check_stored(manifest: Manifest) -> None:
+    assert manifest.stored is not None
+    if not manifest.has_key or len(manifest.stored.summary) != len(manifest.types):
+        raise _Wrong("segments beside it that are of another dataset")
+    for facts, column_type in zip(manifest.stored.summary, manifest.types, strict=True):
+        _check_facts(facts, class_of_values(column_type))
+
+
+def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
+    if not _is_number(entry.number, 1 << (63 - KEY_SHIFT)) or not _is_number(entry.first_position, 1 << KEY_SHIFT):
+        raise _Wrong(f"there is no segment {entry.number!r:.30} at position {entry.first_position!r:.30}")
+    if not _is_number(entry.rows, _LARGEST) or entry.first_position + entry.rows > 1 << KEY_SHIFT:
+        raise _Wrong(f"no segment has {entry.rows!r:.30} rows")
+    if entry.size is not None and not _is_number(entry.size, _LARGEST):
+        raise _Wrong(f"no file has {entry.size!r:.30} bytes")
+    if entry.group_bytes is not None and not _is_number(entry.group_bytes, _LARGEST):
+        raise _Wrong(f"no rows take {entry.group_bytes!r:.30} bytes")
+    if entry.rows or entry.file:
+        _check_file_name(entry.file, is_ours)
+    if entry.checksum is not None and not (type(entry.checksum) is str and _CHECKSUM.fullmatch(entry.checksum)):
+        raise _Wrong(f"{entry.checksum!r:.30} is no check sum")
+    if entry.tail is not None and not (
+        entry.size is not None and len(entry.tail) == 2 and _is_number(entry.tail[0], entry.size + 1) and _is_number(entry.tail[1], 1 << 32)
+    ):
+        raise _Wrong("the check sum of a footer is none")
+    # Those that are in a file beside the manifest have the type for it, and are looked at when they are read.
+    groups = entry.group_pages if type(entry.group_pages) is tuple else ()
+    for sums in (() if entry.whole is None else (entry.whole,), entry.pages if type(entry.pages) is tuple else (), *groups):
+        if not all(_is_number(value, 1 << 32) for value in sums):
+            raise _Wrong("the check sum of a column, or of a file, is none")
+
+
+def _check_file_name(file: Any, is_ours: bool) -> None:
+    """Only files inside the directory are named, ours by names that Spark reads as they are: a manifest must not make us read others, or none."""
+    parts = file.split("/") if type(file) is str else [""]
+    is_inside = {"", ".", ".."}.isdisjoint(parts) and is_unicode(file) and "\0" not in file
+    if not is_inside or (is_ours and not (len(parts) <= _MOST_LEVELS and all(map(_is_written_name, parts)))):
+        raise _Wrong(f"{file!r:.200} is not the name of a file in its directory that a writer gives")
+
+
+def _is_written_name(name: str) -> bool:
+    return _WRITTEN_NAME.fullmatch(name) is not None and not name.endswith(_HIDDEN_END)
+
+
+def _check_facts(facts: ColumnStatistics, kind: type | None) -> None:
+    for flag in (
+        facts.ascending, facts.descending, facts.strictly_ascending, facts.strictly_descending, facts.constant, facts.has_missing, facts.has_nan,
+        facts.edges_known or None, facts.bounds_known or None,
+    ):  # fmt: skip
+        if flag is not None and type(flag) is not bool:
+            raise _Wrong(f"a fact about a column is {flag!r:.30}, neither true nor false")
+    if facts.edges_known:
+        _check_scalars((facts.first, facts.last), kind)
+    if facts.bounds_known:
+        bounds: tuple[Any, Any] = (facts.minimum, facts.maximum)
+        _check_scalars(bounds, kind)
+        low, high = bounds
+        # NaN is no bound of anything.
+        if (low is None) != (high is None) or (low is not None and not low <= high):
+            raise _Wrong(f"no values lie between {low!r:.30} and {high!r:.30}")
+
+
+def _check_scalars(values: Iterable[Any], kind: type | None) -> None:
+    for value in values:
+        if value is not None and (type(value) is not kind or (isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST)):
+            raise _Wrong(f"{value!r:.30} is no value of its column")
+        if type(value) is str and not is_unicode(value):
+            raise _Wrong(f"{value!r:.30} is not Unicode text: it has half of a character")
+
+
+def _check_order(manifest: Manifest) -> None:
+    width = len(manifest.types)
+    for columns in (*manifest.order.keys, *([column for column, _ in items] for items in manifest.order.orderings)):
+        _check_positions(columns, width)
+
+
+def _check_positions(columns: Sequence[Any], width: int) -> None:
+    if not all(_is_number(column, width) for column in columns):
+        raise _Wrong(f"an order over columns {list(columns)!r:.60}, but there are {width}")
+
+
+def class_of_values(column_type: ColumnType) -> type | None:
+    """Return the Python class of the recorded values of a column; None where only missing values are recorded."""
+    if column_type.is_zoned:
+        return int
+    return None if column_type.is_encoded else _CLASSES.get(column_type.physical)
+
+
+def _is_number(value: Any, end: int) -> bool:
+    return type(value) is int and 0 <= value < end

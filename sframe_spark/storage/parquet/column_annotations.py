@@ -1,0 +1,264 @@
+"""What the schema of a Parquet file calls its columns, read from the footer itself: which types become columns, and which are refused by name.
+
+pyarrow reads a value of a type that it does not know as what it is stored as: an interval of months as twelve bytes, a document of BSON or a
+geometry as bytes, and bytes that happen to be UTF-8 would become text. Of some types it reads no footer at all, and calls it broken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import BrokenThrift
+from sframe_spark.message_text import visible
+from sframe_spark.storage.parquet.page_headers import MAGIC
+from sframe_spark.storage.parquet.thrift import BYTE, INTEGERS, LISTS, STRUCT, field_start, list_start, skipped
+from sframe_spark.storage.parquet.thrift_values import Struct, Value, read_struct, write_struct
+
+# Fields of a footer, and of an element of its schema.
+_SCHEMA = 2
+_TYPE, _LENGTH, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL = 1, 2, 4, 5, 6, 7, 8, 10
+_PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_LAST_PHYSICAL = len(_PHYSICAL) - 1
+_INT32, _INT64, _BYTES, _FIXED = 1, 2, 6, 7
+
+# Logical types, and converted ones, which they took the place of, by their numbers in Parquet's definition.
+READ_LOGICAL = {
+    1: "STRING", 2: "MAP", 3: "LIST", 4: "ENUM", 5: "DECIMAL", 6: "DATE", 7: "TIME", 8: "TIMESTAMP", 10: "INTEGER", 11: "UNKNOWN", 12: "JSON",
+    14: "UUID", 15: "FLOAT16",
+}  # fmt: skip
+READ_CONVERTED = {
+    0: "UTF8", 1: "MAP", 2: "MAP_KEY_VALUE", 3: "LIST", 4: "ENUM", 5: "DECIMAL", 6: "DATE", 7: "TIME_MILLIS", 8: "TIME_MICROS",
+    9: "TIMESTAMP_MILLIS", 10: "TIMESTAMP_MICROS", 11: "UINT_8", 12: "UINT_16", 13: "UINT_32", 14: "UINT_64", 15: "INT_8", 16: "INT_16",
+    17: "INT_32", 18: "INT_64", 19: "JSON",
+}  # fmt: skip
+# What Parquet stores types as: a physical type, and the number of bytes of one of fixed length.
+STORED_AS: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("UTF8", "STRING", "ENUM", "JSON"), (_BYTES, None)),
+    **dict.fromkeys(("DATE", "TIME_MILLIS", "UINT_8", "UINT_16", "UINT_32", "INT_8", "INT_16", "INT_32"), (_INT32, None)),
+    **dict.fromkeys(("TIME_MICROS", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS", "UINT_64", "INT_64"), (_INT64, None)),
+    "UUID": (_FIXED, 16),
+    "FLOAT16": (_FIXED, 2),
+}
+_OF_DECIMAL = (_INT32, _INT64, _BYTES, _FIXED)
+_LEAVE_OUT = "have it written as another type, or without this column"
+_BSON = ("BSON", "have it written as JSON, or without this column")
+_IN_SPARK = "make the frame of a DataFrame, as of spark.read.parquet(...)"
+_AS_TEXT = "have it written as text, as ST_AsText(...) gives it, or without this column"
+REFUSED_LOGICAL = {13: _BSON, 16: ("VARIANT", _IN_SPARK), 17: ("GEOMETRY", _AS_TEXT), 18: ("GEOGRAPHY", _AS_TEXT)}
+REFUSED_CONVERTED = {20: _BSON, 21: ("INTERVAL", "have its months, days and milliseconds written as numbers, or without this column")}
+# A unit of times and time stamps is one of milliseconds, microseconds and nanoseconds.
+_WITH_UNIT, _UNIT, _LAST_UNIT = (7, 8), 2, 3
+_DECIMAL, _CONVERTED_DECIMAL, _MOST_DIGITS = 5, 5, 76
+_INTEGER, _MOST_BITS = 10, 64
+
+
+# A footer's number of rows, and its row groups.
+_NO_ROWS: Struct = {3: Value(INTEGERS[2], 0), 4: Value(LISTS[0], (STRUCT, []))}
+GEO_NOTE = b"geo"
+
+
+def geometries_by_note(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
+    """Return why columns of GeoParquet cannot be read: they are plain bytes by the schema, and geometries by a note beside it.
+
+    Examples
+    --------
+    >>> list(geometries_by_note({b"geo": b'{"columns": {"where": {"encoding": "WKB"}}}'}))
+    ['where']
+    """
+    try:
+        columns = json.loads((metadata or {}).get(GEO_NOTE, b"{}")).get("columns", {})
+        return {name: f"it is {_named('GEOMETRY', _AS_TEXT)}" for name, said in columns.items() if str(said.get("encoding")).upper() == "WKB"}
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        return {}
+
+
+@attrs.frozen
+class _Element:
+    """An element of a schema: a column, a part of one, or the whole row."""
+
+    name: str
+    children: int
+    refused: str | None
+
+
+def refused_columns(footer: bytes) -> dict[str, str]:
+    """Return why columns cannot be read whose type, or that of a part, is unknown here or has no counterpart; by their names.
+
+    Parameters
+    ----------
+    footer
+        The bytes of a footer, without its length.
+
+    Raises
+    ------
+    BrokenThrift
+        If they are none.
+    """
+    try:
+        elements = _elements(footer)
+    except (IndexError, UnicodeDecodeError):
+        raise BrokenThrift("its footer makes no sense") from None
+    found: dict[str, str] = {}
+    # How many parts are still to come of each group that an element is in, with the names of these groups; the row itself is the first.
+    to_come, path = [elements[0].children if elements else 0], list[str]()
+    for element in elements[1:]:
+        while to_come and not to_come[-1]:
+            to_come.pop()
+            if path:
+                path.pop()
+        if not to_come:
+            break
+        to_come[-1] -= 1
+        path.append(element.name)
+        if element.refused is not None and path[0] not in found:
+            where = f"its part {visible('.'.join(path[1:]))!r}" if len(path) > 1 else "it"
+            found[path[0]] = f"{where} is {element.refused}"
+        if element.children:
+            to_come.append(element.children)
+        else:
+            path.pop()
+    return found
+
+
+def column_not_read(footer: bytes) -> tuple[str, str] | None:
+    """Return the first column of which pyarrow reads no schema, and what it says; None where it reads that of each by itself.
+
+    It tells what it does not read, such as maps whose keys may be missing, but not of which column.
+    """
+    try:
+        schema = read_struct(footer)[0][_SCHEMA].content[1]
+        row = {**schema[0], _CHILDREN: Value(INTEGERS[1], 1)}
+        for column in _columns(schema):
+            alone = write_struct({1: Value(INTEGERS[1], 2), _SCHEMA: Value(LISTS[0], (STRUCT, [row, *column])), **_NO_ROWS})
+            content = MAGIC + alone + len(alone).to_bytes(4, "little") + MAGIC
+            try:
+                pq.read_metadata(pa.BufferReader(content)).schema.to_arrow_schema()
+            except (pa.ArrowException, OSError) as error:
+                said = (str(error).strip().splitlines() or [""])[0]
+                return column[0][_NAME].content.decode(), f"pyarrow does not read its type ({visible(said)}): {_LEAVE_OUT}"
+    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, BrokenThrift):
+        # Of what makes no sense nobody says which column it is.
+        return None
+    return None
+
+
+def _columns(schema: list[Struct]) -> Iterator[list[Struct]]:
+    """The elements of each column: itself, and all its parts."""
+    place = 1
+    while place < len(schema):
+        start, open_elements = place, 1
+        while open_elements and place < len(schema):
+            open_elements += _children(schema[place]) - 1
+            place += 1
+        yield schema[start:place]
+
+
+def _elements(footer: bytes) -> list[_Element]:
+    field = at = 0
+    while True:
+        field, kind, at = field_start(footer, at, field)
+        if not kind:
+            raise BrokenThrift("its footer has no schema")
+        if field == _SCHEMA and kind in LISTS:
+            break
+        at = skipped(footer, at, kind)
+    count, _, at = list_start(footer, at)
+    found = []
+    for _ in range(count):
+        element, at = _element(footer, at)
+        found.append(element)
+    return found
+
+
+def _element(content: bytes, at: int) -> tuple[_Element, int]:
+    """An element, and where it ends; most have no logical type that has to be looked at in full."""
+    fields, at = read_struct(content, at)
+    name = fields[_NAME].content.decode() if _NAME in fields else ""
+    return _Element(name, max(_children(fields), 0), _refusal(fields)), at
+
+
+def _children(fields: Struct) -> int:
+    """How many parts an element has; one that is a column names no number."""
+    return _number(fields, _CHILDREN) or 0
+
+
+def _number(fields: Struct, field: int) -> int | None:
+    value = fields.get(field)
+    return value.content if value is not None and value.kind in INTEGERS else None
+
+
+def _refusal(fields: Struct) -> str | None:
+    """Why values of an element cannot be read; None where they can."""
+    physical, converted = _number(fields, _TYPE), _number(fields, _CONVERTED)
+    if physical is not None and not 0 <= physical <= _LAST_PHYSICAL:
+        return _unknown(f"of physical type {physical}")
+    logical = fields.get(_LOGICAL)
+    if logical is not None and logical.kind == STRUCT and logical.content:
+        number, value = next(iter(logical.content.items()))
+        inner = value.content if value.kind == STRUCT else {}
+        return _refusal_of_logical(number, inner, fields)
+    if converted is None:
+        return None
+    if converted in REFUSED_CONVERTED:
+        return _named(*REFUSED_CONVERTED[converted])
+    if converted not in READ_CONVERTED:
+        return _unknown(f"of converted type {converted}")
+    if converted == _CONVERTED_DECIMAL:
+        return _refusal_of_digits(_number(fields, _PRECISION), _number(fields, _SCALE), physical)
+    return _refusal_of_storage(READ_CONVERTED[converted], fields)
+
+
+def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | None:
+    if number in REFUSED_LOGICAL:
+        return _named(*REFUSED_LOGICAL[number])
+    if number not in READ_LOGICAL:
+        return _unknown(f"of logical type {number}")
+    name = READ_LOGICAL[number]
+    if number == _DECIMAL:
+        return _refusal_of_digits(_number(inner, 2), _number(inner, 1), _number(fields, _TYPE))
+    if number == _INTEGER:
+        width = inner.get(1)
+        bits = width.content[0] if width is not None and width.kind == BYTE and width.content else 0
+        if bits > _MOST_BITS:
+            return f"INTEGER of {bits} bits, of which {_MOST_BITS} are read: {_LEAVE_OUT}"
+        name = "INT_64" if bits == _MOST_BITS else "INT_32"
+    elif number in _WITH_UNIT:
+        unit = inner.get(_UNIT)
+        units = [*unit.content] if unit is not None and unit.kind == STRUCT else []
+        if not units or not 1 <= units[0] <= _LAST_UNIT:
+            return _unknown(f"{name} in unit {units[0]}" if units else f"{name} in no unit")
+        name = "TIME_MILLIS" if name == "TIME" and units[0] == 1 else "TIME_MICROS"
+    return _refusal_of_storage(name, fields)
+
+
+def _refusal_of_digits(precision: int | None, scale: int | None, physical: int | None) -> str | None:
+    if precision is not None and precision > _MOST_DIGITS:
+        return f"DECIMAL of {precision} digits, of which {_MOST_DIGITS} are read: {_LEAVE_OUT}"
+    if precision is None or precision < 1 or not 0 <= (scale or 0) <= precision:
+        said = "no" if precision is None else precision
+        return f"DECIMAL of {said} digits, {scale or 0} of them behind the point, which Parquet does not have: {_LEAVE_OUT}"
+    return None if physical in (None, *_OF_DECIMAL) else f"DECIMAL stored as {_PHYSICAL[physical]}, which Parquet does not have: {_LEAVE_OUT}"
+
+
+def _refusal_of_storage(name: str, fields: Struct) -> str | None:
+    """Why a type cannot be read that is stored as no such type is: pyarrow reads no footer with one, or takes what is stored for the value."""
+    physical, stored = _number(fields, _TYPE), STORED_AS.get(name)
+    if physical is None or stored is None:
+        return None
+    width = _number(fields, _LENGTH) if physical == _FIXED else None
+    if (physical, width) == stored:
+        return None
+    return f"{name} stored as {_PHYSICAL[physical]}{'' if width is None else f' of {width} bytes'}, which Parquet does not have: {_LEAVE_OUT}"
+
+
+def _named(name: str, advice: str) -> str:
+    return f"of Parquet's type {name}, which no column can have: {advice}"
+
+
+def _unknown(what: str) -> str:
+    return f"{what}, which is not known here: a later version of this package or of pyarrow may know it, or {_LEAVE_OUT}"

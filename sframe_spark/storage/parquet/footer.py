@@ -1,0 +1,444 @@
+"""Footers of Parquet files: read once per process, and the files opened with them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import BrokenThrift, SchemaError, StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.message_text import visible
+from sframe_spark.storage.filesystem.in_place import changed, require_still
+from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.local_files import FileState, Seen, state_of
+from sframe_spark.storage.filesystem.object_store import read_range, require_size
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.hybrid_calendar import HybridColumns
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import order_column
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.parquet import int96
+from sframe_spark.storage.parquet.column_annotations import column_not_read, geometries_by_note, refused_columns
+from sframe_spark.storage.parquet.footer_validation import check_footer
+from sframe_spark.storage.parquet.hybrid_files import hybrid_columns
+from sframe_spark.storage.parquet.page_headers import MAGIC
+from sframe_spark.storage.parquet.sound import Identity
+from sframe_spark.storage.parquet.spark_types import types_by_notes
+from sframe_spark.types import ColumnType
+
+# A footer, how many bytes it takes with what follows it and their check sum, and why columns cannot be read.
+_FooterOfOthers = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
+
+REMEMBERED_FOOTERS = 1024
+# Length of the footer, and four letters.
+FOOTER_END = 8
+# Footers beyond this are looked at before they are copied.
+LARGE_FOOTER = 64 << 20
+TAIL_BLOCK = 4 << 20
+# Most footers of others are within so many bytes of the end.
+TAIL_ELSEWHERE = 64 << 10
+
+
+@attrs.frozen(eq=False, slots=False)
+class Footer:
+    """The footer of one Parquet file.
+
+    Parameters
+    ----------
+    metadata
+        Footer as pyarrow reads it.
+    size
+        Length of the file in bytes.
+    identity
+        What tells this content of the file's path from others.
+    tail
+        How many bytes the footer takes with what follows it, and their check sum; None where a manifest or a writer of ours knows it.
+    measured
+        What was found out about rows of the file; it follows from the file, as the footer does.
+    sound
+        Row groups, with names of columns, whose pages were compared with the check sums that they carry.
+    unknown
+        Why columns of a file of others cannot be read, by what its schema calls their types.
+    """
+
+    metadata: pq.FileMetaData
+    size: int
+    identity: Identity
+    tail: tuple[int, int] | None = None
+    measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
+    sound: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
+    unknown: dict[str, str] = attrs.field(factory=dict, repr=False)
+
+    @functools.cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Row at which each row group starts, and at the end the number of rows."""
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
+        return tuple(itertools.accumulate((group.num_rows for group in groups), initial=0))
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the file."""
+        schema = self._stored_schema
+        fields = [field.with_type(self.meant[field.name]) if field.name in self.meant else field for field in schema]
+        return pa.schema(fields, schema.metadata) if self.meant else schema
+
+    @functools.cached_property
+    def _stored_schema(self) -> pa.Schema:
+        """Arrow schema as pyarrow makes it of the file's alone."""
+        return self.metadata.schema.to_arrow_schema()
+
+    @functools.cached_property
+    def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
+        moments = int96.moments_in(self.metadata)
+        fields = [field.with_type(moments.get(field.name, field.type)) for field in self._stored_schema]
+        types, refused = types_by_notes(self.metadata.metadata, pa.schema(fields))
+        return {**moments, **types}, refused
+
+    @property
+    def meant(self) -> dict[str, pa.DataType]:
+        """Types that columns have in the eyes of their writer, where pyarrow reads others: time stamps without their zone, intervals as numbers."""
+        return self._by_notes[0]
+
+    @functools.cached_property
+    def refused(self) -> dict[str, str]:
+        """Why columns cannot be read, by their names."""
+        return {**self._by_notes[1], **geometries_by_note(self.metadata.metadata), **self.unknown}
+
+    @functools.cached_property
+    def _hybrid(self) -> HybridColumns | None:
+        return hybrid_columns(self.metadata.metadata)
+
+    def as_meant(self, name: str, values: pa.Array) -> pa.Array:
+        """Return values that pyarrow read of a column as their writer meant them: in the calendar of columns, and with the zone that they have.
+
+        Raises
+        ------
+        DateTimeRangeError
+            If a time stamp has no counterpart in the calendar of columns.
+        """
+        if self._hybrid is not None:
+            values = self._hybrid.to_gregorian(values, self._stored_schema.field(name).type)
+        return values.cast(self.meant[name]) if name in self.meant else values
+
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """Place of each Parquet column, by its path."""
+        return leaf_places(self.metadata)
+
+    @functools.cached_property
+    def leaves(self) -> dict[str, list[int]]:
+        """Places of the Parquet columns that each column is stored in; a name with a dot in it may be that of a column."""
+        found: dict[str, list[int]] = {name: [] for name in self.schema.names}
+        for path, place in self.places.items():
+            name = path if path in found else path.partition(".")[0]
+            found.setdefault(name, []).append(place)
+        return found
+
+    def chunks(self, name: str) -> Iterator[pq.Statistics | None]:
+        """Yield the statistics of a column that is not nested, one for each row group."""
+        return column_chunks(self.metadata, self.places[name])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in the file."""
+        return self.starts[-1]
+
+
+def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
+    """Return the footer of a segment's file, which is the one that the manifest means.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, damaged or another one.
+    """
+    return footer_of_entry(manifest.directory, entry)
+
+
+def footer_of_entry(directory: str, entry: SegmentEntry) -> Footer:
+    """Return the footer of a file in the directory of a dataset (see :func:`segment_footer`)."""
+    location = join(directory, entry.file)
+    footer = footer_of(location, entry.size, entry.tail, seen=entry.seen)
+    require_rows(location, footer, entry)
+    return footer
+
+
+def require_rows(location: str, footer: Footer, entry: SegmentEntry) -> None:
+    """Refuse a file with another number of rows than its entry says."""
+    if footer.rows != entry.rows:
+        raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; restore it from a copy or save the frame again")
+
+
+def footer_of(
+    location: str, size: int | None = None, tail: tuple[int, int] | None = None, just_written: bool = False, seen: Seen | None = None
+) -> Footer:
+    """Return the footer of a file, from memory if the file has not changed since.
+
+    Parameters
+    ----------
+    location
+        Path of the file.
+    size
+        Length that the file should have, as the manifest says; None when unknown.
+    tail
+        How many bytes at its end are no pages, and their check sum; None when unknown.
+    just_written
+        Whether a writer of ours has just made the file, so that it need not be looked at with suspicion.
+    seen
+        The file as it was when its statistics were taken, where no manifest of its own tells.
+    """
+    if seen is not None and is_elsewhere(location):
+        return _seen_elsewhere(location, seen)
+    with telling("read", location):
+        try:
+            state = state_of(location, size, may_be_link=tail is None)
+        except FileNotFoundError:
+            raise StorageError(missing(location)) from None
+        if size is not None and state.size != size:
+            raise changed(location) if seen is not None else other_length(location, state.size, size)
+        footer = _load(location, state, tail, just_written)
+        if seen is not None and seen.tail not in (None, footer.tail):
+            raise changed(location)
+        return footer
+
+
+def _seen_elsewhere(location: str, seen: Seen) -> Footer:
+    """The footer of a file of others that stays elsewhere; where there is none that was there before, whether the file is another one comes first."""
+    with telling("read", location):
+        try:
+            footer = _load(location, seen.state, None, False, is_others=True)
+        except StorageError:
+            require_still(location, seen.state)
+            raise
+        if seen.tail not in (None, footer.tail):
+            forget_footers()
+            raise changed(location)
+        return footer
+
+
+def forget_footers() -> None:
+    """Remember no footers: one that was read of a file elsewhere while it was replaced is not that of the file that was found before."""
+    _load.cache_clear()
+
+
+def other_length(location: str, found: int, said: int) -> StorageError:
+    """Return the error of a file that is longer or shorter than its manifest says."""
+    return StorageError(
+        f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {said}; restore it from a copy or save the frame again"
+    )
+
+
+def damaged_footer(location: str) -> StorageError:
+    """Return the error of a file whose footer is not the one that was written."""
+    return StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
+
+
+@functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
+def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool, is_others: bool = False) -> Footer:
+    """Read a footer; the state of the file is part of the key."""
+    found, unknown = None, dict[str, str]()
+    try:
+        if is_elsewhere(location) and is_others:
+            metadata, found, unknown = _foreign_footer_elsewhere(location, state.size)
+        elif is_elsewhere(location):
+            metadata = _footer_elsewhere(location, state.size, tail)
+        elif tail is None and not just_written:
+            metadata, found, unknown = _foreign_footer(location, state.size)
+        else:
+            with pa.OSFile(location) as source:
+                if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
+                    raise damaged_footer(location)
+                _refuse_false_length(location, source)
+                metadata = pq.read_metadata(source)
+    except _UnknownTypesError as error:
+        name, reason = next(iter(error.columns.items()))
+        raise SchemaError(f"column {visible(name)!r} of {location}: {reason}") from None
+    except (BrokenThrift, UnicodeDecodeError) as error:
+        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    except pa.ArrowInvalid as error:
+        raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
+    return Footer(metadata, state.size, (location, state), found, unknown=unknown)
+
+
+def _footer_elsewhere(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
+    """Read the end of a file elsewhere by one request; one byte behind it is asked for, too, so that a longer file is told."""
+    if tail is None:
+        raise StorageError(f"{location} has no check sum: it was not saved by this package; save the frame again")
+    content = read_range(location, size - tail[0], size + 1)
+    require_size(location, len(content), tail[0])
+    if zlib.crc32(content) != tail[1]:
+        raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; save the frame again")
+    return pq.read_metadata(pa.BufferReader(MAGIC + content))
+
+
+def _foreign_footer(location: str, size: int) -> _FooterOfOthers:
+    """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
+    with pa.OSFile(location) as source:
+        length = _refuse_false_length(location, source)
+        content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
+    return _checked_footer(content, length)
+
+
+def _foreign_footer_elsewhere(location: str, size: int) -> _FooterOfOthers:
+    """Read the footer of a file of others elsewhere by one request, or two where it is long.
+
+    Whether it is still the file that was found, or seen, is for the caller to make sure of.
+    """
+    start = max(size - TAIL_ELSEWHERE, 0)
+    content = read_range(location, start, size)
+    length = int.from_bytes(content[-FOOTER_END:-4], "little")
+    if len(content) != size - start or content[-4:] != MAGIC or length + FOOTER_END > size:
+        raise StorageError(f"{location} is not a readable Parquet file: it does not end as one; restore it from a copy")
+    if length + FOOTER_END > len(content):
+        content = read_range(location, size - FOOTER_END - length, start) + content
+    return _checked_footer(content[-FOOTER_END - length :], length)
+
+
+def _checked_footer(content: bytes, length: int) -> _FooterOfOthers:
+    """What pyarrow reads of the end of a file, which is looked at by us, too, and its length with its check sum."""
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
+        _require_length(metadata, length)
+        unknown = refused_columns(content[:-FOOTER_END])
+        check_footer(content[:-FOOTER_END], metadata)
+        # Fails for names that are no text, or a schema of Arrow's that is none.
+        metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError):
+        # pyarrow reads no footer, or makes no schema, of some types that it does not know.
+        _refuse_unknown_types(content[:-FOOTER_END])
+        raise
+    return metadata, (len(content), zlib.crc32(content)), unknown
+
+
+class _UnknownTypesError(Exception):
+    """A footer has columns of types that are not known, by their names."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        super().__init__(*columns.values())
+        self.columns = columns
+
+
+def _refuse_unknown_types(footer: bytes) -> None:
+    """Tell types that are not known from damage."""
+    with contextlib.suppress(BrokenThrift):
+        if unknown := refused_columns(footer):
+            raise _UnknownTypesError(unknown)
+    if found := column_not_read(footer):
+        raise _UnknownTypesError(dict([found]))
+
+
+def _refuse_false_length(location: str, source: pa.NativeFile) -> int:
+    """Return how long a file says that its footer is; a long one is made sure of before so many bytes are copied."""
+    length = int.from_bytes(source.read_at(FOOTER_END, max(source.size() - FOOTER_END, 0))[:4], "little")
+    if length > LARGE_FOOTER:
+        _require_length(pq.read_metadata(location, memory_map=True), length)
+    return length
+
+
+def _require_length(metadata: pq.FileMetaData, length: int) -> None:
+    if metadata.serialized_size != length:
+        raise BrokenThrift("its footer has another length than it says")
+
+
+def tail_checksum(source: pa.NativeFile, length: int) -> int:
+    """Return the check sum of the last bytes of a file, of which there may be as many as a text says: few are in memory at a time."""
+    source.seek(max(source.size() - length, 0))
+    value = 0
+    while block := source.read(TAIL_BLOCK):
+        value = zlib.crc32(block, value)
+    return value
+
+
+def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] | None:
+    """Return minimum and maximum of a column over all row groups; None when any of them does not tell.
+
+    Date-times come as microseconds. NaN is not among the values compared.
+    """
+    minima, maxima = [], []
+    for statistics in chunks:
+        if statistics is None or not statistics.has_min_max:
+            if statistics is None or not statistics.has_null_count or statistics.num_values:
+                return None
+            continue
+        is_text = statistics.physical_type == "BYTE_ARRAY"
+        minima.append(statistics.min if is_text else statistics.min_raw)
+        maxima.append(statistics.max if is_text else statistics.max_raw)
+    # Some writers of old let NaN into the bounds, which makes them bounds of nothing.
+    if any(bound != bound for bound in (*minima, *maxima)):
+        return None
+    return min(minima, default=None), max(maxima, default=None)
+
+
+def shows_nanoseconds(footer: Footer, name: str) -> bool:
+    """Say whether the bounds of a column's row groups prove that date-times of it are not whole microseconds; no value is read."""
+    data_type = footer.schema.field(name).type
+    if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.meant:
+        return False
+    known = [chunk for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max]
+    return any(bound % 1000 for chunk in known for bound in (chunk.min_raw, chunk.max_raw) if isinstance(bound, int))
+
+
+def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
+    """Return what the footer of a file proves about a column.
+
+    Nothing is said about columns that the file stores in another type, nor about the bounds of texts, which writers may
+    cut short.
+    """
+    field = footer.schema.field(name)
+    nested = pa.types.is_nested(field.type) and not column_type.is_zoned
+    if field.type != column_type.physical or nested or column_type.is_encoded:
+        return UNKNOWN_STATISTICS
+    name = order_column(name, column_type)
+    chunks = list(footer.chunks(name))
+    missing = [chunk.null_count if chunk is not None and chunk.has_null_count else None for chunk in chunks]
+    has_missing = None if None in missing else any(missing)
+    has_nan = None if pa.types.is_floating(field.type) else False
+    bounds = None if pa.types.is_string(field.type) else bounds_of(chunks)
+    if bounds is None:
+        return ColumnStatistics(has_missing=has_missing, has_nan=has_nan)
+    low, high = bounds
+    facts = ColumnStatistics(has_missing=has_missing, has_nan=has_nan, bounds_known=True, minimum=low, maximum=high)
+    if has_missing is not False or has_nan is not False:
+        return facts
+    return _of_single_values(facts, chunks, footer.rows)
+
+
+def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | None], rows: int) -> ColumnStatistics:
+    """Return facts about a column, and its order if all values of each row group are one value."""
+    values: list[int] = []
+    for chunk in chunks:
+        if chunk is None or (chunk.has_min_max and chunk.min_raw != chunk.max_raw):
+            return facts
+        values += [chunk.min_raw] if chunk.has_min_max else []
+    if not values:
+        return facts
+    ascending = all(before <= after for before, after in itertools.pairwise(values))
+    descending = all(before >= after for before, after in itertools.pairwise(values))
+    # Strict orders are told of only where no row group has two rows.
+    single = len(values) == rows
+    return attrs.evolve(
+        facts, ascending=ascending, descending=descending,
+        strictly_ascending=single and all(before < after for before, after in itertools.pairwise(values)),
+        strictly_descending=single and all(before > after for before, after in itertools.pairwise(values)),
+        constant=ascending and descending, edges_known=True, first=values[0], last=values[-1],
+    )  # fmt: skip
+
+
+def leaf_places(metadata: pq.FileMetaData) -> dict[str, int]:
+    """Return the place of each Parquet column of a file, by its path; made once for all columns, since a table may have thousands."""
+    schema = metadata.schema
+    return {schema.column(place).path: place for place in range(len(schema))}
+
+
+def column_chunks(metadata: pq.FileMetaData, place: int) -> Iterator[pq.Statistics | None]:
+    """Yield the statistics of a Parquet column, one for each row group."""
+    for group in range(metadata.num_row_groups):
+        yield metadata.row_group(group).column(place).statistics

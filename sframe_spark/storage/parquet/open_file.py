@@ -1,0 +1,121 @@
+"""Parquet files of which the footer is known, opened for reading; the page headers of their columns compared with check sums."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.filesystem.in_place import require_still
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.ranged_reads import BytesOfGroup, open_file, open_ranges
+from sframe_spark.storage.parquet import int96
+from sframe_spark.storage.parquet.footer import Footer
+from sframe_spark.storage.parquet.page_headers import FileBytes, chunk_range, page_headers
+from sframe_spark.storage.parquet.sound import SOUND_COLUMNS
+
+
+def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content: bytes | None = None) -> None:
+    """Make sure that the page headers of some columns are as they were written; looked at once per process and file.
+
+    Parameters
+    ----------
+    footer
+        Footer of the file.
+    location
+        The file.
+    sums
+        Check sum for each column, by its name in the file.
+    content
+        All bytes of the file, where they were read already.
+
+    Raises
+    ------
+    StorageError
+        If they are not.
+    """
+    wanted = SOUND_COLUMNS.unchecked(footer.identity, sums)
+    if not wanted:
+        return
+    opening = _whole_columns(location, footer, wanted) if content is None else pa.BufferReader(content)
+    with telling("read", location), opening as source:
+        try:
+            found = page_headers(FileBytes(source), footer.metadata, wanted).sums
+        except BrokenThrift as error:
+            raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    for name in wanted:
+        if found.get(name) != sums[name]:
+            raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
+    SOUND_COLUMNS.add(footer.identity, wanted)
+
+
+def _whole_columns(location: str, footer: Footer, names: Iterable[str]) -> pa.NativeFile:
+    if not is_elsewhere(location):
+        return pa.OSFile(location)
+    return open_ranges(location, footer.size, [ranges_of(footer, group, names) for group in range(footer.metadata.num_row_groups)])
+
+
+@attrs.frozen
+class WantedChunks:
+    """What is read of a file: it is fetched at once where the file is elsewhere.
+
+    Parameters
+    ----------
+    groups
+        Row groups.
+    names
+        Columns.
+    check
+        Looks at the bytes of these columns of a row group as they come.
+    coded
+        Columns of texts that are to come as numbers in a dictionary.
+    """
+
+    groups: range
+    names: tuple[str, ...]
+    check: Callable[[int, BytesOfGroup], None] | None = None
+    coded: Sequence[str] = ()
+
+
+def ranges_of(footer: Footer, group: int, names: Iterable[str]) -> list[tuple[int, int]]:
+    """Return where the pages of some columns of a row group are."""
+    chunks = footer.metadata.row_group(group)
+    found = (chunk_range(chunks.column(place)) for name in names for place in footer.leaves.get(name, ()))
+    return [(start, stop) for start, stop in found if 0 < start < stop <= footer.size]
+
+
+def _open_wanted(location: str, footer: Footer, wanted: WantedChunks | None) -> pa.NativeFile:
+    if wanted is None or not is_elsewhere(location):
+        return open_file(location, footer.size)
+    check, groups = wanted.check, wanted.groups
+    ranges = [ranges_of(footer, group, wanted.names) for group in groups]
+    # Of files of others no check sum tells that what came is of the file whose footer this is.
+    still = None if footer.tail is None else functools.partial(require_still, location, footer.identity[1])
+    return open_ranges(location, footer.size, ranges, None if check is None else lambda place, content: check(groups[place], content), still)
+
+
+@contextlib.contextmanager
+def opened(location: str, footer: Footer, verify: bool = True, wanted: WantedChunks | None = None) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file whose footer is known; pages are compared with the check sums that they carry, if wanted.
+
+    The file is read, not mapped into memory: where another process cuts a mapped one, or its disk fails, looking at it ends this process.
+    """
+    coded = [] if wanted is None else list(wanted.coded)
+    with (
+        _open_wanted(location, footer, wanted) as source,
+        pq.ParquetFile(
+            source,
+            metadata=footer.metadata,
+            pre_buffer=False,
+            page_checksum_verification=verify,
+            coerce_int96_timestamp_unit=int96.UNIT,
+            read_dictionary=coded,
+        ) as file,
+    ):
+        yield file

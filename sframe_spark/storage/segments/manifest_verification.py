@@ -1,0 +1,251 @@
+"""What a manifest says of the rows of a dataset, compared with the rows themselves: nothing else tells a true claim from a made-up one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest_json import damaged
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.segments.distinct import equal_rows
+from sframe_spark.storage.segments.reader import iterate_rows
+from sframe_spark.storage.segments.statistics import StatisticsCollector, compare_scalars, dataset_statistics, has_order_statistics, steps
+
+Ordering = tuple[tuple[int, bool], ...]
+
+_FLAGS = {
+    "ascending": "ascends",
+    "descending": "descends",
+    "strictly_ascending": "ascends strictly",
+    "strictly_descending": "descends strictly",
+    "constant": "has one value only",
+    "has_missing": "has missing values",
+    "has_nan": "has values that are NaN",
+}
+_EDGES = {"first": "first", "last": "last"}
+_BOUNDS = {"minimum": "smallest", "maximum": "largest"}
+
+
+class SegmentClaims:
+    """What a manifest says of the columns of one file; given all rows of the file, it knows what of that is untrue.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    entry
+        The file.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> said = ColumnStatistics(ascending=True, bounds_known=True, minimum=1, maximum=5)
+    >>> manifest = Manifest((INT,), (SegmentEntry("a", 0, 2, (said,)),), "/data", ("x",))
+    >>> claims = SegmentClaims(manifest, manifest.segments[0])
+    >>> claims.add(0, pa.array([1, 4]))
+    >>> claims.untrue()
+    "of column 'x' in a: its largest value is said to be 5, and is 4"
+    """
+
+    def __init__(self, manifest: Manifest, entry: SegmentEntry) -> None:
+        self._manifest, self._entry = manifest, entry
+        self._collectors = {
+            column: StatisticsCollector(manifest.types[column], with_bounds=said.bounds_known)
+            for column, said in enumerate(entry.columns)
+            if said != UNKNOWN_STATISTICS
+        }
+
+    def add(self, column: int, values: pa.Array) -> None:
+        """Take note of the next values of a column."""
+        if column in self._collectors:
+            self._collectors[column].add(values)
+
+    def untrue(self) -> str | None:
+        """Say what is not as it was found; None where all is true. Less may be said than is true."""
+        for column, collector in self._collectors.items():
+            wrong = untrue(self._entry.columns[column], collector.exact())
+            if wrong is not None:
+                return f"of column {shown(self._manifest, column)} in {self._entry.file}: {wrong}"
+        return None
+
+
+def untrue(said: ColumnStatistics, found: ColumnStatistics) -> str | None:
+    """Say which fact about a column is not as it was found; None where all that is known is true."""
+    for name, meaning in _FLAGS.items():
+        claim = getattr(said, name)
+        if claim is not None and claim is not getattr(found, name):
+            return f"that it {meaning} is said to be {str(claim).lower()}, and is not"
+    for name, meaning in {**(_EDGES if said.edges_known else {}), **(_BOUNDS if said.bounds_known else {})}.items():
+        claimed, true = getattr(said, name), getattr(found, name)
+        if compare_scalars(claimed, true) != 0:
+            return f"its {meaning} value is said to be {claimed!r:.60}, and is {true!r:.60}"
+    return None
+
+
+def shown(manifest: Manifest, column: int) -> str:
+    """A column by the name that its user gave it, else by its place."""
+    return str(column) if manifest.names is None else f"{manifest.names[column]!r:.80}"
+
+
+def check_order(manifest: Manifest) -> None:
+    """Compare what a manifest says of the order of all rows, and of columns in which no two are equal, with the rows.
+
+    What follows from facts about columns, which must be true, costs nothing; all orders else take one pass together over the columns that they are
+    about, and so do keys in whose order the rows are. Other keys take a pass each (see :func:`equal_rows`).
+
+    Raises
+    ------
+    StorageError
+        If they are not so.
+    """
+    facts = dataset_statistics(manifest)
+    checkable = [_checkable(manifest, ordering) for ordering in manifest.order.orderings]
+    # Each may serve to compare rows that are equal in a key, which are neighbours then.
+    known = [
+        *checkable,
+        *(((column, up),) for column, fact in enumerate(facts) for up in (True, False) if (fact.ascending if up else fact.descending)),
+    ]
+    neighbours, apart = _keys(manifest, facts, known)
+    orderings = [ordering for ordering in dict.fromkeys(checkable) if ordering and not _follows(ordering, facts)]
+    _pass_over(manifest, [*(_Check(ordering) for ordering in orderings), *(_Check(ordering, key) for ordering, key in neighbours)])
+    for key in _smallest(apart):
+        found = equal_rows(manifest, sorted(key))
+        if found is not None:
+            raise _equal(manifest, key, f"two are {', '.join(f'{value!r:.60}' for value in found)}")
+
+
+def check_summary(manifest: Manifest) -> None:
+    """Compare what a manifest says of the columns of all rows, where that is not told segment by segment, with the rows.
+
+    Raises
+    ------
+    StorageError
+        If it is not so.
+    """
+    if manifest.stored is None:
+        return
+    said = manifest.stored.summary
+    columns = [column for column, facts in enumerate(said) if facts != UNKNOWN_STATISTICS]
+    collectors = [StatisticsCollector(manifest.types[column], with_bounds=said[column].bounds_known) for column in columns]
+    for arrays in iterate_rows(manifest, columns):
+        for collector, array in zip(collectors, arrays, strict=True):
+            collector.add(array)
+    for column, collector in zip(columns, collectors, strict=True):
+        wrong = untrue(said[column], collector.exact())
+        if wrong is not None:
+            raise damaged(manifest.directory, f"of column {shown(manifest, column)}: {wrong}")
+
+
+def _keys(
+    manifest: Manifest, facts: Sequence[ColumnStatistics], known: Sequence[Ordering]
+) -> tuple[list[tuple[Ordering, frozenset[int]]], list[frozenset[int]]]:
+    """The keys that facts about columns do not prove: those whose equal rows are neighbours, with the ordering that makes them so, and the others."""
+    neighbours: list[tuple[Ordering, frozenset[int]]] = []
+    apart: list[frozenset[int]] = []
+    for key in sorted({frozenset(key) for key in manifest.order.keys}, key=len) if manifest.rows > 1 else ():
+        if not key:
+            raise damaged(manifest.directory, f"one row is said to be all, and there are {manifest.rows}")
+        if any(facts[column].strictly_ascending or facts[column].strictly_descending for column in key):
+            continue
+        ordering = _in_order_of(key, known)
+        # Of date-times equal moments tie, and as keys they differ by their offsets.
+        if ordering is None or any(manifest.types[column].is_zoned for column in key):
+            apart.append(key)
+        else:
+            neighbours.append((ordering, key))
+    return neighbours, apart
+
+
+def _checkable(manifest: Manifest, ordering: Ordering) -> Ordering:
+    """The leading columns that have an order that rows are compared by: lists have none but as groups."""
+    seen: dict[int, bool] = {}
+    for column, up in ordering:
+        if not has_order_statistics(manifest.types[column]):
+            break
+        # Rows that are compared by a column again tie in it.
+        seen.setdefault(column, up)
+    return tuple(seen.items())
+
+
+def _follows(ordering: Ordering, facts: Sequence[ColumnStatistics]) -> bool:
+    """Say whether an ordering follows from facts about single columns."""
+    for place, (column, up) in enumerate(ordering):
+        fact = facts[column]
+        if fact.constant:
+            continue
+        if fact.strictly_ascending if up else fact.strictly_descending:
+            return True
+        rest = all(facts[other].constant for other, _ in ordering[place + 1 :])
+        return rest and bool(fact.ascending if up else fact.descending)
+    return True
+
+
+def _in_order_of(key: frozenset[int], known: Sequence[Ordering]) -> Ordering | None:
+    """The first columns of an ordering, which are those of a key."""
+    for ordering in known:
+        start = ordering[: len(key)]
+        if {column for column, _ in start} == key:
+            return start
+    return None
+
+
+def _smallest(keys: Sequence[frozenset[int]]) -> Iterator[frozenset[int]]:
+    """Keys that have no other one in them, which would do for both; shorter ones come first."""
+    found: list[frozenset[int]] = []
+    for key in keys:
+        if not any(other <= key for other in found):
+            found.append(key)
+            yield key
+
+
+@attrs.define
+class _Check:
+    """An ordering that rows are in, and if ``key`` is given, one without ties."""
+
+    ordering: Ordering
+    key: frozenset[int] | None = None
+
+    def check(self, manifest: Manifest, neighbours: dict[int, npt.NDArray[np.int8]], row: int) -> None:
+        """Look at the rows from the one behind a row on, each compared with the one before it."""
+        equal = np.ones(len(next(iter(neighbours.values()))), dtype=bool)
+        for column, up in self.ordering:
+            compared = neighbours[column] if up else -neighbours[column]
+            if (bad := equal & (compared > 0)).any():
+                order = ", ".join(f"{shown(manifest, column)} {'ascending' if up else 'descending'}" for column, up in self.ordering)
+                raise damaged(manifest.directory, f"the rows are said to be in order of {order}, and row {row + 1 + int(bad.argmax())} is not")
+            equal &= compared == 0
+            if not equal.any():
+                return
+        if self.key is not None:
+            raise _equal(manifest, self.key, f"row {row + 1 + int(equal.argmax())} is equal to the one before it")
+
+
+def _equal(manifest: Manifest, key: frozenset[int], found: str) -> StorageError:
+    columns = ", ".join(shown(manifest, column) for column in sorted(key))
+    return damaged(manifest.directory, f"no two rows are said to be equal in {columns}, and {found}")
+
+
+def _pass_over(manifest: Manifest, checks: Sequence[_Check]) -> None:
+    """Compare every row with the one before it, across files."""
+    columns = sorted({column for check in checks for column, _ in check.ordering})
+    last: list[pa.Array] | None = None
+    row = 0
+    for arrays in iterate_rows(manifest, columns) if columns else ():
+        if last is not None:
+            seam = [pa.concat_arrays([before, array[:1]]) for before, array in zip(last, arrays, strict=True)]
+            _compare(manifest, checks, columns, seam, row - 1)
+        _compare(manifest, checks, columns, arrays, row)
+        last, row = [array[-1:] for array in arrays], row + len(arrays[0])
+
+
+def _compare(manifest: Manifest, checks: Sequence[_Check], columns: Sequence[int], arrays: Sequence[pa.Array], row: int) -> None:
+    if len(arrays[0]) > 1:
+        neighbours = {column: steps(array, manifest.types[column]) for column, array in zip(columns, arrays, strict=True)}
+        for check in checks:
+            check.check(manifest, neighbours, row)

@@ -1,0 +1,178 @@
+"""Columns of partitioned tables whose values are in the names of directories: typed as Spark types them, the same for all rows of a file."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import re
+import urllib.parse
+from collections.abc import Callable, Sequence
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.storage.filesystem.path_resolution import DataFile, values_of_partitions
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.values.datetimes import to_microseconds
+from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
+
+# Digits of any script are digits to Java, but not in what it takes for a float.
+_INT = re.compile(r"[+-]?\d{1,1000}")
+_DECIMAL = re.compile(r"[+-]?(?P<digits>\d{1,400})(?:\.(?P<fraction>\d{0,400}))?(?:[eE](?P<exponent>[+-]?\d{1,4}))?")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]{1,9}[fFdD]?")
+_DOUBLE = re.compile(rf"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,9}})?[fFdD]?)|{_HEXADECIMAL.pattern}")
+# What Java takes off both ends of a number.
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+_MOST_DIGITS = 38
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# Spark knows one digit behind the point only.
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9])?")
+_TIME = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?")
+
+
+@attrs.frozen
+class PartitionColumn:
+    """A column with one value for each file.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    type
+        Its type.
+    values
+        The value in each file, None for a missing one, as :class:`~sframe_spark.storage.manifest.manifest.ColumnStatistics` has them.
+    """
+
+    name: str
+    type: ColumnType
+    values: tuple[Scalar, ...]
+
+
+def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
+    """Return the columns that the directories of some files name.
+
+    Values are of the types that Spark takes them for, and a column is of the type in which Spark holds all of them; without a value it is text. Whole
+    numbers that do not fit 64 bits, or stand beside floats that would round them, are text, so that none becomes another.
+    """
+    return [_typed(name, texts) for name, texts in values_of_partitions(files)]
+
+
+def _typed(name: str, texts: Sequence[str | None]) -> PartitionColumn:
+    kinds = {kind_of_value(text) for text in texts if text is not None}
+    column_type, read = _COMMON.get(frozenset(kinds), _TEXT)
+    # Many files have one value.
+    found = {text: read(text) for text in texts if text is not None}
+    return PartitionColumn(name, column_type, tuple(None if text is None else found[text] for text in texts))
+
+
+def kind_of_value(text: str) -> str:
+    """Return what Spark takes the value of a directory for, as it is written there.
+
+    Examples
+    --------
+    >>> [kind_of_value(text) for text in ("01", "2147483648", "1e3", "1d", "2020-01-01", "2020-01-01 10%3A00%3A00", "true")]
+    ['int', 'long', 'whole', 'double', 'date', 'timestamp', 'text']
+    """
+    if _INT.fullmatch(text):
+        value = int(text)
+        if -(2**31) <= value < 2**31:
+            return "int"
+        return "long" if SMALLEST_INT <= value <= LARGEST_INT else "huge"
+    whole = _whole(text)
+    if whole is not None:
+        return "whole" if SMALLEST_INT <= whole <= LARGEST_INT else "huge"
+    if _DOUBLE.fullmatch(text.strip(_JAVA_BLANKS)):
+        return "double"
+    if _DATE.fullmatch(text) and _moment(text) is not None:
+        return "date"
+    unquoted = urllib.parse.unquote(text)
+    if _TIMESTAMP.fullmatch(unquoted) and _moment(unquoted) is not None:
+        return "timestamp"
+    return "time" if _TIME.fullmatch(unquoted) else "text"
+
+
+def _whole(text: str) -> int | None:
+    """The value of a number that has no digits behind its point, and an exponent or a point; None of others, and of more digits than Spark has."""
+    found = _DECIMAL.fullmatch(text)
+    if found is None:
+        return None
+    exponent = int(found["exponent"] or 0) - len(found["fraction"] or "")
+    digits = int(found["digits"] + (found["fraction"] or ""))
+    if exponent < 0 or len(str(digits)) + exponent > _MOST_DIGITS:
+        return None
+    return (-digits if text.startswith("-") else digits) * 10**exponent
+
+
+def _as_int(text: str) -> int:
+    whole = _whole(text)
+    return int(text) if whole is None else whole
+
+
+def _as_float(text: str) -> float:
+    number = text.strip(_JAVA_BLANKS)
+    if _HEXADECIMAL.fullmatch(number):
+        try:
+            return float.fromhex(number.rstrip("dDfF") if number[-1] in "dDfF" else number)
+        except OverflowError:
+            return math.inf if not number.startswith("-") else -math.inf
+    return float(number.rstrip("dDfF"))
+
+
+def _moment(text: str) -> int | None:
+    try:
+        return to_microseconds(datetime.datetime.fromisoformat(text))[0]
+    except ValueError:
+        return None
+
+
+def _as_moment(text: str) -> Scalar:
+    return _moment(urllib.parse.unquote(text))
+
+
+def _as_seconds(text: str) -> float:
+    hours, minutes, seconds = urllib.parse.unquote(text).split(":")
+    return int(hours) * 3600.0 + int(minutes) * 60.0 + float(seconds)
+
+
+_Reader = Callable[[str], Scalar]
+_TEXT: tuple[ColumnType, _Reader] = (STR, urllib.parse.unquote)
+_INTS: tuple[ColumnType, _Reader] = (INT, _as_int)
+_FLOATS: tuple[ColumnType, _Reader] = (FLOAT, _as_float)
+_MOMENTS: tuple[ColumnType, _Reader] = (DATETIME, _as_moment)
+_WHOLE_KINDS = ("int", "long", "whole")
+# What holds values of these kinds together; all other combinations are text.
+_COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {
+    **{frozenset(kinds): _INTS for count in (1, 2, 3) for kinds in itertools.combinations(_WHOLE_KINDS, count)},
+    frozenset({"double"}): _FLOATS,
+    # Whole numbers of 32 bits are floats without a loss.
+    frozenset({"int", "double"}): _FLOATS,
+    frozenset({"date"}): _MOMENTS,
+    frozenset({"timestamp"}): _MOMENTS,
+    frozenset({"date", "timestamp"}): _MOMENTS,
+    frozenset({"time"}): (FLOAT, _as_seconds),
+}
+
+
+def facts_of(value: Scalar, rows: int) -> ColumnStatistics:
+    """Return what is known of a column with one value in all rows of a file; nothing of NaN, which is a bound of nothing."""
+    if isinstance(value, float) and math.isnan(value):
+        return UNKNOWN_STATISTICS
+    single = rows == 1
+    return ColumnStatistics(
+        ascending=True, descending=True, strictly_ascending=single, strictly_descending=single, constant=True, has_missing=value is None,
+        has_nan=False, edges_known=True, first=value, last=value, bounds_known=True, minimum=value, maximum=value,
+    )  # fmt: skip
+
+
+def repeated(value: Scalar, column_type: ColumnType, rows: int) -> pa.Array:
+    """Return a column with one value in all rows.
+
+    Examples
+    --------
+    >>> repeated(0, DATETIME, 1).to_pylist()
+    [datetime.datetime(1970, 1, 1, 0, 0)]
+    """
+    return pa.nulls(rows, column_type.physical) if value is None else pa.repeat(pa.scalar(value, column_type.physical), rows)

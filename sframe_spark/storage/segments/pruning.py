@@ -1,0 +1,237 @@
+"""Which rows of a dataset can hold values in some ranges, told from recorded bounds without reading a value.
+
+Segments are told apart by the bounds in the manifest; inside segments in order of the column, and inside the first and the last segment that can
+match, row groups are told apart by the bounds in the footer. In a sorted column these are the only ones that match in part.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import order_column
+from sframe_spark.storage.manifest.statistics import ColumnStatistics, Scalar
+from sframe_spark.storage.parquet.footer import segment_footer
+
+Bounds = tuple[Scalar, Scalar]
+RowRange = tuple[int, int]
+
+# Of datasets whose order nobody recorded, footers of so many segments are looked at.
+MOST_FOOTERS = 16
+# So many ranges are compared with the bounds of many segments, one after the other.
+MOST_RANGES_AT_ONCE = 64
+
+
+def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
+    """Return the parts of the rows ``start..stop`` outside of which no value lies in any of some ranges.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    column
+        Position of a column of numbers, text or date-times.
+    wanted
+        Ranges of wanted values, each the smallest and the largest (date-times in microseconds), None where there is no limit; ascending and without
+        a value in common. Missing values and NaN are never wanted.
+    start, stop
+        The rows in question.
+
+    Returns
+    -------
+    tuple of (int, int)
+        Ranges of dense row numbers, ascending, none of them empty and none next to another.
+    """
+    if not wanted:
+        return ()
+    hits = _hits(manifest, column, wanted, start, stop)
+    found: list[RowRange] = []
+    for place, (offset, entry) in enumerate(hits):
+        # Facts about each of many segments take longer than to read it; of one row group nothing is left out.
+        if entry.group_bytes is None and (place in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
+            groups = _row_groups(manifest, column, wanted, entry)
+            found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or one_wanted(bounds, wanted) is not None]
+        else:
+            found.append((offset, offset + entry.rows))
+    return tuple(joined((max(first, start), min(last, stop)) for first, last in found))
+
+
+def _hits(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
+    """The segments with some of the rows ``start..stop`` that may hold wanted values, each with the number of its first row."""
+    offsets, segments = manifest.offsets, manifest.segments
+    first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
+    may_match = _may_match_of_many(manifest, column, wanted)
+    return [
+        (offsets[place], segments[place])
+        for place in range(first, last)
+        if segments[place].rows
+        and offsets[place] + segments[place].rows > start
+        and (may_match[place] if may_match is not None else _may_match(segments[place], column, wanted))
+    ]
+
+
+def _may_match_of_many(manifest: Manifest, column: int, wanted: Sequence[Bounds]) -> list[bool] | None:
+    """For each of many segments whether it may hold wanted values, told at once; None where each is to be looked at by itself."""
+    if manifest.stored is None or len(wanted) > MOST_RANGES_AT_ONCE:
+        return None
+    found = manifest.stored.bounds_of(column)
+    if found is None:
+        return [True] * len(manifest.segments)
+    known, low, high = found
+    matching = np.zeros(len(known), bool)
+    for smallest, largest in wanted:
+        fits = pa.array(np.ones(len(known), bool))
+        fits = fits if smallest is None else pc.and_(fits, pc.greater_equal(high, smallest))
+        fits = fits if largest is None else pc.and_(fits, pc.less_equal(low, largest))
+        # A segment without values matches nothing.
+        matching |= pc.fill_null(pc.and_(fits, pc.is_valid(low)), False).to_numpy(zero_copy_only=False)
+    result: list[bool] = (matching | ~known).tolist()
+    return result
+
+
+def joined(ranges: Iterable[RowRange]) -> Iterator[RowRange]:
+    """Yield ascending ranges, those next to each other as one, empty ones left out.
+
+    Examples
+    --------
+    >>> list(joined([(0, 2), (2, 5), (6, 6), (7, 9)]))
+    [(0, 5), (7, 9)]
+    """
+    current: RowRange | None = None
+    for first, last in ranges:
+        if first >= last:
+            continue
+        if current is not None and first <= current[1]:
+            current = (current[0], max(current[1], last))
+            continue
+        if current is not None:
+            yield current
+        current = (first, last)
+    if current is not None:
+        yield current
+
+
+def common_rows(first: Sequence[RowRange], second: Sequence[RowRange]) -> Iterator[RowRange]:
+    """Yield the rows that are in ranges of both of two ascending lists.
+
+    Examples
+    --------
+    >>> list(common_rows([(0, 5), (8, 20)], [(3, 9), (12, 13)]))
+    [(3, 5), (8, 9), (12, 13)]
+    """
+    i = j = 0
+    while i < len(first) and j < len(second):
+        low, high = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
+        if low < high:
+            yield low, high
+        if first[i][1] <= second[j][1]:
+            i += 1
+        else:
+            j += 1
+
+
+def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
+    """Return the smallest and the largest value of a column that are neither missing nor NaN; None where not all segments tell, or there is none."""
+    if manifest.stored is not None:
+        summary = manifest.stored.summary[column]
+        return (summary.minimum, summary.maximum) if summary.bounds_known and summary.minimum is not None else None
+    segments = [entry for entry in manifest.segments if entry.rows]
+    if any(len(entry.columns) <= column or not entry.columns[column].bounds_known for entry in segments):
+        return None
+    known = [entry.columns[column] for entry in segments if entry.columns[column].minimum is not None]
+    if not known:
+        return None
+    lowest = min((facts.minimum for facts in known), key=_comparable)
+    return lowest, max((facts.maximum for facts in known), key=_comparable)
+
+
+def _comparable(value: Scalar) -> Any:
+    return value
+
+
+def one_wanted(found: Bounds, wanted: Sequence[Bounds]) -> Bounds | None:
+    """Return the first of the wanted ranges, which ascend, that has a value in common with a range; None if there is none.
+
+    Examples
+    --------
+    >>> one_wanted((4, 6), [(1, 2), (5, 5), (9, None)]), one_wanted((6, 8), [(1, 2), (5, 5), (9, None)])
+    ((5, 5), None)
+    """
+    if found[0] is None or found[1] is None:
+        return None
+    limited = len(wanted) - (wanted[-1][1] is None)
+    place = bisect_left(wanted, found[0], hi=limited, key=itemgetter(1))
+    return wanted[place] if place < len(wanted) and overlap(found, wanted[place]) else None
+
+
+def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
+    """True when the row groups of a segment hold different values; where nobody looked, footers of a few segments are worth it."""
+    if len(entry.columns) <= column:
+        return False
+    facts = entry.columns[column]
+    return bool(facts.ascending or facts.descending) or (facts.ascending is None and hits <= MOST_FOOTERS)
+
+
+def _may_match(entry: SegmentEntry, column: int, wanted: Sequence[Bounds]) -> bool:
+    if len(entry.columns) <= column or not entry.columns[column].bounds_known:
+        return True
+    return one_wanted((entry.columns[column].minimum, entry.columns[column].maximum), wanted) is not None
+
+
+def _all_wanted(facts: ColumnStatistics, wanted: Sequence[Bounds]) -> bool:
+    low, high = facts.minimum, facts.maximum
+    first = one_wanted((low, high), wanted)
+    if first is None:
+        return False
+    smallest, largest = first
+    above = smallest is None or low >= smallest  # type: ignore[operator]  # all are values of one column
+    return above and (largest is None or high <= largest)  # type: ignore[operator]
+
+
+def overlap(found: Bounds, wanted: Bounds) -> bool:
+    """Say whether two ranges have a value in common; found bounds of None mean that there is no value at all.
+
+    Examples
+    --------
+    >>> overlap((1, 5), (5, None)), overlap((1, 5), (None, 0)), overlap((None, None), (None, None))
+    (True, False, False)
+    """
+    low, high = found
+    if low is None or high is None:
+        return False
+    smallest, largest = wanted
+    below = smallest is not None and high < smallest  # type: ignore[operator]  # both are values of one column
+    above = largest is not None and low > largest  # type: ignore[operator]
+    return not (below or above)
+
+
+def _row_groups(manifest: Manifest, column: int, wanted: Sequence[Bounds], entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
+    """First row, row after the last and bounds of each row group of a segment's file; None where bounds are unknown.
+
+    A segment all of whose values are wanted, or of whose values nothing is known, is taken whole, without a look at its footer.
+    """
+    if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_wanted(entry.columns[column], wanted):
+        return [(0, entry.rows, None)]
+    footer = segment_footer(manifest, entry)
+    if len(footer.starts) <= 2:
+        return [(0, entry.rows, None)]
+    physical = manifest.types[column].physical
+    name = manifest.file_name(column)
+    if footer.schema.field(name).type != physical:
+        return [(0, entry.rows, None)]
+    found = []
+    for group, chunk in enumerate(footer.chunks(order_column(name, manifest.types[column]))):
+        bounds: Bounds | None = None
+        if chunk is not None and chunk.has_min_max:
+            # Bounds of texts that other writers may have cut short are not recorded, so such segments were taken whole.
+            bounds = (chunk.min, chunk.max) if chunk.physical_type == "BYTE_ARRAY" else (chunk.min_raw, chunk.max_raw)
+            bounds = None if bounds[0] != bounds[0] or bounds[1] != bounds[1] else bounds
+        found.append((footer.starts[group], footer.starts[group + 1], bounds))
+    return found

@@ -1,0 +1,278 @@
+"""Rows of a dataset, any range of them: only the segments and row groups that intersect it are opened."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
+from sframe_spark.storage.parquet.coded_texts import coded_texts, decoded
+from sframe_spark.storage.parquet.footer import Footer, segment_footer
+from sframe_spark.storage.parquet.group_sums import checking
+from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, opened
+from sframe_spark.storage.parquet.page_checks import SumsOfFile, places_of_sums
+from sframe_spark.storage.parquet.small_files import ShortFile, is_short, read_short
+from sframe_spark.storage.segments.partition_columns import repeated
+from sframe_spark.types import DATETIME_KIND
+from sframe_spark.values.named_columns import column_named
+
+# With more rows than this, decoding the columns of a batch in parallel pays.
+FEW_ROWS = 16_384
+DEFAULT_BATCH_ROWS = 131_072
+
+
+def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: int | None = None, with_key: bool = False) -> pa.Table:
+    """Return the rows numbered ``start`` up to, but not including, ``stop`` as a table in row order.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    columns
+        Positions of the wanted columns; the table's columns are called c0, c1 ... after these positions.
+    start, stop
+        Range of dense row numbers; it is cut to what exists. ``stop`` None means the end.
+    with_key
+        Whether to add the hidden key as a last column ``_key``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.segments.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 0, [INT])
+    ...     writer.write([pa.array([10, 11, 12, 13])])
+    ...     manifest = publish(directory, [INT], [writer.close()])
+    ...     read_rows(manifest, [0], 1, 3).to_pydict()
+    {'c0': [11, 12]}
+    """
+    wanted = tuple(columns)
+    parts: list[list[pa.Array]] = []
+    for entry, low, high in intersecting(manifest, start, stop):
+        parts.extend(segment_batches(manifest, entry, wanted, low, high, None, with_key))
+    names = [file_column(position) for position in wanted] + [KEY_NAME] * with_key
+    types = [manifest.types[position].physical for position in wanted] + [pa.int64()] * with_key
+    chunks = [pa.chunked_array([part[index] for part in parts], column_type) for index, column_type in enumerate(types)]
+    return pa.table(chunks, names=names)
+
+
+def iterate_rows(
+    manifest: Manifest,
+    columns: Sequence[int],
+    start: int = 0,
+    stop: int | None = None,
+    batch_rows: int = DEFAULT_BATCH_ROWS,
+    with_key: bool = False,
+) -> Iterator[list[pa.Array]]:
+    """Yield the rows of a range in row order, at most ``batch_rows`` at a time, one array per column.
+
+    Never more than a row group of the wanted columns is in memory. With ``with_key`` the last array holds the hidden keys.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.segments.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 0, [INT])
+    ...     writer.write([pa.array([10, 11, 12])])
+    ...     manifest = publish(directory, [INT], [writer.close()])
+    ...     [arrays[0].to_pylist() for arrays in iterate_rows(manifest, [0], batch_rows=2)]
+    [[10, 11], [12]]
+    """
+    for entry, low, high in intersecting(manifest, start, stop):
+        yield from segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
+
+
+def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) -> Iterator[tuple[SegmentEntry, int, int]]:
+    """Yield the segments that hold rows of a range, each with the range of its own rows that is meant."""
+    if start < 0 or (stop is not None and stop < 0):
+        raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
+    offsets = manifest.offsets
+    end = manifest.rows if stop is None else min(stop, manifest.rows)
+    before, after = manifest.left_out
+    if start < min(before, end):
+        raise _not_told(manifest, start, min(before, end))
+    index = max(bisect.bisect_right(offsets, start) - 1, 0)
+    while index < len(offsets) and offsets[index] < end:
+        entry, offset = manifest.segments[index], offsets[index]
+        low, high = max(start - offset, 0), min(end - offset, entry.rows)
+        if low < high:
+            yield entry, low, high
+        index += 1
+    # Who goes on from row to row may ask for more than is read in the end.
+    if end > manifest.rows - after:
+        raise _not_told(manifest, max(start, manifest.rows - after), end)
+
+
+def _not_told(manifest: Manifest, start: int, stop: int) -> StorageError:
+    what = f"a task was not told where rows {start}:{stop} of {manifest.directory} are"
+    return StorageError(f"{what}: this is a fault of the engine, please report it")
+
+
+def group_starts(manifest: Manifest, entry: SegmentEntry) -> Sequence[int]:
+    """Return where the row groups of a segment start, and its number of rows; that of one row group is known without its footer."""
+    return (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest, entry).starts
+
+
+def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
+    for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
+        starts = group_starts(manifest, entry)
+        found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
+        return found if found > start else stop
+    return stop
+
+
+def segment_batches(
+    manifest: Manifest,
+    entry: SegmentEntry,
+    columns: tuple[int, ...],
+    low: int,
+    high: int,
+    size: int | None,
+    with_key: bool = False,
+    threads: bool | None = None,
+    passing: int = 0,
+    coded: Container[int] = (),
+) -> Iterator[list[pa.Array]]:
+    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns.
+
+    So many rows of the row group as ``passing`` says may be decoded at a time to come to the first one. Texts of columns that are ``coded`` come as
+    numbers in a dictionary where the file of ours keeps them so.
+    """
+    location = join(manifest.directory, entry.file)
+    constants = dict(entry.constants)
+    stored = [column for column in columns if column not in constants] if constants else columns
+    names = tuple(map(manifest.file_name, stored))
+    short = read_short(manifest.directory, entry) if is_short(manifest.directory, entry, high - low) else None
+    footer = segment_footer(manifest, entry) if short is None else short.footer
+    check = None if short is not None else checking(manifest, entry, footer, columns)
+    if check is None and not (short is not None and short.is_sound):
+        check_pages(footer, location, page_checksums(manifest, entry, columns), None if short is None else short.content)
+    groups = range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high))
+    wanted = WantedChunks(groups, names, check, coded_texts(footer, names) if short is None else ())
+    first_key = (entry.number << KEY_SHIFT) + entry.first_position
+    position = low
+    left = {manifest.file_name(column) for column in stored if column in coded} if manifest.column_names_in_files is None else set[str]()
+    to_decode = [name for name in wanted.coded if name not in left]
+    for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing, short, to_decode):
+        with telling("read", location):
+            arrays = _converted(manifest, footer, batch, stored)
+        if constants:
+            found = dict(zip(stored, arrays, strict=True))
+            arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
+        if with_key:
+            arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
+        position += batch.num_rows
+        yield arrays
+
+
+def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, columns: Sequence[int]) -> list[pa.Array]:
+    """Return stored columns of a file with the types that the dataset has; files of ours have them already."""
+    # Moments are looked for where there may be some: that takes longer than to read a short file.
+    if manifest.column_names_in_files is None and not any(manifest.types[column].kind == DATETIME_KIND for column in columns):
+        columns_found = zip(batch.columns, columns, strict=True)
+        return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in columns_found]
+    convert = conform if manifest.column_names_in_files is None else convert_foreign
+    found = []
+    for index, column in enumerate(columns):
+        name = manifest.file_name(column)
+        with column_named(name):
+            found.append(convert(footer.as_meant(name, batch.column(index)), manifest.types[column]))
+    return found
+
+
+def _is_coded(values: pa.Array) -> bool:
+    return pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type)
+
+
+def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> SumsOfFile:
+    """Return the check sums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
+    return SumsOfFile(places_of_sums(manifest, columns), entry.pages)
+
+
+def _file_batches(
+    location: str,
+    footer: Footer,
+    wanted: WantedChunks,
+    low: int,
+    high: int,
+    size: int | None,
+    threads: bool | None,
+    passing: int,
+    short: ShortFile | None,
+    to_decode: Sequence[str],
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
+    first, last, names = wanted.groups.start, wanted.groups.stop, wanted.names
+    step = _rows_at_a_time(footer.starts[first], low, high, size, passing)
+    threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
+    # Columns that are asked for twice are decoded once.
+    distinct = list(dict.fromkeys(names))
+    pages = {(group, name) for group in range(first, last) for name in distinct}
+    opening = opened(location, footer, not pages <= footer.sound, wanted) if short is None else short.file
+    with telling("read", location), opening as file:
+        for start, stop in itertools.pairwise(_read_on(footer.starts, first, last, low, size)):
+            position = footer.starts[start]
+            for batch in _batches(file, list(range(start, stop)), distinct, step, threads):
+                begin, end = max(low - position, 0), min(high - position, batch.num_rows)
+                position += batch.num_rows
+                if position > footer.starts[stop]:
+                    break
+                if position == footer.starts[last]:
+                    footer.sound.update(pages)
+                for place in range(begin, end, size or step):
+                    part = decoded(batch.slice(place, min(end - place, size or step)), to_decode)
+                    yield part if len(distinct) == len(names) else part.select(list(names))
+                if position >= high:
+                    return
+            if position != footer.starts[stop]:
+                raise other_rows(location, position - footer.starts[start], footer.starts[stop] - footer.starts[start])
+
+
+def _read_on(starts: Sequence[int], first: int, last: int, low: int, size: int | None) -> Sequence[int]:
+    """The row groups from which on pyarrow reads afresh, and the end: it goes on with the next one where a column of one ends too early, and tells
+    that at the end of all.
+
+    So the last one is read for itself, since it may not be read to its end, and so is each where parts end with row groups anyway: what somebody
+    was given of the next one would be beside rows of another number.
+
+    Examples
+    --------
+    >>> list(_read_on((0, 100, 200, 300), 0, 3, 0, 100)), _read_on((0, 100, 200, 300), 0, 3, 0, None)
+    ([0, 1, 2, 3], [0, 2, 3])
+    """
+    # A row group without rows ends with the one before it.
+    if all(stop - max(start, low) in (0, size) for start, stop in itertools.pairwise(starts[first:last])):
+        return range(first, last + 1)
+    return sorted({first, last - 1, last})
+
+
+def _rows_at_a_time(start: int, low: int, high: int, size: int | None, passing: int) -> int:
+    """How many rows are decoded in one go, from the start of a row group on."""
+    step = size or min(high - start, DEFAULT_BATCH_ROWS)
+    # Each step takes its time: where few rows are wanted, those before them in the row group are not passed by so few.
+    return max(step, min(passing, high - start)) if low > start else step
+
+
+def other_rows(location: str, found: int, said: int) -> StorageError:
+    """Return the error of a file whose pages hold other rows than its footer says, which pyarrow does not tell."""
+    return StorageError(f"{location} is damaged: pages of {said} rows hold {found}; restore it from a copy")
+
+
+def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some row groups; the one place where data pages are read."""
+    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)

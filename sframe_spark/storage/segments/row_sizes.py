@@ -1,0 +1,116 @@
+"""How many bytes stored rows take in memory: told by footers, and by some rows where columns are stored shorter than they are."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.ranged_reads import Check
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.parquet.footer import Footer, segment_footer
+from sframe_spark.storage.parquet.group_sums import checking
+from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, opened
+from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
+
+# Row groups that are looked at in a long range, evenly spread over it.
+MOST_GROUPS = 8
+# Rows of a group that are read to learn how long values are that are stored once and referred to.
+SAMPLE_ROWS = 512
+# Row groups that cannot be larger in memory are not looked into.
+WORTH_A_LOOK = 16 << 20
+# Offset and validity of a value of variable length, and of each value in a list.
+BYTES_OF_PLACE = 5.0
+
+
+def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> tuple[float, ...]:
+    """Return about how many bytes the rows numbered ``start`` to ``stop`` take in memory, for each of some columns.
+
+    Of long ranges some row groups stand for all; only their footers are read, and some rows of texts stored in dictionaries.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.segments.writer import write_segment
+    >>> from sframe_spark.types import INT, STR
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     rows = [pa.array([1, 2, 3]), pa.array(["x" * 100] * 3)]
+    ...     manifest = publish(directory, [INT, STR], [write_segment(directory, 0, [INT, STR], [rows])])
+    ...     [size // 100 for size in column_bytes(manifest, [0, 1], 0, 2)]
+    [0.0, 2.0]
+    """
+    segments = list(intersecting(manifest, start, stop))
+    chosen = spread(segments, MOST_GROUPS)
+    totals, seen = [0.0] * len(columns), 0
+    for entry, low, high in chosen:
+        location = join(manifest.directory, entry.file)
+        footer = segment_footer(manifest, entry)
+        sums, check = page_checksums(manifest, entry, columns), partial(checking, manifest, entry, footer)
+        first, last = bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)
+        for group in spread(range(first, last), max(1, MOST_GROUPS // len(chosen))):
+            rows = min(high, footer.starts[group + 1]) - max(low, footer.starts[group])
+            seen += rows
+            for place, column in enumerate(columns):
+                totals[place] += rows * bytes_in_group(location, footer, manifest.file_name(column), group, sums, check([column]))
+    rows = sum(high - low for _, low, high in segments)
+    return tuple(total * rows / seen for total in totals) if seen else tuple(0.0 for _ in columns)
+
+
+def spread(items: Sequence[Any], most: int) -> list[Any]:
+    """Return at most so many items, evenly spread, the first and the last among them.
+
+    Examples
+    --------
+    >>> spread(range(10), 3), spread("ab", 3)
+    ([0, 4, 9], ['a', 'b'])
+    """
+    if len(items) <= most:
+        return list(items)
+    return [items[place * (len(items) - 1) // max(most - 1, 1)] for place in range(most)]
+
+
+def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None = None) -> float:
+    """Return the bytes that a row of a column of a row group takes in memory, on average; pages are only read after their headers were checked."""
+    found = footer.measured.get((name, group))
+    if found is None:
+        found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group, sums, check)
+    return found
+
+
+def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None) -> float:
+    metadata = footer.metadata.row_group(group)
+    rows = metadata.num_rows
+    leaves = [metadata.column(index) for index in footer.leaves.get(name, ())]
+    if not rows or not leaves:
+        return 0.0
+    total, longest = 0.0, 0.0
+    for leaf in leaves:
+        if leaf.path_in_schema != name:
+            total += leaf.num_values * BYTES_OF_PLACE
+        if leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
+            total += leaf.total_uncompressed_size
+            total += leaf.num_values * BYTES_OF_PLACE
+            if any("DICTIONARY" in encoding for encoding in leaf.encodings):
+                # No value is longer than all that is stored, of which each row may hold the longest.
+                longest = max(longest, float(leaf.num_values) * leaf.total_uncompressed_size)
+        else:
+            total += leaf.num_values * 8
+    if longest <= WORTH_A_LOOK:
+        return total / rows
+    if check is None:
+        check_pages(footer, location, {name: sums[name]} if name in sums else {})
+    return max(total / rows, _sampled(location, footer, name, group, check))
+
+
+def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:
+    """Return the bytes of a row among the first ones of a row group."""
+    with telling("read", location), opened(location, footer, wanted=WantedChunks(range(group, group + 1), (name,), check)) as file:
+        batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
+    if batch is None:
+        raise other_rows(location, 0, footer.metadata.row_group(group).num_rows)
+    return batch.nbytes / max(batch.num_rows, 1)

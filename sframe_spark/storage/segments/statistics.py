@@ -1,0 +1,371 @@
+"""Facts about the order and the range of a column, found while its rows are written.
+
+Every materialised frame knows the orderings of its columns as proofs. A column's order is three questions, each
+answered once for all: is any value smaller than the one before it (a descent), greater (an ascent), equal (a tie).
+Once a descent and an ascent were seen nothing is left to look for, so unordered columns cost next to nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.types import ColumnType
+
+# Two values out of order are nearly always among the first few, and looking there is free.
+PREFIX_ROWS = 64
+# So many numbers are compared as fast as a part of them is taken.
+FEW_NUMBERS = 4096
+# Longer texts are not worth keeping in a manifest.
+LONGEST_TEXT = 4096
+
+_MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
+
+
+def has_order_statistics(column_type: ColumnType) -> bool:
+    """Say whether order and bounds are tracked for a type: numbers, text and date-times, those with an offset by their instants.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ARRAY, INT
+    >>> has_order_statistics(INT), has_order_statistics(ARRAY)
+    (True, False)
+    """
+    return column_type.is_zoned or (
+        not column_type.is_encoded and column_type.physical in (pa.int64(), pa.float64(), pa.string(), pa.timestamp("us"))
+    )
+
+
+def compare_scalars(left: Scalar, right: Scalar) -> int:
+    """Return -1, 0 or 1 as the engine's order puts the left value before, beside or after the right one.
+
+    Examples
+    --------
+    >>> compare_scalars(None, -1.0), compare_scalars(float("inf"), float("nan")), compare_scalars(-0.0, 0.0)
+    (-1, -1, 0)
+    """
+    ranks = _rank(left), _rank(right)
+    if ranks != (_VALUE_RANK, _VALUE_RANK):
+        return (ranks[0] > ranks[1]) - (ranks[0] < ranks[1])
+    return (left > right) - (left < right)  # type: ignore[operator]  # both are values of one column
+
+
+def _rank(value: Scalar) -> int:
+    if value is None:
+        return _MISSING_RANK
+    return _NAN_RANK if isinstance(value, float) and math.isnan(value) else _VALUE_RANK
+
+
+class StatisticsCollector:
+    """Facts about one column, gathered from its batches in row order.
+
+    Parameters
+    ----------
+    column_type
+        Type of the column.
+    with_bounds
+        Whether to look for the minimum and the maximum; the writer takes them from the footer instead, for nothing.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> collector = StatisticsCollector(INT)
+    >>> collector.add(pa.array([1, 2]))
+    >>> collector.add(pa.array([2, 5]))
+    >>> facts = collector.result()
+    >>> facts.ascending, facts.strictly_ascending, facts.first, facts.maximum
+    (True, False, 1, 5)
+    """
+
+    def __init__(self, column_type: ColumnType, with_bounds: bool = True) -> None:
+        self._tracked = has_order_statistics(column_type)
+        self._is_float = column_type.physical == pa.float64()
+        self._few_rows = PREFIX_ROWS if column_type.physical == pa.string() else FEW_NUMBERS
+        self._with_bounds = with_bounds
+        self._rows = 0
+        self._descent = self._ascent = self._tie = False
+        self._has_missing = self._has_nan = False
+        self._first: Scalar = None
+        self._last: Scalar = None
+        self._minimum: Scalar = None
+        self._maximum: Scalar = None
+
+    def add(self, array: pa.Array | pa.ChunkedArray) -> None:
+        """Take note of the next values."""
+        for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else (array,):
+            if len(chunk):
+                self._add_chunk(chunk)
+
+    def _add_chunk(self, chunk: pa.Array) -> None:
+        self._has_missing = self._has_missing or chunk.null_count > 0
+        if self._tracked:
+            chunk = _as_compared(chunk)
+            with_nan = self._is_float and _any_nan(chunk)
+            self._has_nan = self._has_nan or with_nan
+            self._add_order(chunk, with_nan)
+            if self._with_bounds:
+                self._add_bounds(chunk, with_nan)
+        self._rows += len(chunk)
+
+    def _add_order(self, chunk: pa.Array, with_nan: bool) -> None:
+        first, last = chunk[0].as_py(), chunk[-1].as_py()
+        if self._rows == 0:
+            self._first = first
+        else:
+            self._note(compare_scalars(self._last, first))
+        self._last = last
+        for part in (chunk,) if len(chunk) <= self._few_rows else (chunk[:PREFIX_ROWS], chunk):
+            if len(part) > 1 and not (self._descent and self._ascent):
+                self._compare_neighbours(part, with_nan)
+
+    def _note(self, comparison: int) -> None:
+        self._ascent = self._ascent or comparison < 0
+        self._tie = self._tie or comparison == 0
+        self._descent = self._descent or comparison > 0
+
+    def _compare_neighbours(self, chunk: pa.Array, with_nan: bool) -> None:
+        neighbours = _Neighbours(chunk, with_nan)
+        # One pass settles a strict order, which is the usual order of long columns.
+        if not self._tie and self._ascent != self._descent and neighbours.all_steps(upwards=self._ascent):
+            return
+        self._descent = self._descent or neighbours.any_descent()
+        self._ascent = self._ascent or neighbours.any_ascent()
+        # Ties only tell strict orders from others, so without an order they are not looked for.
+        if not (self._tie or (self._descent and self._ascent)):
+            self._tie = neighbours.any_tie()
+
+    def _add_bounds(self, chunk: pa.Array, with_nan: bool) -> None:
+        if with_nan:
+            chunk = chunk.filter(pc.invert(pc.is_nan(chunk)))
+        bounds = pc.min_max(chunk).as_py()
+        if bounds["min"] is not None:
+            self._minimum = bounds["min"] if self._minimum is None else min(self._minimum, bounds["min"])
+            self._maximum = bounds["max"] if self._maximum is None else max(self._maximum, bounds["max"])
+
+    def result(self, bounds: tuple[Scalar, Scalar] | None = None) -> ColumnStatistics:
+        """Return the facts; ``bounds`` are the minimum and the maximum where the caller knows them from elsewhere."""
+        if not self._tracked:
+            return ColumnStatistics(has_missing=self._has_missing)
+        if bounds is None and self._with_bounds:
+            bounds = self._minimum, self._maximum
+        if bounds is not None and (_too_long(bounds[0]) or _too_long(bounds[1])):
+            bounds = None
+        # Without edges the order across segments cannot be proven, and so not be used either.
+        return self._facts(not (_too_long(self._first) or _too_long(self._last)), bounds)
+
+    def exact(self) -> ColumnStatistics:
+        """Return all that was found, texts of any length included; bounds only if they were looked for."""
+        if not self._tracked:
+            return ColumnStatistics(has_missing=self._has_missing)
+        return self._facts(True, (self._minimum, self._maximum) if self._with_bounds else None)
+
+    def _facts(self, with_order: bool, bounds: tuple[Scalar, Scalar] | None) -> ColumnStatistics:
+        low, high = (None, None) if bounds is None else bounds
+        if not with_order:
+            return ColumnStatistics(has_missing=self._has_missing, has_nan=self._has_nan, bounds_known=bounds is not None, minimum=low, maximum=high)
+        return ColumnStatistics(
+            ascending=not self._descent,
+            descending=not self._ascent,
+            strictly_ascending=not (self._descent or self._tie),
+            strictly_descending=not (self._ascent or self._tie),
+            constant=not (self._descent or self._ascent),
+            has_missing=self._has_missing,
+            has_nan=self._has_nan,
+            edges_known=True,
+            first=self._first,
+            last=self._last,
+            bounds_known=bounds is not None,
+            minimum=low,
+            maximum=high,
+        )
+
+
+def _too_long(value: Scalar) -> bool:
+    return isinstance(value, str) and len(value) > LONGEST_TEXT
+
+
+def _any_nan(chunk: pa.Array) -> bool:
+    """Say whether any value is NaN; a sum is NaN only if one is, or if infinities of both signs meet."""
+    total = pc.sum(chunk).as_py()
+    return total is not None and math.isnan(total) and bool(pc.any(pc.is_nan(chunk)).as_py())
+
+
+def _as_compared(chunk: pa.Array) -> pa.Array:
+    """Return the values that a column is ordered by."""
+    chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
+    # 64-bit integers behind date-times: as exact and faster to compare.
+    return chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
+
+
+def steps(array: pa.Array, column_type: ColumnType) -> npt.NDArray[np.int8]:
+    """Return for each value but the first -1, 0 or 1, as the one before it is smaller, equal or greater in the engine's order.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import FLOAT
+    >>> steps(pa.array([None, 0.5, 0.5, float("nan"), 1.5]), FLOAT).tolist()
+    [-1, 0, -1, 1]
+    """
+    values = _as_compared(array)
+    return _Neighbours(values, column_type.physical == pa.float64() and _any_nan(values)).signs()
+
+
+class _Neighbours:
+    """Each value of an array compared to the one after it, in the engine's order."""
+
+    def __init__(self, chunk: pa.Array, with_nan: bool) -> None:
+        self._ranks = _ranks(chunk, with_nan) if with_nan or chunk.null_count else None
+        if self._ranks is not None:
+            chunk = pc.fill_null(chunk, "" if pa.types.is_string(chunk.type) else 0)
+        self._is_text = pa.types.is_string(chunk.type)
+        values = chunk if self._is_text else chunk.to_numpy(zero_copy_only=False)
+        self._before, self._after = values[:-1], values[1:]
+
+    def any_descent(self) -> bool:
+        return self._count(np.greater, pc.greater) > 0
+
+    def any_ascent(self) -> bool:
+        return self._count(np.less, pc.less) > 0
+
+    def any_tie(self) -> bool:
+        return self._count(np.equal, pc.equal) > 0
+
+    def all_steps(self, upwards: bool) -> bool:
+        compare = (np.less, pc.less) if upwards else (np.greater, pc.greater)
+        return self._count(*compare) == len(self._before)
+
+    def signs(self) -> npt.NDArray[np.int8]:
+        return self._holds(np.greater, pc.greater).astype(np.int8) - self._holds(np.less, pc.less).astype(np.int8)
+
+    def _count(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> int:
+        """Count the pairs for which a comparison holds."""
+        if self._ranks is None and self._is_text:
+            return int(compare_texts(self._before, self._after).true_count)
+        return int(np.count_nonzero(self._holds(compare_numbers, compare_texts)))
+
+    def _holds(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> npt.NDArray[np.bool_]:
+        """Say of each pair whether a comparison holds."""
+        if self._is_text:
+            found = compare_texts(self._before, self._after).to_numpy(zero_copy_only=False)
+        else:
+            found = compare_numbers(self._before, self._after)
+        if self._ranks is None:
+            return np.asarray(found)
+        # Two values that are not both plain compare as their ranks do.
+        before, after = self._ranks[:-1], self._ranks[1:]
+        plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
+        return np.where(plain, found, compare_numbers(before, after))
+
+
+def _ranks(chunk: pa.Array, with_nan: bool) -> npt.NDArray[np.int8]:
+    valid = chunk.is_valid().to_numpy(zero_copy_only=False)
+    ranks = np.where(valid, np.int8(_VALUE_RANK), np.int8(_MISSING_RANK))
+    if with_nan:
+        nan = pc.fill_null(pc.is_nan(chunk), False).to_numpy(zero_copy_only=False)
+        ranks[nan] = _NAN_RANK
+    return ranks
+
+
+def column_statistics(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> ColumnStatistics:
+    """Return the facts about all values of a column.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import FLOAT
+    >>> facts = column_statistics(pa.array([None, -0.0, 0.0, 2.5, float("nan")]), FLOAT)
+    >>> facts.ascending, facts.strictly_ascending, facts.has_missing, facts.has_nan, facts.maximum
+    (True, False, True, True, 2.5)
+    """
+    collector = StatisticsCollector(column_type)
+    collector.add(array)
+    return collector.result()
+
+
+def merge(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
+    """Return the facts about the rows of several non-empty parts of a column, one after the other.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> low, high = (column_statistics(pa.array(values), INT) for values in ([1, 2], [2, 3]))
+    >>> merge([low, high]).ascending, merge([high, low]).ascending
+    (True, False)
+    """
+    if not parts:
+        return UNKNOWN_STATISTICS
+    steps = [compare_scalars(left.last, right.first) if left.edges_known and right.edges_known else None for left, right in itertools.pairwise(parts)]
+    edges_known = parts[0].edges_known and parts[-1].edges_known
+    bounds_known = all(part.bounds_known for part in parts)
+    minima = [part.minimum for part in parts if part.minimum is not None] if bounds_known else []
+    maxima = [part.maximum for part in parts if part.maximum is not None] if bounds_known else []
+    return ColumnStatistics(
+        ascending=_all([part.ascending for part in parts], steps, (-1, 0)),
+        descending=_all([part.descending for part in parts], steps, (0, 1)),
+        strictly_ascending=_all([part.strictly_ascending for part in parts], steps, (-1,)),
+        strictly_descending=_all([part.strictly_descending for part in parts], steps, (1,)),
+        constant=_all([part.constant for part in parts], steps, (0,)),
+        has_missing=_any([part.has_missing for part in parts]),
+        has_nan=_any([part.has_nan for part in parts]),
+        edges_known=edges_known,
+        first=parts[0].first if edges_known else None,
+        last=parts[-1].last if edges_known else None,
+        bounds_known=bounds_known,
+        minimum=min(minima, default=None),
+        maximum=max(maxima, default=None),
+    )
+
+
+def of_some_rows(facts: ColumnStatistics) -> ColumnStatistics:
+    """Return the facts that still hold for any part of the rows, in the same order.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> some = of_some_rows(column_statistics(pa.array([1, 2, None]), INT))
+    >>> some.ascending, some.has_nan, some.has_missing, some.bounds_known
+    (None, False, None, False)
+    """
+    return ColumnStatistics(
+        ascending=facts.ascending or None,
+        descending=facts.descending or None,
+        strictly_ascending=facts.strictly_ascending or None,
+        strictly_descending=facts.strictly_descending or None,
+        constant=facts.constant or None,
+        has_missing=None if facts.has_missing else facts.has_missing,
+        has_nan=None if facts.has_nan else facts.has_nan,
+    )
+
+
+def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
+    """Return the facts about each column of a whole dataset, in its row order."""
+    if manifest.stored is not None:
+        return manifest.stored.summary
+    segments = [entry.columns for entry in manifest.segments if entry.rows]
+    if not all(len(columns) == len(manifest.types) for columns in segments):
+        return (UNKNOWN_STATISTICS,) * len(manifest.types)
+    return tuple(merge([columns[position] for columns in segments]) for position in range(len(manifest.types)))
+
+
+def _all(facts: Iterable[bool | None], steps: Iterable[int | None], allowed: tuple[int, ...]) -> bool | None:
+    """Say whether a fact holds in every part and at every step between parts; None when it cannot be told."""
+    return _conjunction([*facts, *(None if step is None else step in allowed for step in steps)])
+
+
+def _conjunction(facts: Sequence[bool | None]) -> bool | None:
+    if any(fact is False for fact in facts):
+        return False
+    return None if any(fact is None for fact in facts) else True
+
+
+def _any(facts: Sequence[bool | None]) -> bool | None:
+    if any(facts):
+        return True
+    return None if any(fact is None for fact in facts) else False

@@ -1,0 +1,408 @@
+"""Reads one operator from the text of its parameters, the inverse of ``Operator.describe``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
+from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.append import Append
+from sframe_spark.operators.arrange import Arrange
+from sframe_spark.operators.assumed_order import AssumeOrder
+from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
+from sframe_spark.operators.filter import Filter, FilterRows
+from sframe_spark.operators.flat_map import FlatMap
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.joins.hash_join import HashJoin
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.key_window import KeyWindow
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.project import Project, Zip
+from sframe_spark.operators.reverse import Reverse
+from sframe_spark.operators.slice import SliceRows
+from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.sources.generated import ConstantSource
+from sframe_spark.operators.sources.segment_subset import SegmentParts
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.window.cumulative import Cumulative
+from sframe_spark.operators.window.rolling import Rolling
+from sframe_spark.operators.window.running_running import Running
+from sframe_spark.operators.window.shift import Shift
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registry import planner_node_name_to_type
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
+
+OPENING, CLOSING = "([{", ")]}"
+# A column as plans show it: perhaps a name, then a type.
+COLUMN = re.compile(
+    r"""(?:(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\W\d]\w*) )?(?P<type>"""
+    + "|".join(map(re.escape, sorted(TYPES_BY_NAME, key=len, reverse=True)))
+    + r")(?:, |$)"
+)
+OPERAND_NAME = re.compile(r"v\d+|nan|inf")
+
+
+@attrs.frozen
+class Declared:
+    """Tables and functions that plan texts name."""
+
+    tables: dict[str, Manifest] = attrs.Factory(dict)
+    functions: dict[str, PythonFunction] = attrs.Factory(dict)
+
+    def over(self, other: Declared | None) -> Declared:
+        """Both declarations; these win."""
+        return self if other is None else Declared({**other.tables, **self.tables}, {**other.functions, **self.functions})
+
+
+@attrs.frozen
+class OperatorText:
+    """The text of an operator's parameters and what stands around it: types of the inputs, and of the output if they are stated."""
+
+    name: str
+    text: str
+    inputs: tuple[Schema, ...]
+    types: Schema | None
+
+    @property
+    def width(self) -> int:
+        """Number of input columns side by side."""
+        return sum(map(len, self.inputs))
+
+    def stated_types(self) -> Schema:
+        """The output types, which the text must state.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it does not.
+        """
+        if self.types is None:
+            raise InvalidArgumentError(f"a {self.name} is read with its types: write them after '#', as in '# (int, str) x ?'")
+        return self.types
+
+
+def split_outside(text: str, separator: str) -> list[str]:
+    """Split a text at a separator that is neither quoted nor in brackets.
+
+    Examples
+    --------
+    >>> split_outside("f(a, b), 'c, d'", ", ")
+    ['f(a, b)', "'c, d'"]
+    """
+    parts, start, depth, quote, place = [], 0, 0, "", 0
+    while place < len(text):
+        character = text[place]
+        if quote:
+            place += character == "\\"
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif depth == 0 and text.startswith(separator, place):
+            parts.append(text[start:place])
+            place += len(separator) - 1
+            start = place + 1
+        depth += 0 if quote else (character in OPENING) - (character in CLOSING)
+        place += 1
+    return [part for part in [*parts, text[start:]] if part]
+
+
+def read_types(text: str) -> Schema:
+    """Return column types from their names, separated by commas; what a column is called may stand before its type.
+
+    Examples
+    --------
+    >>> [str(column_type) for column_type in read_types("int, 'a, b' str, day int")]
+    ['int', 'str', 'int']
+    """
+    types: list[ColumnType] = []
+    rest = text
+    while rest:
+        match = COLUMN.match(rest)
+        if match is None:
+            raise InvalidArgumentError(f"{rest!r} does not begin with a column type: use {', '.join(TYPES_BY_NAME)}")
+        types.append(TYPES_BY_NAME[match["type"]])
+        rest = rest[match.end() :]
+    return tuple(types)
+
+
+def read_operator(described: OperatorText, declared: Declared) -> Operator:
+    """Return the operator that a text describes.
+
+    Operators without a notation of their own are read as ``parameter=value, ...``, which is how they are printed by default.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text names something that is not declared.
+    """
+    if described.name in WITHOUT_PARAMETERS:
+        return WITHOUT_PARAMETERS[described.name]()
+    if described.name in NOTATIONS:
+        return NOTATIONS[described.name](described, declared)
+    operator_class = planner_node_name_to_type(described.name)
+    call = ast.parse(f"f({described.text})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    return operator_class(**{str(item.arg): ast.literal_eval(item.value) for item in call.keywords})
+
+
+def _project(described: OperatorText, declared: Declared) -> Operator:
+    return Project(tuple(int(part) for part in split_outside(described.text, ", ")))
+
+
+def _arrange(described: OperatorText, declared: Declared) -> Operator:
+    columns = [part.split(".") for part in split_outside(described.text, ", ")]
+    return Arrange(tuple(int(slot) for slot, _ in columns), tuple(int(position) for _, position in columns))
+
+
+def _slice(described: OperatorText, declared: Declared) -> Operator:
+    start, stop, *step = described.text.split(":")
+    return SliceRows(int(start), int(stop) if stop else None, *map(int, step))
+
+
+def _order(text: str) -> tuple[tuple[int, bool], ...]:
+    pairs = [part.split(" ") for part in text.split(", ")]
+    return tuple((int(column.removeprefix("c")), direction == "asc") for column, direction in pairs)
+
+
+def _sort(described: OperatorText, declared: Declared) -> Operator:
+    return Sort(_order(described.text))
+
+
+def _suffix_sort(described: OperatorText, declared: Declared) -> Operator:
+    order, held = described.text.split("; ")
+    return SuffixSort(_order(order), int(held.removesuffix(" held")))
+
+
+def _assume_order(described: OperatorText, declared: Declared) -> Operator:
+    return AssumeOrder(_order(described.text))
+
+
+def _top_rows(described: OperatorText, declared: Declared) -> Operator:
+    order, rows = described.text.split("; ")
+    return TopRows(_order(order), int(rows.removesuffix(" rows")))
+
+
+def _join(described: OperatorText, declared: Declared) -> Operator:
+    how, pairs = described.text.split("; ")
+    keys = [[int(side.removeprefix("c")) for side in pair.split(" = ")] for pair in pairs.split(", ")]
+    classes: dict[str, type[Join]] = {HashJoin.name: HashJoin}
+    return classes.get(described.name, Join)(tuple(a for a, _ in keys), tuple(b for _, b in keys), how)
+
+
+def _aggregations(text: str) -> tuple[Aggregation, ...]:
+    return tuple(_aggregation(part) for part in split_outside(text, ", "))
+
+
+def _aggregation(text: str) -> Aggregation:
+    name, arguments = text.removesuffix(")").split("(", 1)
+    parts = split_outside(arguments, ", ")
+    positions = tuple(int(part[1:]) for part in parts if re.fullmatch(r"c\d+", part))
+    return Aggregation(name, positions, tuple(ast.literal_eval(part) for part in parts[len(positions) :]))
+
+
+def _sorted_join(described: OperatorText, declared: Declared) -> Operator:
+    join = _join(described, declared)
+    assert isinstance(join, Join)
+    return SortedJoin(join.left_keys[0], join.right_keys[0], join.how)
+
+
+def _group_by(described: OperatorText, declared: Declared) -> Operator:
+    classes: dict[str, type[GroupBy | Running]] = {item.name: item for item in (GroupBy, Running)}
+    keys, aggregations = described.text.split("; ", 1)
+    names = [name for name in keys.strip("[]").split(", ") if name]
+    return classes[described.name](tuple(int(name.removeprefix("c")) for name in names), _aggregations(aggregations))
+
+
+def _streaming_group_by(described: OperatorText, declared: Declared) -> Operator:
+    grouped, aggregations = described.text.rsplit("; ", 1)
+    keys, within = ([int(name) for name in re.findall(r"c(\d+)", part)] for part in (f"{grouped}; ").split("; ", 2)[:2])
+    return StreamingGroupBy(tuple(keys), _aggregations(aggregations), tuple(within))
+
+
+def _key_window(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"on c(\d+)(?: by \[(.*?)\])?(?: beside \[(.*?)\])?; -(.*?)\.\.\+(.*?); (.*)", described.text)
+    if match is None:
+        raise InvalidArgumentError("a key window is written 'on c0 by [1] beside [2]; -before..+after; aggregates'")
+    by, kept = (tuple(int(part) for part in (match[group] or "").split(", ") if part) for group in (2, 3))
+    return KeyWindow(int(match[1]), by, ast.literal_eval(match[4]), ast.literal_eval(match[5]), _aggregations(match[6]), kept)
+
+
+def _reduce(described: OperatorText, declared: Declared) -> Operator:
+    return Reduce(_aggregations(described.text))
+
+
+def _cumulative(described: OperatorText, declared: Declared) -> Operator:
+    return Cumulative(described.text)
+
+
+def _shift(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"(-?\d+) rows(?:, fill (.*))?", described.text)
+    if match is None:
+        raise InvalidArgumentError("a shift is written 'n rows' with an optional ', fill value'")
+    fill = None if match[2] is None else _operand(ast.parse(match[2], mode="eval").body)
+    assert fill is None or isinstance(fill, Literal)
+    return Shift(int(match[1]), fill)
+
+
+def _rolling(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"(\w+), rows (-?\d+)\.\.(-?\d+)(?:, at least (\d+))?", described.text)
+    if match is None:
+        raise InvalidArgumentError("a rolling is written 'kind, rows first..last' with an optional ', at least n'")
+    return Rolling(match[1], int(match[2]), int(match[3]), None if match[4] is None else int(match[4]))
+
+
+def _segment_source(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"(\w+), columns \[(.*)\], rows (\d+)\.\.(\d+)", described.text)
+    if match is None or match[1] not in declared.tables:
+        raise InvalidArgumentError(f"a segment source is written 'table, columns [0], rows 0..9'; tables: {', '.join(declared.tables)}")
+    positions = tuple(int(part) for part in match[2].split(", ") if part)
+    return SegmentSource(declared.tables[match[1]], positions, int(match[3]), int(match[4]))
+
+
+def _segment_parts(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"(\w+), columns \[(.*)\], rows (.*)", described.text)
+    if match is None or match[1] not in declared.tables:
+        raise InvalidArgumentError(f"segment parts are written 'table, columns [0], rows 0..9, 20..30'; tables: {', '.join(declared.tables)}")
+    positions = tuple(int(part) for part in match[2].split(", ") if part)
+    ranges = [part.split("..") for part in match[3].split(", ")]
+    return SegmentParts(declared.tables[match[1]], positions, tuple((int(first), int(last)) for first, last in ranges))
+
+
+def _memory_source(described: OperatorText, declared: Declared) -> Operator:
+    raise InvalidArgumentError("rows in memory are not in the text: declare a table and read it with segment_source")
+
+
+def _constant_source(described: OperatorText, declared: Declared) -> Operator:
+    value, rows = described.text.rsplit(", rows=", 1)
+    literal = _operand(ast.parse(value, mode="eval").body)
+    assert isinstance(literal, Literal)
+    return ConstantSource(literal, int(rows))
+
+
+def _spark_source(described: OperatorText, declared: Declared) -> Operator:
+    frame: Any = object()
+    return SparkSource(frame, described.stated_types())
+
+
+def _operand(expression: ast.expr) -> Operand:
+    if isinstance(expression, ast.Name) and re.fullmatch(r"v\d+", expression.id):
+        return Register(int(expression.id[1:]))
+    if isinstance(expression, ast.Name) and expression.id in ("nan", "inf"):
+        return Literal(float(expression.id), FLOAT)
+    value = ast.literal_eval(expression)
+    return Literal(value, type_of_class(type(value)))
+
+
+def _function(name: str, count: int, declared: Declared) -> str | PythonFunction:
+    if name in FUNCTIONS:
+        return name
+    if name not in declared.functions:
+        raise InvalidArgumentError(f"no function is named {name!r}: declare it as 'function {name} -> type'")
+    function = declared.functions[name]
+    return function if count == 1 else attrs.evolve(function, names=tuple(f"x{i}" for i in range(count)))
+
+
+def _step(text: str, declared: Declared) -> Step:
+    definition = ast.parse(f"({text})", mode="eval").body
+    if not isinstance(definition, ast.NamedExpr) or not isinstance(definition.value, ast.Call) or not isinstance(definition.value.func, ast.Name):
+        raise InvalidArgumentError(f"a step is written 'v1 := function(operands)', not {text!r}")
+    call = definition.value
+    assert isinstance(call.func, ast.Name)
+    operands, parameters = _split_arguments(call.args)
+    return Step(_function(call.func.id, len(operands), declared), tuple(map(_operand, operands)), parameters)
+
+
+def _split_arguments(arguments: list[ast.expr]) -> tuple[list[ast.expr], tuple[Any, ...]]:
+    """Operands, then static parameters, which begin with a column type, as in ``cast(v0, int, False)``."""
+    words = [place for place, item in enumerate(arguments) if isinstance(item, ast.Name) and not OPERAND_NAME.fullmatch(item.id)]
+    first = words[0] if words else len(arguments)
+    return arguments[:first], tuple(_parameter(item) for item in arguments[first:])
+
+
+def _parameter(expression: ast.expr) -> Any:
+    return read_types(expression.id)[0] if isinstance(expression, ast.Name) else ast.literal_eval(expression)
+
+
+def read_program(text: str, width: int, declared: Declared) -> Program:
+    """Return the program that a text describes, over ``width`` columns.
+
+    Examples
+    --------
+    >>> read_program("v1 := add(v0, 1); [v1, v0]", 1, Declared()).describe()
+    'v1 := add(v0, 1); [v1, v0]'
+    """
+    *steps, outputs = split_outside(text, "; ")
+    shown = ast.parse(outputs, mode="eval").body
+    if not isinstance(shown, ast.List):
+        raise InvalidArgumentError(f"a program ends with its outputs, as in '[v0, v1]', not with {outputs!r}")
+    return Program(width, tuple(_step(step, declared) for step in steps), tuple(_operand(output) for output in shown.elts))
+
+
+def _transform(described: OperatorText, declared: Declared) -> Operator:
+    classes: dict[str, type[Transform]] = {item.name: item for item in (Transform, BinaryTransform, TernaryTransform)}
+    step = read_program(described.text, described.width, declared).steps[0]
+    return classes[described.name](function=step.function, operands=step.operands, parameters=step.parameters)
+
+
+def _generalized_transform(described: OperatorText, declared: Declared) -> Operator:
+    return GeneralizedTransform(read_program(described.text, described.width, declared))
+
+
+def _lambda_transform(described: OperatorText, declared: Declared) -> Operator:
+    function = _function(described.text, described.width, declared)
+    assert isinstance(function, PythonFunction)
+    return LambdaTransform(function)
+
+
+def _flat_map(described: OperatorText, declared: Declared) -> Operator:
+    function = _function(described.text, described.width, declared)
+    assert isinstance(function, PythonFunction)
+    return FlatMap(function, described.stated_types())
+
+
+WITHOUT_PARAMETERS: dict[str, type[Operator]] = {item.name: item for item in (Zip, Filter, FilterRows, Append, Reverse)}
+
+NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
+    "project": _project,
+    "arrange": _arrange,
+    "slice": _slice,
+    "sort": _sort,
+    "assume_order": _assume_order,
+    "suffix_sort": _suffix_sort,
+    "top_rows": _top_rows,
+    "join": _join,
+    "hash_join": _join,
+    "sorted_join": _sorted_join,
+    "group_by": _group_by,
+    "running": _group_by,
+    "streaming_group_by": _streaming_group_by,
+    "key_window": _key_window,
+    "reduce": _reduce,
+    "cumulative": _cumulative,
+    "rolling": _rolling,
+    "shift": _shift,
+    "segment_source": _segment_source,
+    "segment_parts": _segment_parts,
+    "memory_source": _memory_source,
+    "constant_source": _constant_source,
+    "spark_source": _spark_source,
+    "transform": _transform,
+    "binary_transform": _transform,
+    "ternary_transform": _transform,
+    "generalized_transform": _generalized_transform,
+    "lambda_transform": _lambda_transform,
+    "flat_map": _flat_map,
+}

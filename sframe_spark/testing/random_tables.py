@@ -1,0 +1,235 @@
+"""Small archives in the form of Turi Create, for tests of who reads them: as plain as the form allows, or wrong where a test wants it."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import itertools
+import json
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, TYPED
+from sframe_spark.turicreate.number_decoding import GROUP, NEWER, NO_ZONE, OFFSET, WIDTHS
+from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, NEWER_TAGS, REAL, TEXT, VECTOR
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.values.datetimes import SECOND, to_microseconds
+
+KINDS: dict[ColumnType, int] = {
+    INT: INTEGER,
+    FLOAT: REAL,
+    STR: TEXT,
+    ARRAY: VECTOR,
+    ENCODED_LIST: LIST,
+    ENCODED_DICT: DICTIONARY,
+    ZONED_DATETIME: MOMENT,
+}
+ALL_BITS = (1 << 64) - 1
+
+
+@attrs.frozen
+class MadeBlock:
+    """A block as it is to stand in a segment file.
+
+    Parameters
+    ----------
+    payload
+        What it holds.
+    rows, flags
+        What its record says.
+    packed
+        Whether it is packed.
+    """
+
+    payload: bytes
+    rows: int
+    flags: int = TYPED
+    packed: bool = False
+
+
+@attrs.frozen
+class MadeColumn:
+    """A column: the number of its type, and its blocks in each segment."""
+
+    kind: int
+    segments: Sequence[Sequence[MadeBlock]]
+
+
+def number_bytes(value: int) -> bytes:
+    """Return a number of variable length.
+
+    Examples
+    --------
+    >>> number_bytes(12).hex(), number_bytes(524).hex(), number_bytes(1000).hex(), number_bytes(1 << 63).hex()
+    ('18', '3108', 'a10f', '7f0000000000000080')
+    """
+    for further in range(7):
+        if value < 1 << (7 * (further + 1)):
+            return ((value << (further + 1)) | ((1 << further) - 1)).to_bytes(further + 1, "little")
+    return b"\x7f" + value.to_bytes(8, "little")
+
+
+def run_bytes(values: Sequence[int], codec: int = OFFSET, width: int | None = None) -> bytes:
+    """Return a run of numbers, in groups of one codec, with so many bits as the numbers need, or as are asked for.
+
+    Examples
+    --------
+    >>> run_bytes([10, 11, 13, 10, 25]).hex(), run_bytes([7, 7, 7]).hex(), run_bytes([1000, 999, 1001, 998], 2).hex()
+    ('0c140031f0', '000e', '0ea10f1054')
+    """
+    return b"".join(_group(list(values[place : place + GROUP]), codec, width) for place in range(0, len(values), GROUP))
+
+
+def _group(values: list[int], codec: int, width: int | None) -> bytes:
+    values = [value & ALL_BITS for value in values]
+    if codec == OFFSET:
+        base = min(values)
+        steps = [value - base for value in values]
+    else:
+        base = values[0]
+        steps = [(after - before) & ALL_BITS for before, after in itertools.pairwise(values)]
+        if codec != 1:
+            steps = [((step << 1) ^ (ALL_BITS if step >> 63 else 0)) & ALL_BITS for step in steps]
+    needed = next(bits for bits in WIDTHS if max(steps, default=0) < 1 << bits) if width is None else width
+    header = (WIDTHS.index(needed) << 2) | codec
+    return bytes([header]) + number_bytes(base) + _packed(steps, needed)
+
+
+def _packed(steps: list[int], bits: int) -> bytes:
+    if bits >= 8 or not bits:
+        return b"".join(step.to_bytes(bits // 8, "little") for step in steps)
+    slots = 8 // bits
+    padded = [0] * (-len(steps) % slots) + steps
+    return bytes(sum(padded[place + slot] << (bits * slot) for slot in range(slots)) for place in range(0, len(padded), slots))
+
+
+def float_bits(value: float) -> int:
+    """Return the bits of a float with its sign as the lowest."""
+    bits: int = struct.unpack("<Q", struct.pack("<d", value))[0]
+    return ((bits << 1) | (bits >> 63)) & ALL_BITS
+
+
+def tagged(value: Any) -> bytes:
+    """Return a value that says itself what it is."""
+    kind = _kind_of(value)
+    return bytes([NEWER_TAGS + kind]) + content(kind, value)
+
+
+def _kind_of(value: Any) -> int:
+    kinds = {int: INTEGER, float: REAL, str: TEXT, array.array: VECTOR, list: LIST, tuple: LIST, dict: DICTIONARY, datetime.datetime: MOMENT}
+    return MISSING if value is None else kinds[type(value)]
+
+
+def content(kind: int, value: Any) -> bytes:
+    """Return a value of a known type."""
+    if kind == INTEGER:
+        return struct.pack("<q", value)
+    if kind == REAL:
+        return struct.pack("<d", value)
+    if kind == TEXT:
+        encoded = value if isinstance(value, bytes) else value.encode()
+        return struct.pack("<Q", len(encoded)) + encoded
+    if kind == VECTOR:
+        return struct.pack(f"<Q{len(value)}d", len(value), *value)
+    if kind == LIST:
+        return struct.pack("<Q", len(value)) + b"".join(map(tagged, value))
+    if kind == DICTIONARY:
+        return struct.pack("<Q", len(value)) + b"".join(tagged(key) + tagged(item) for key, item in value.items())
+    return moment_bytes(value) if kind == MOMENT else b""
+
+
+def moment_bytes(value: datetime.datetime) -> bytes:
+    """Return a date-time."""
+    microseconds, offset = to_microseconds(value)
+    quarters = 0 if offset is None else offset // 15
+    code = NO_ZONE if offset is None else quarters + NEWER if quarters >= 0 else quarters - NEWER
+    seconds, fraction = divmod(microseconds, SECOND)
+    return seconds.to_bytes(7, "little", signed=True) + code.to_bytes(1, "little", signed=True) + struct.pack("<i", fraction)
+
+
+def values_bytes(kind: int, values: Sequence[Any]) -> bytes:
+    """Return the values of a block that are not missing, in one of the forms that its type has."""
+    if kind == INTEGER:
+        return run_bytes(values)
+    if kind == REAL:
+        return b"\0" + run_bytes(list(map(float_bits, values)))
+    if kind == TEXT:
+        encoded = [value if isinstance(value, bytes) else value.encode() for value in values]
+        return b"\0" + run_bytes(list(map(len, encoded))) + b"".join(encoded)
+    if kind == VECTOR:
+        return b"\0" + run_bytes(list(map(len, values))) + values_bytes(REAL, list(itertools.chain.from_iterable(values)))
+    return b"".join(content(kind, value) for value in values)
+
+
+def made_block(kind: int, values: Sequence[Any], packed: bool = False) -> MadeBlock:
+    """Return a block of some values, of which some may be missing.
+
+    Examples
+    --------
+    >>> made_block(INTEGER, [5, 6, None]).payload.hex()
+    '02000400000000000000040a80'
+    """
+    missing = sum(1 << place for place, value in enumerate(values) if value is None)
+    present = [value for value in values if value is not None]
+    flags = TYPED | (EXTENDED if kind in (REAL, VECTOR) else 0) | (COMPRESSED if packed else 0)
+    if values and not present:
+        return MadeBlock(bytes([1, MISSING]), len(values), flags & ~EXTENDED, packed)
+    start = bytes([2, kind]) + missing.to_bytes(-(-len(values) // 64) * 8, "little") if missing else bytes([1, kind])
+    return MadeBlock(start + values_bytes(kind, present), len(values), flags, packed)
+
+
+def made_column(kind: int, values: Sequence[Any], segments: Sequence[Sequence[int]], packed: bool = False) -> MadeColumn:
+    """Return a column of some values, given how many rows each block of each segment has."""
+    rows = iter(values)
+    return MadeColumn(kind, [[made_block(kind, list(itertools.islice(rows, count)), packed) for count in counts] for counts in segments])
+
+
+def write_archive(directory: str, columns: Mapping[str, MadeColumn], is_frame: bool = True) -> None:
+    """Write an archive of a frame, or of a column, into a directory, which is made."""
+    os.makedirs(directory, exist_ok=True)
+    made = list(columns.values())
+    count = max((len(column.segments) for column in made), default=0)
+    for number in range(count):
+        _write(directory, f"m_1.{number:04d}", segment_bytes([column.segments[number] for column in made]))
+    index = {
+        "sarray": {"version": 2, "num_segments": count},
+        "segment_files": {f"{number:04d}": f"m_1.{number:04d}" for number in range(count)},
+        "columns": [_described(column) for column in made],
+    }
+    _write(directory, "m_1.sidx", json.dumps(index).encode())
+    kind = "sframe" if is_frame else "sarray"
+    prefixes = "0000=dir_archive.ini\n0001=objects.bin\n0002=m_1\n"
+    _write(directory, "dir_archive.ini", f"[archive]\nversion=1\nnum_prefixes=3\n[metadata]\ncontents={kind}\n[prefixes]\n{prefixes}".encode())
+    if is_frame:
+        rows = sum(block.rows for blocks in made[0].segments for block in blocks) if made else 0
+        names = "".join(f"{number:04d}={name}\n" for number, name in enumerate(columns))
+        files = "".join(f"{number:04d}=m_1.sidx:{number}\n" for number in range(len(made)))
+        sections = f"[column_names]\n{names}[column_files]\n{files}" if made else ""
+        _write(directory, "m_1.frame_idx", f"[sframe]\nversion=0\nnum_segments=0\nnum_columns={len(made)}\nnrows={rows}\n{sections}".encode())
+
+
+def _described(column: MadeColumn) -> dict[str, Any]:
+    sizes = {f"{number:04d}": str(sum(block.rows for block in blocks)) for number, blocks in enumerate(column.segments)}
+    return {"content_type": "", "metadata": {"__type__": str(column.kind)}, "segment_sizes": sizes}
+
+
+def segment_bytes(columns: Sequence[Sequence[MadeBlock]]) -> bytes:
+    """Return a segment file of the blocks of some columns."""
+    stored, footer = b"", struct.pack("<Q", len(columns))
+    for blocks in columns:
+        footer += struct.pack("<Q", len(blocks))
+        for block in blocks:
+            part = bytes(pa.Codec("lz4_raw").compress(block.payload)) if block.packed else block.payload
+            footer += struct.pack("<5QH6x", len(stored), len(part), len(block.payload), block.rows, block.flags, 0)
+            stored += part
+    return stored + footer + struct.pack("<Q", len(footer))
+
+
+def _write(directory: str, name: str, data: bytes) -> None:
+    with open(os.path.join(directory, name), "wb") as stream:
+        stream.write(data)

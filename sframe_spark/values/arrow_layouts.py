@@ -1,0 +1,353 @@
+"""Arrow arrays of any layout as arrays of the standard layouts, cut into parts that 32-bit offsets can address.
+
+Arrow has several layouts for one value: texts with offsets of 32 or 64 bits or as views, lists with offsets, with sizes or of a fixed size,
+dictionaries, run ends, extensions. Its own casts between them are not safe: some ignore the sizes of views, others let offsets of 32 bits wrap
+around. So a column is widened first (every layout to one with offsets of 64 bits, which cannot overflow), then the bytes of its rows are added up,
+and it is cut where a part would have too many, and only then narrowed to offsets of 32 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import TooLargeError
+from sframe_spark.message_text import in_words
+from sframe_spark.values.datetimes import arrow_microseconds
+
+MOST_BYTES = (1 << 31) - 1
+"""Bytes of texts, and items of lists, that offsets of 32 bits can address; tests lower it."""
+
+TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+UUID = "arrow.uuid"
+# Extensions whose values are those of their storage.
+_TRANSPARENT = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset"})
+_UUID_LENGTH = 36
+
+
+def standard_type(data_type: pa.DataType) -> pa.DataType:
+    """The type with the same values in the standard layouts: text and lists with offsets of 32 bits, no dictionaries, run ends or extensions.
+
+    Timestamps of nanoseconds are in microseconds, times of day and durations are seconds as floats. Extensions that columns do not hold, and
+    unions, stay as they are.
+
+    Examples
+    --------
+    >>> standard_type(pa.list_view(pa.dictionary(pa.int8(), pa.string_view())))
+    ListType(list<item: string>)
+    """
+    types = pa.types
+    if isinstance(data_type, pa.BaseExtensionType):
+        if data_type.extension_name == UUID:
+            return pa.string()
+        return standard_type(data_type.storage_type) if data_type.extension_name in _TRANSPARENT else data_type
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        return standard_type(data_type.value_type)
+    if types.is_large_string(data_type) or types.is_string_view(data_type):
+        return pa.string()
+    if types.is_large_binary(data_type) or types.is_binary_view(data_type) or types.is_fixed_size_binary(data_type):
+        return pa.binary()
+    if types.is_timestamp(data_type) and data_type.unit == "ns":
+        return pa.timestamp("us", data_type.tz)
+    if types.is_time(data_type) or types.is_duration(data_type):
+        return pa.float64()
+    if types.is_map(data_type):
+        return pa.map_(_standard_field(data_type.key_field), _standard_field(data_type.item_field), data_type.keys_sorted)
+    if is_list(data_type):
+        return pa.list_(_standard_field(data_type.value_field))
+    if types.is_struct(data_type):
+        return pa.struct([_standard_field(field) for field in data_type])
+    return data_type
+
+
+def is_list(data_type: pa.DataType) -> bool:
+    """True for lists of every layout.
+
+    Examples
+    --------
+    >>> is_list(pa.list_view(pa.int64())), is_list(pa.map_(pa.string(), pa.int64()))
+    (True, False)
+    """
+    types = pa.types
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(test(data_type) for test in tests)
+
+
+def standard_parts(values: pa.Array | pa.ChunkedArray, most_bytes: int | None = None) -> list[pa.Array]:
+    """The values in the standard layouts, in as many arrays as offsets of 32 bits need, at least one; standard arrays are not copied.
+
+    Missing lists and maps have no items, as who works on all items at once takes for granted; Arrow allows them.
+
+    Parameters
+    ----------
+    values
+        Valid Arrow data of any layout.
+    most_bytes
+        Bytes of texts that a part may have, items of lists counted as one byte each; of what 32 bits address if not given.
+
+    Raises
+    ------
+    TooLargeError
+        If one value alone has more.
+
+    Examples
+    --------
+    >>> parts = standard_parts(pa.array(["abc", None, "de"], pa.string_view()), most_bytes=4)
+    >>> [part.to_pylist() for part in parts]
+    [['abc', None], ['de']]
+    """
+    data_type = standard_type(values.type)
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    if data_type != values.type:
+        limit = MOST_BYTES if most_bytes is None else most_bytes
+        chunks = [_narrowed(part, data_type) for chunk in chunks for part in _cut(_widened(chunk), limit)]
+    filled = [_without_hidden(chunk) for chunk in chunks if len(chunk)]
+    return filled or [pa.array([], data_type)]
+
+
+def _without_hidden(values: pa.Array) -> pa.Array:
+    """Standard lists or maps without the items of missing ones."""
+    is_map = pa.types.is_map(values.type)
+    if not values.null_count or not (is_map or pa.types.is_list(values.type)):
+        return values
+    offsets = _offsets(values)
+    counts, missing = np.diff(offsets), _missing(values)
+    if not counts[missing].any():
+        return values
+    counts[missing] = 0
+    ends = np.cumsum(counts)
+    places = pa.array(np.repeat(offsets[:-1] - (ends - counts), counts) + np.arange(ends[-1]))
+    if is_map:
+        fields = [values.keys.take(places), values.items.take(places)]
+        inside = _array(pa.struct([values.type.key_field, values.type.item_field]), len(places), [None], fields)
+    else:
+        inside = values.values.take(places)
+    return _array(values.type, len(values), [_validity(values), _narrow_offsets(np.concatenate([[0], ends]))], [inside])
+
+
+def _standard_field(field: pa.Field) -> pa.Field:
+    return field.with_type(standard_type(field.type))
+
+
+def _cut(values: pa.Array, limit: int) -> Iterator[pa.Array]:
+    """Consecutive rows of a widened array whose bytes the limit allows."""
+    sizes = _sizes(values)
+    if sizes is None or int(sizes.sum()) <= limit:
+        yield values
+        return
+    ends = np.cumsum(sizes)
+    start, before = 0, 0
+    while start < len(values):
+        stop = int(np.searchsorted(ends, before + limit, "right"))
+        if stop <= start:
+            size = in_words(int(sizes[start]))
+            raise TooLargeError(f"row {start} alone has {size} of texts or lists, more than the {in_words(limit)} that one value may have")
+        yield values.slice(start, stop - start)
+        start, before = stop, int(ends[stop - 1])
+
+
+def _sizes(values: pa.Array) -> np.ndarray | None:
+    """Bytes of texts of each row of a widened array, and its items; None where there are no texts and lists."""
+    types = pa.types
+    if types.is_large_string(values.type) or types.is_large_binary(values.type):
+        return np.diff(_offsets(values))
+    if types.is_large_list(values.type):
+        offsets = _offsets(values)
+        items = _sizes(values.values)
+        counts: np.ndarray = np.diff(offsets)
+        if items is None:
+            return counts
+        before = np.concatenate([[0], np.cumsum(items)])
+        return before[offsets[1:]] - before[offsets[:-1]] + counts
+    if types.is_struct(values.type):
+        found = [sizes for sizes in map(_sizes, _fields(values)) if sizes is not None]
+        return sum(found[1:], found[0]) if found else None
+    return None
+
+
+# --- widening: any layout to offsets of 64 bits ---
+
+
+def _widened(values: pa.Array) -> pa.Array:
+    """The values with offsets of 64 bits, without dictionaries, run ends, views and known extensions; maps are lists of entries."""
+    types = pa.types
+    data_type = values.type
+    if isinstance(data_type, pa.BaseExtensionType):
+        if data_type.extension_name == UUID:
+            return _texts_of_uuids(values.storage)
+        return _widened(values.storage) if data_type.extension_name in _TRANSPARENT else values
+    if types.is_dictionary(data_type):
+        return _widened(values.dictionary).take(values.indices)
+    if types.is_run_end_encoded(data_type):
+        return _decoded_runs(values)
+    if types.is_string_view(data_type) or types.is_binary_view(data_type):
+        return values.cast(pa.large_string() if types.is_string_view(data_type) else pa.large_binary())
+    if types.is_string(data_type) or types.is_binary(data_type):
+        wide = pa.large_string() if types.is_string(data_type) else pa.large_binary()
+        return _array(wide, len(values), [_validity(values), _buffer(_offsets(values)), _content(values.buffers()[2])])
+    if types.is_fixed_size_binary(data_type):
+        return _of_fixed_size(values, pa.large_binary(), data_type.byte_width, lambda texts: _content(texts.buffers()[1]))
+    if types.is_map(data_type):
+        return _map_entries(values)
+    if types.is_struct(data_type):
+        return _struct(values, [_widened(field) for field in _fields(values)])
+    if types.is_fixed_size_list(data_type):
+        return _of_fixed_size(values, None, data_type.list_size, lambda lists: _widened(lists.values))
+    if types.is_list_view(data_type) or types.is_large_list_view(data_type):
+        return _of_list_view(values)
+    if is_list(data_type):
+        return _list(values, _offsets(values), _widened(values.values))
+    if types.is_time(data_type) or types.is_duration(data_type):
+        return _seconds(values)
+    return arrow_microseconds(values) if types.is_timestamp(data_type) and data_type.unit == "ns" else values
+
+
+def _seconds(values: pa.Array) -> pa.Array:
+    """Times of day and durations as floats: Python has no nanoseconds of them."""
+    ticks = values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64())
+    return pc.divide(ticks.cast(pa.float64(), safe=False), float(TICKS_PER_SECOND[values.type.unit]))
+
+
+def _offsets(values: pa.Array) -> np.ndarray:
+    """Where each row starts, and where the last one ends, in 64 bits."""
+    if not len(values):
+        return np.zeros(1, np.int64)
+    types = pa.types
+    is_wide = types.is_large_string(values.type) or types.is_large_binary(values.type) or types.is_large_list(values.type)
+    return _numbers(values.buffers()[1], np.int64 if is_wide else np.int32, values.offset, len(values) + 1)
+
+
+def _numbers(buffer: pa.Buffer, dtype: Any, first: int, count: int) -> np.ndarray:
+    """Numbers of a buffer as 64 bits."""
+    return np.frombuffer(buffer, dtype, count, first * np.dtype(dtype).itemsize).astype(np.int64, copy=False)
+
+
+def _buffer(numbers: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.ascontiguousarray(numbers))
+
+
+def _content(buffer: pa.Buffer | None) -> pa.Buffer:
+    """Bytes that Arrow leaves out where there are none."""
+    return pa.py_buffer(b"") if buffer is None else buffer
+
+
+def _missing(values: pa.Array) -> np.ndarray:
+    found: np.ndarray = np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), bool)
+    return found
+
+
+def _validity(values: pa.Array) -> pa.Buffer | None:
+    """Which rows are there, as a bitmap that starts with the first of them."""
+    return pa.py_buffer(np.packbits(~_missing(values), bitorder="little")) if values.null_count else None
+
+
+def _array(data_type: pa.DataType, rows: int, buffers: list[pa.Buffer | None], children: list[pa.Array] | None = None) -> pa.Array:
+    return pa.Array.from_buffers(data_type, rows, buffers, children=children)
+
+
+def _list(values: pa.Array, offsets: np.ndarray, items: pa.Array) -> pa.Array:
+    """Lists of widened items in the rows of values."""
+    return _array(pa.large_list(items.type), len(values), [_validity(values), _buffer(offsets)], [items])
+
+
+def _fields(values: pa.Array) -> list[pa.Array]:
+    """The fields of a struct, without what a slice leaves out; those of missing structs are whatever is there."""
+    return [values.field(place) for place in range(values.type.num_fields)]
+
+
+def _struct(values: pa.Array, fields: list[pa.Array]) -> pa.Array:
+    made = pa.struct([field.with_type(array.type) for field, array in zip(values.type, fields, strict=True)])
+    return _array(made, len(values), [_validity(values)], fields)
+
+
+def _map_entries(values: pa.Array) -> pa.Array:
+    """Maps as lists of structs of a key and an item."""
+    keys, items = _widened(values.keys), _widened(values.items)
+    entries = pa.struct([values.type.key_field.with_type(keys.type), values.type.item_field.with_type(items.type)])
+    return _list(values, _offsets(values), _array(entries, len(keys), [None], [keys, items]))
+
+
+def _of_list_view(values: pa.Array) -> pa.Array:
+    """Lists whose items may lie in any order, overlap and leave some out."""
+    dtype = np.int64 if pa.types.is_large_list_view(values.type) else np.int32
+    if not len(values):
+        return _list(values, np.zeros(1, np.int64), _widened(values.values.slice(0, 0)))
+    _, starts, sizes = values.buffers()[:3]
+    first, rows = values.offset, len(values)
+    counts = np.where(_missing(values), 0, _numbers(sizes, dtype, first, rows))
+    return _gathered(values, _numbers(starts, dtype, first, rows), counts, _widened(values.values))
+
+
+def _gathered(values: pa.Array, starts: np.ndarray, counts: np.ndarray, items: pa.Array) -> pa.Array:
+    """Lists in the rows of values that start at some places among widened items, with so many items each."""
+    ends = np.cumsum(counts)
+    offsets = np.concatenate([[0], ends])
+    filled = counts > 0
+    if (starts[filled] == starts[filled][:1] + (ends - counts)[filled]).all():
+        # They lie one behind the other: nothing is copied.
+        first = int(starts[filled][0]) if filled.any() else 0
+        return _list(values, offsets, items.slice(first, int(offsets[-1])))
+    places = np.repeat(starts - (ends - counts), counts) + np.arange(offsets[-1])
+    return _list(values, offsets, items.take(pa.array(places)))
+
+
+def _of_fixed_size(values: pa.Array, data_type: pa.DataType | None, width: int, content: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Lists or bytes of one length each; missing ones take room as well."""
+    offsets = np.arange(values.offset, values.offset + len(values) + 1, dtype=np.int64) * width
+    if data_type is not None:
+        return _array(data_type, len(values), [_validity(values), _buffer(offsets), content(values)])
+    counts = np.where(_missing(values), 0, width)
+    return _gathered(values, offsets[:-1], counts, content(values))
+
+
+def _decoded_runs(values: pa.Array) -> pa.Array:
+    """Each row for itself."""
+    ends = np.asarray(values.run_ends.to_numpy(zero_copy_only=False), np.int64)
+    runs = np.searchsorted(ends, np.arange(values.offset, values.offset + len(values)), "right")
+    return _widened(values.values).take(pa.array(runs))
+
+
+def _texts_of_uuids(values: pa.Array) -> pa.Array:
+    """The usual text of each, eight digits, a dash and so on."""
+    rows = len(values)
+    content = np.frombuffer(_content(values.buffers()[1]), np.uint8)[values.offset * 16 : (values.offset + rows) * 16].reshape(rows, 16)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)[np.stack([content >> 4, content & 15], axis=-1).reshape(rows, 32)]
+    texts = np.full((rows, _UUID_LENGTH), ord("-"), np.uint8)
+    texts[:, [place for place in range(_UUID_LENGTH) if place not in (8, 13, 18, 23)]] = digits
+    offsets = np.arange(rows + 1, dtype=np.int64) * _UUID_LENGTH
+    return _array(pa.large_string(), rows, [_validity(values), _buffer(offsets), pa.py_buffer(texts)])
+
+
+# --- narrowing: offsets of 64 bits to those of 32 bits, which the caller has made sure of ---
+
+
+def _narrowed(values: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """A widened array, whose bytes fit, in the standard layout of a type."""
+    types = pa.types
+    if types.is_large_string(values.type) or types.is_large_binary(values.type):
+        offsets = _offsets(values)
+        first, last = int(offsets[0]), int(offsets[-1])
+        return _array(data_type, len(values), [_validity(values), _narrow_offsets(offsets), _content(values.buffers()[2]).slice(first, last - first)])
+    if types.is_large_list(values.type):
+        offsets = _offsets(values)
+        items = values.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        if types.is_map(data_type):
+            entries = pa.struct([data_type.key_field, data_type.item_field])
+            fields = [_narrowed(part, field.type) for part, field in zip(_fields(items), entries, strict=True)]
+            inside = _array(entries, len(items), [None], fields)
+        else:
+            inside = _narrowed(items, data_type.value_type)
+        return _array(data_type, len(values), [_validity(values), _narrow_offsets(offsets)], [inside])
+    if types.is_struct(values.type):
+        fields = [_narrowed(part, field.type) for part, field in zip(_fields(values), data_type, strict=True)]
+        return _array(data_type, len(values), [_validity(values)], fields)
+    return values
+
+
+def _narrow_offsets(offsets: np.ndarray) -> pa.Buffer:
+    return _buffer((offsets - offsets[0]).astype(np.int32))

@@ -1,1 +1,0 @@
-"""Layouts of Arrow arrays, and arrays in parts."""

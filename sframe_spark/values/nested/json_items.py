@@ -1,0 +1,281 @@
+"""The stored texts of lists and dicts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) as items, and items as such texts.
+
+Items that hold others stay JSON, and so do all of several types; what is nested deeper is left to who goes value by value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.types import INT, LIST_KIND, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.nested.cuts import cut_dicts, cut_lists
+from sframe_spark.values.nested.patterns import (
+    AFTER,
+    AFTER_FLOAT,
+    BEFORE,
+    BEFORE_FLOAT,
+    ITEM,
+    KEY,
+    LISTS,
+    MOST_LEVELS_HERE,
+    TEXT,
+    WHOLE,
+    all_match,
+    dicts,
+    nested,
+)
+from sframe_spark.values.nested.scalar_text import exact_floats
+from sframe_spark.values.nested.text_spans import COMMA, OPENING, bytes_of, counts_within, places_at
+from sframe_spark.values.nested.typed import typed_items, without_quotes
+
+# Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values; those of the most levels as
+# some thousands.
+FEW_ROWS, MANY_ROWS = 1000, 8000
+STORED_LIST, STORED_DICT = ("[", ",", "]"), (BEFORE, ",", AFTER)
+NEEDS_ESCAPES = r'["\\\x00-\x1f]'
+
+
+@attrs.frozen(eq=False)
+class FlatItems:
+    """Lists or dicts of a batch.
+
+    Parameters
+    ----------
+    counts
+        How many items each row has.
+    missing
+        Which rows are missing.
+    items
+        The items of all rows, or the values of dicts: as JSON, or natively.
+    keys
+        The keys of dicts, numbers or texts; None of lists.
+    """
+
+    counts: np.ndarray
+    missing: np.ndarray
+    items: pa.Array
+    keys: pa.Array | None = None
+
+    @property
+    def offsets(self) -> pa.Array:
+        """Where the items of each row begin and end, missing for a row that is."""
+        return _offsets(self.counts, self.missing)
+
+    def natively(self) -> tuple[pa.Array, ColumnType] | None:
+        """The same as an Arrow array of lists or maps; None where the items are of several types."""
+        found = typed_items(self.items)
+        if found is None:
+            return None
+        items, item_type = found
+        if self.keys is None:
+            column_type = list_of(item_type)
+            return pa.ListArray.from_arrays(self.offsets, items, type=column_type.physical), column_type
+        column_type = dict_of(INT if pa.types.is_int64(self.keys.type) else STR, item_type)
+        return pa.MapArray.from_arrays(self.offsets, self.keys, items, type=column_type.physical), column_type
+
+    def by_keys(self) -> tuple[pa.Array, ColumnType]:
+        """Dicts as an Arrow array of maps from their keys to their values as JSON."""
+        assert self.keys is not None
+        column_type = dict_of(INT if pa.types.is_int64(self.keys.type) else STR, STR)
+        return pa.MapArray.from_arrays(self.offsets, self.keys, self.items, type=column_type.physical), column_type
+
+    def stored(self) -> pa.Array:
+        """Their stored texts; the items are JSON."""
+        entries = self.items
+        if self.keys is not None:
+            entries = pc.binary_join_element_wise("[", texts_of_items(self.keys), ",", self.items, "]", "")
+        return in_brackets(self.counts, entries, STORED_LIST if self.keys is None else STORED_DICT, self.missing)
+
+
+def in_brackets(counts: np.ndarray, items: pa.Array, brackets: tuple[str, str, str], missing: np.ndarray | None = None) -> pa.Array:
+    """The items of each row, which has so many of them, in one text: with what is before, between and after them; missing rows stay.
+
+    Examples
+    --------
+    >>> in_brackets(np.array([2, 0]), pa.array(["1", "2"]), ("[", ",", "]")).to_pylist()
+    ['[1,2]', '[]']
+    """
+    before, between, after = brackets
+    return pc.binary_join_element_wise(before, pc.binary_join(pa.ListArray.from_arrays(_offsets(counts, missing), items), between), after, "")
+
+
+def _offsets(counts: np.ndarray, missing: np.ndarray | None) -> pa.Array:
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.array(ends) if missing is None or not missing.any() else pa.array(ends, mask=np.append(missing, False))
+
+
+def stored_by_keys(values: pa.Array) -> pa.Array:
+    """Stored texts of dicts, given as maps from their keys to their values as JSON."""
+    found = items_of(values)
+    assert found is not None
+    return found.stored()
+
+
+def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
+    """The items of stored lists or dicts; None where these have others within.
+
+    Examples
+    --------
+    >>> found = flat_items(pa.array(['[1,"a"]', None]), "list")
+    >>> found.counts.tolist(), found.items.to_pylist()
+    ([2, 0], ['1', '"a"'])
+    """
+    return _items(texts, kind, _flat_forms(kind))
+
+
+def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
+    """The items of many stored lists or dicts, whatever they hold; None where that is nested deep, and where there are few rows.
+
+    Examples
+    --------
+    >>> found = any_items(pa.array(['[[1],{"$dict":[]}]'] * 1000), "list")
+    >>> found.counts[:3].tolist(), found.items[:2].to_pylist()
+    ([2, 2, 2], ['[1]', '{"$dict":[]}'])
+    """
+    return _items(texts, kind, _forms(texts, kind))
+
+
+def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
+    """True for lists or dicts that are JSON as we write it, nested a little; a dict may have keys of both kinds.
+
+    Parameters
+    ----------
+    texts, kind
+        Stored lists or dicts.
+    many_rows
+        Of so many one more level is looked for.
+
+    Examples
+    --------
+    >>> [is_known(pa.array([text]), "dict") for text in ('{"$dict":[["a",1],[2,null]]}', '{"a":1}')]
+    [True, False]
+    """
+    filled = _filled(texts, kind)
+    return any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind, (KEY,), many_rows))
+
+
+def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
+    """How many items each list or dict has that :func:`any_items` finds the items of; missing for missing ones.
+
+    Examples
+    --------
+    >>> item_counts(pa.array(['[1,"a"]', None]), "list").to_pylist()
+    [2, None]
+    """
+    if not is_known(texts, kind):
+        return None
+    data, bounds = bytes_of(_filled(texts, kind))
+    (places,) = places_at(data, (COMMA, 1) if kind == LIST_KIND else (OPENING, 3))
+    counts = counts_within(places, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
+    return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
+
+
+def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE), many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
+    yield from _flat_forms(kind, keys)
+    if len(texts) >= FEW_ROWS:
+        yield from _nested_forms(kind, keys, range(MOST_LEVELS_HERE))
+    if len(texts) >= many_rows:
+        yield from _nested_forms(kind, keys, [MOST_LEVELS_HERE])
+
+
+def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
+    """Patterns of flat values, and whether the keys of dicts are numbers there."""
+    if kind == LIST_KIND:
+        yield LISTS, False
+    else:
+        yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in keys)
+
+
+def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE), levels: Iterable[int] = range(MOST_LEVELS_HERE)) -> Iterator[tuple[str, bool]]:
+    for inside in levels:
+        item = nested(inside)
+        if kind == LIST_KIND:
+            yield rf"^\[(?:{item}(?:,{item})*)?\]$", False
+        else:
+            yield from ((f"^{dicts(key, item)}$", key == WHOLE) for key in keys)
+
+
+def _items(texts: pa.Array, kind: str, forms: Iterator[tuple[str, bool]]) -> FlatItems | None:
+    filled = _filled(texts, kind)
+    are_numbers = next((are_numbers for pattern, are_numbers in forms if all_match(filled, pattern)), None)
+    if are_numbers is None:
+        return None
+    missing = texts.is_null().to_numpy(zero_copy_only=False)
+    if kind == LIST_KIND:
+        counts, items = cut_lists(filled)
+        return FlatItems(counts, missing, items)
+    counts, keys, items = cut_dicts(filled)
+    return FlatItems(counts, missing, items, keys.cast(pa.int64()) if are_numbers else without_quotes(keys))
+
+
+def _filled(texts: pa.Array, kind: str) -> pa.Array:
+    return texts.fill_null("[]" if kind == LIST_KIND else BEFORE + AFTER)
+
+
+def texts_of_items(items: pa.Array) -> pa.Array:
+    """Items of one type as JSON."""
+    if pa.types.is_string(items.type):
+        return json_of_texts(items).fill_null("null")
+    return (stored_floats(items) if pa.types.is_floating(items.type) else items.cast(pa.string())).fill_null("null")
+
+
+def stored_floats(numbers: pa.Array) -> pa.Array:
+    """Stored texts of floats; missing ones stay.
+
+    Examples
+    --------
+    >>> stored_floats(pa.array([0.5, float("nan"), None])).to_pylist()
+    ['0.5', '{"$float":"nan"}', None]
+    """
+    texts = exact_floats(numbers)
+    special = pc.invert(pc.is_finite(numbers)).fill_null(False)
+    if not special.true_count:
+        return texts
+    return pc.replace_with_mask(texts, special, pc.binary_join_element_wise(BEFORE_FLOAT, texts.filter(special), AFTER_FLOAT, ""))
+
+
+def json_of_texts(texts: pa.Array) -> pa.Array:
+    """Texts as JSON; missing ones stay.
+
+    Examples
+    --------
+    >>> json_of_texts(pa.array(["a", 'say "a"', None])).to_pylist()
+    ['"a"', '"say \\\\"a\\\\""', None]
+    """
+    needs = pc.match_substring_regex(texts, NEEDS_ESCAPES).fill_null(False)
+    quoted = pc.binary_join_element_wise('"', texts, '"', "")
+    if not pc.any(needs).as_py():
+        return quoted
+    return pc.replace_with_mask(quoted, needs, pa.array(map(json.encoder.encode_basestring, texts.filter(needs).to_pylist()), pa.string()))
+
+
+def items_of(values: pa.Array) -> FlatItems | None:
+    """The items of an Arrow array of lists or maps; None where a missing row has some."""
+    if not len(values):
+        empty = pa.nulls(0, pa.string())
+        return FlatItems(np.empty(0, np.int64), np.empty(0, bool), empty, empty if pa.types.is_map(values.type) else None)
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    offsets = values.offsets.to_numpy(zero_copy_only=False)
+    counts = np.diff(offsets)
+    if counts[missing].any():
+        return None
+    sides = (values.items, values.keys) if pa.types.is_map(values.type) else (values.values,)
+    return FlatItems(counts, missing, *(side.slice(offsets[0], offsets[-1] - offsets[0]) for side in sides))
+
+
+def stored_lists(values: pa.Array) -> pa.Array | None:
+    """Stored texts of an Arrow array of lists or maps; None where a missing row has items.
+
+    Examples
+    --------
+    >>> stored_lists(pa.array([[1, None], None])).to_pylist()
+    ['[1,null]', None]
+    """
+    found = items_of(values)
+    return None if found is None else attrs.evolve(found, items=texts_of_items(found.items)).stored()

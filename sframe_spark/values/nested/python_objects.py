@@ -1,0 +1,189 @@
+"""Python's lists and dicts as stored texts, all of a batch at once: one level of what they hold after the other."""
+
+from __future__ import annotations
+
+import array
+import datetime
+from collections.abc import Callable, Sequence
+from itertools import chain, compress
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import TooLargeError
+from sframe_spark.types import LIST_KIND
+from sframe_spark.values.inexact_numbers import note_rounded
+from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, json_of_texts, stored_floats
+from sframe_spark.values.nested.moments import stored_moments
+from sframe_spark.values.nested.parts import by_codes
+from sframe_spark.values.nested.patterns import EMPTY_ARRAY
+from sframe_spark.values.parts import in_one_array, parts_of
+
+# Lists that hold themselves are told by who goes value by value; before that they would become as many items as nothing has room for.
+MOST_LEVELS_AT_ONCE, MOST_ITEMS_AT_ONCE = 8, 1 << 24
+# Numbers come first.
+_INT, _LIKE_INT, _FLOAT, _TEXT, _MISSING, _MOMENT, _LIST, _DICT, _ARRAY, _NUMPY = range(10)
+_PLAIN_CODES: dict[type, int] = {
+    int: _INT,
+    float: _FLOAT,
+    str: _TEXT,
+    type(None): _MISSING,
+    datetime.datetime: _MOMENT,
+    list: _LIST,
+    dict: _DICT,
+    array.array: _ARRAY,
+}
+# What users' values hold besides, and are stored as one of these.
+_CODES = {**_PLAIN_CODES, bool: _LIKE_INT, np.int64: _LIKE_INT, np.float64: _FLOAT, tuple: _LIST, np.ndarray: _NUMPY}
+# Ints from there on may be rounded.
+_FIRST_ROUNDED = 2.0**53
+_STORED_ARRAY = (EMPTY_ARRAY[:-2], ",", EMPTY_ARRAY[-2:])
+Writer = Callable[[list[Any]], pa.Array | None]
+
+
+def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.Array | None:
+    """Stored texts of Python lists or dicts; None where they hold what takes a closer look.
+
+    Parameters
+    ----------
+    cells
+        All lists or all dicts, or None.
+    kind
+        Which of both.
+    are_plain
+        What is in them is stored as it is; otherwise lists of numbers within become arrays, and other classes those that columns hold.
+
+    Examples
+    --------
+    >>> stored_cells([[1, "a"], None, []], "list").to_pylist()
+    ['[1,"a"]', None, '[]']
+    >>> stored_cells([{"a": [[1], ("b", True)]}], "dict", are_plain=False).to_pylist()
+    ['{"$dict":[["a",[{"$array":[1.0]},["b",1]]]]}']
+    """
+    present = [cell for cell in cells if cell is not None]
+    if not set(map(type, present)) <= {list if kind == LIST_KIND else dict}:
+        return None
+    try:
+        found = _lists(present, MOST_LEVELS_AT_ONCE, True, are_plain) if kind == LIST_KIND else _dicts(present, MOST_LEVELS_AT_ONCE, are_plain)
+    except (OverflowError, UnicodeError, pa.ArrowInvalid, pa.ArrowCapacityError, TooLargeError):
+        # Ints have 64 bits, texts are UTF-8, and an array has 2 GiB of them.
+        return None
+    if found is None or len(present) == len(cells):
+        return found
+    places = np.cumsum([cell is not None for cell in cells]) - 1
+    return found.take(pa.array(places, mask=np.array([cell is None for cell in cells], bool)))
+
+
+def _codes_of(values: list[Any], are_plain: bool) -> np.ndarray | None:
+    """What each value is; None where one is of another class."""
+    try:
+        return np.fromiter(map((_PLAIN_CODES if are_plain else _CODES).__getitem__, map(type, values)), np.int8, len(values))
+    except KeyError:
+        return None
+
+
+def _json(values: list[Any], codes: np.ndarray, levels: int, are_plain: bool) -> pa.Array | None:
+    """Each value as JSON, with at most so many lists and dicts inside each other; None where there is anything else."""
+    if not len(values):
+        return pa.array([], pa.string())
+    if not levels and (codes >= _LIST).any():
+        return None
+    writers: dict[int, Writer] = {
+        **_SCALARS,
+        _LIST: lambda lists: _lists(lists, levels - 1, are_plain, are_plain),
+        _DICT: lambda dicts: _dicts(dicts, levels - 1, are_plain),
+    }
+    return _by_codes(values, codes, writers)
+
+
+def _by_codes(values: list[Any], codes: np.ndarray, writers: dict[int, Writer]) -> pa.Array | None:
+    """Values of different codes, each written with others of its own."""
+    return by_codes(codes, lambda code, chosen: writers[code](values if chosen.all() else [*compress(values, chosen.tolist())]))
+
+
+def _ints(values: list[Any]) -> pa.Array:
+    return pa.array(values, pa.int64()).cast(pa.string())
+
+
+def _floats(numbers: np.ndarray) -> pa.Array:
+    return stored_floats(pa.array(numbers, pa.float64()))
+
+
+def _lists(lists: list[Any], levels: int, stay_lists: bool, are_plain: bool) -> pa.Array | None:
+    counts = np.fromiter(map(len, lists), np.int64, len(lists))
+    if counts.sum() > MOST_ITEMS_AT_ONCE:
+        return None
+    items = [*chain.from_iterable(lists)]
+    codes = _codes_of(items, are_plain)
+    if codes is None:
+        return None
+    if not stay_lists:
+        before = np.concatenate([[0], np.cumsum(codes <= _FLOAT)])
+        ends = np.cumsum(counts)
+        are_arrays = (before[ends] - before[ends - counts] == counts) & (counts > 0)
+        if are_arrays.any():
+            return _by_codes(lists, are_arrays.astype(np.int8), {0: lambda part: _lists(part, levels, True, are_plain), 1: _arrays})
+    texts = _json(items, codes, levels, are_plain)
+    return None if texts is None else in_brackets(counts, texts, STORED_LIST)
+
+
+def _arrays(arrays: list[Any]) -> pa.Array | None:
+    counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
+    if not all(type(one) is not array.array or one.typecode == "d" for one in arrays):
+        return None
+    items = [*chain.from_iterable(arrays)]
+    numbers = np.fromiter(map(float, items), np.float64, len(items))
+    for place in np.flatnonzero(np.abs(numbers) >= _FIRST_ROUNDED).tolist():
+        if isinstance(items[place], (int, np.integer)) and int(numbers[place]) != int(items[place]):
+            note_rounded(items[place])
+    return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
+
+
+def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
+    """Arrays of numbers with one dimension; empty ones are lists, and those of more are lists of arrays."""
+    if not all(one.ndim == 1 and one.size and one.dtype.kind in "biuf" and one.dtype.itemsize <= 8 for one in arrays):
+        return None
+    counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
+    numbers = np.concatenate([one.astype(np.float64) for one in arrays])
+    if (np.abs(numbers) >= _FIRST_ROUNDED).any():
+        for one in arrays:
+            if one.dtype.kind in "iu":
+                rounded = [number for number in one.tolist() if int(float(number)) != number]
+                if rounded:
+                    note_rounded(rounded[0])
+    return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
+
+
+def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Array | None:
+    counts = np.fromiter(map(len, dicts), np.int64, len(dicts))
+    if counts.sum() > MOST_ITEMS_AT_ONCE:
+        return None
+    values = [*chain.from_iterable(map(dict.values, dicts))]
+    codes, keys = _codes_of(values, are_plain), _before_values([*chain.from_iterable(dicts)])
+    items = None if codes is None or keys is None else _json(values, codes, levels, are_plain)
+    return None if items is None else in_brackets(counts, pc.binary_join_element_wise(keys, items, "]", ""), STORED_DICT)
+
+
+def _before_values(keys: list[Any]) -> pa.Array | None:
+    """What stands before the values of entries with some keys, most of which repeat; None for other keys than texts and ints."""
+    codes = _codes_of(keys, are_plain=True)
+    if codes is None or not np.isin(codes, (_INT, _TEXT)).all():
+        return None
+    if (codes == _TEXT).all():
+        names = in_one_array(parts_of(pa.array(keys, pa.string()))).dictionary_encode()
+        return pc.binary_join_element_wise("[", json_of_texts(names.dictionary), ",", "").take(names.indices)
+    return pc.binary_join_element_wise("[", _by_codes(keys, codes, _SCALARS), ",", "")
+
+
+_SCALARS: dict[int, Writer] = {
+    _INT: _ints,
+    _LIKE_INT: lambda values: _ints([*map(int, values)]),
+    _FLOAT: lambda values: _floats(np.array(values, np.float64)),
+    _TEXT: lambda values: json_of_texts(in_one_array(parts_of(pa.array(values, pa.string())))),
+    _MISSING: lambda values: pa.repeat("null", len(values)),
+    _MOMENT: stored_moments,
+    _ARRAY: _arrays,
+    _NUMPY: _numpy_arrays,
+}

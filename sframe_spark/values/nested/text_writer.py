@@ -1,0 +1,286 @@
+"""Lists, arrays and dicts of a batch as texts: those that a cast shows, and those that are equal where values are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
+from sframe_spark.values.nested.cuts import cut_arrays, cut_dicts, cut_lists
+from sframe_spark.values.nested.json_items import in_brackets, is_known, items_of, json_of_texts
+from sframe_spark.values.nested.moments import instants_and_offsets, moments_written
+from sframe_spark.values.nested.parts import by_codes
+from sframe_spark.values.nested.patterns import has_lists_of_numbers
+from sframe_spark.values.nested.scalar_text import brief_floats, compared_floats, json_floats, shown_floats, signed_floats
+from sframe_spark.values.nested.text_spans import QUOTE, have_twice
+from sframe_spark.values.nested.typed import (
+    ARRAYS,
+    DICTS,
+    FLOATS,
+    INTS,
+    LISTS,
+    MISSING,
+    MOMENTS,
+    SPECIAL_FLOATS,
+    TEXTS,
+    as_floats,
+    first_bytes,
+    kinds_of,
+    without_quotes,
+)
+
+Brackets = tuple[str, str, str]
+Writer = Callable[[pa.Array], pa.Array | None]
+# Of 64 bits, with a sign.
+LONGEST_INT = 20
+
+
+@attrs.frozen
+class TextForm:
+    """How values are written.
+
+    Parameters
+    ----------
+    floats, texts
+        Write numbers and texts.
+    moments
+        Writes stored date-times; None where Python has none such.
+    missing
+        What a missing item is.
+    array, list, dict
+        What is before, between and after items.
+    array_within
+        The same of arrays within others.
+    is_sorted
+        Entries of dicts are in the order of their texts.
+    quotes_keys
+        Keys that are numbers are in quotes, too.
+    floats_of_arrays
+        Writes numbers in arrays that are cells; None: as others.
+    """
+
+    floats: Callable[[pa.Array], pa.Array]
+    texts: Callable[[pa.Array], pa.Array]
+    moments: Writer
+    missing: str
+    array: Brackets
+    array_within: Brackets
+    list: Brackets
+    dict: Brackets
+    is_sorted: bool = False
+    quotes_keys: bool = False
+    floats_of_arrays: Callable[[pa.Array], pa.Array] | None = None
+
+
+def in_quotes(texts: pa.Array) -> pa.Array:
+    """Texts in quotes, whatever they hold."""
+    return pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def _instants(texts: pa.Array) -> pa.Array | None:
+    found = instants_and_offsets(texts)
+    return None if found is None else pc.binary_join_element_wise("@", found[0].cast(pa.string()), "")
+
+
+def _json_moments(texts: pa.Array) -> pa.Array | None:
+    found = moments_written(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
+    return None if found is None else in_quotes(found)
+
+
+_LIST, _DICT = ("[", ",", "]"), ("{", ",", "}")
+_SHOWN_MOMENT = "%Y%m%dT%H%M%S%F"
+SHOWN = TextForm(
+    shown_floats,
+    in_quotes,
+    lambda texts: moments_written(texts, _SHOWN_MOMENT, ""),
+    missing="",
+    array=("[", " ", "]"),
+    array_within=("[", " ", "]"),
+    list=_LIST,
+    dict=("{", ", ", "}"),
+)
+COMPARED = TextForm(
+    compared_floats,
+    json_of_texts,
+    _instants,
+    missing="null",
+    array=("<", ",", ">"),
+    array_within=("<", ",", ">"),
+    list=_LIST,
+    dict=_DICT,
+    is_sorted=True,
+)
+IN_CSV = TextForm(
+    signed_floats,
+    json_of_texts,
+    lambda texts: moments_written(texts, _SHOWN_MOMENT, "%z"),
+    missing="",
+    array=("[", " ", "]"),
+    array_within=_LIST,
+    list=_LIST,
+    dict=_DICT,
+    floats_of_arrays=brief_floats,
+)
+IN_JSON = TextForm(
+    json_floats,
+    json_of_texts,
+    _json_moments,
+    missing="null",
+    array=_LIST,
+    array_within=_LIST,
+    list=_LIST,
+    dict=_DICT,
+    quotes_keys=True,
+)
+
+
+def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Array | None:
+    """Each value as a text; None where one of them takes a closer look.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ENCODED_DICT
+    >>> written(pa.array(['{"$dict":[["b",1.5],["a",null]]}']), ENCODED_DICT, SHOWN).to_pylist()
+    ['{"b":1.5, "a":}']
+    """
+    if not column_type.is_encoded:
+        return _natively_written(values, column_type.kind, form)
+    if not is_known(values, column_type.kind):
+        return None
+    found = _written(values.fill_null("null") if values.null_count else values, form)
+    return found if found is None or not values.null_count else pc.if_else(values.is_valid(), found, pa.scalar(None, pa.string()))
+
+
+def shown(texts: pa.Array) -> pa.Array | None:
+    """Values that are JSON each, none of which is missing, as construction with ``str`` makes texts of them; None where one takes a closer look.
+
+    Examples
+    --------
+    >>> shown(pa.array(['"a"', "1", "2.50", "null", '["a"]'])).to_pylist()
+    ['a', '1', '2.5', None, '["a"]']
+    """
+
+    def write(kind: int, chosen: np.ndarray) -> pa.Array | None:
+        part = texts.filter(pa.array(chosen))
+        if kind in _NESTED:
+            # Lists of numbers in these are arrays then, which are shown in another way.
+            return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], SHOWN)
+        return without_quotes(part) if kind == TEXTS else pa.nulls(len(part), pa.string()) if kind == MISSING else _WRITERS[kind](part, SHOWN)
+
+    return by_codes(kinds_of(texts), write) if len(texts) else texts
+
+
+def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array | None:
+    found = items_of(values)
+    if found is None:
+        return None
+    if kind == ARRAY_KIND and form.floats_of_arrays is not None:
+        form = attrs.evolve(form, floats=form.floats_of_arrays)
+    items = _native_items(found.items, form)
+    if found.keys is not None:
+        keys = _native_items(found.keys, form)
+        keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(found.keys.type) else keys
+        items = _entries(found.counts, keys, items, form)
+    return in_brackets(found.counts, items, form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list, found.missing)
+
+
+def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
+    writers = {FLOAT.physical: form.floats, STR.physical: form.texts}
+    texts = writers[items.type](items) if items.type in writers else items.cast(pa.string())
+    return texts.fill_null(form.missing)
+
+
+def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    """Values that are JSON as we write it, of any kind and level."""
+    if not len(texts):
+        return texts
+    kinds = kinds_of(texts)
+    return by_codes(kinds, lambda kind, chosen: _WRITERS[kind](texts if chosen.all() else texts.filter(pa.array(chosen)), form))
+
+
+def _missing(texts: pa.Array, form: TextForm) -> pa.Array:
+    return pa.repeat(form.missing, len(texts))
+
+
+def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    """They are as they are stored; a zero with a sign is none that we write."""
+    if pc.max(pc.binary_length(texts)).as_py() > LONGEST_INT:
+        return None
+    return pc.if_else(pc.equal(texts, "-0"), "0", texts)
+
+
+def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
+    numbers = as_floats(texts)
+    # Numbers of many digits are read by Python.
+    return form.floats(pa.array(map(float, texts.to_pylist()), pa.float64()) if numbers is None else numbers)
+
+
+def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
+    if form.texts is json_of_texts:
+        return texts
+    has_escapes = pc.match_substring(texts, "\\")
+    if not has_escapes.true_count:
+        return texts
+    return pc.replace_with_mask(texts, has_escapes, form.texts(without_quotes(texts.filter(has_escapes))))
+
+
+def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    counts, items = cut_lists(texts)
+    found = _written(items, form)
+    return None if found is None else in_brackets(counts, found, form.list)
+
+
+def _arrays(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    counts, items = cut_arrays(texts)
+    numbers = as_floats(items)
+    return None if numbers is None else in_brackets(counts, form.floats(numbers), form.array_within)
+
+
+def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
+    counts, keys, items = cut_dicts(texts)
+    found, names = _written(items, form), _keys(counts, keys, form)
+    return None if found is None or names is None else in_brackets(counts, _entries(counts, names, found, form), form.dict)
+
+
+def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None:
+    """Keys, which are texts or ints; None where two of a dict become one."""
+    are_texts = pa.array(first_bytes(keys) == QUOTE)
+    if not form.quotes_keys or are_texts.true_count == len(keys):
+        return _texts(keys, form)
+    found = pc.if_else(are_texts, keys, in_quotes(keys))
+    return None if are_texts.true_count and have_twice(counts, found.dictionary_encode().indices.to_numpy()) else found
+
+
+def _entries(counts: np.ndarray, keys: pa.Array, items: pa.Array, form: TextForm) -> pa.Array:
+    entries = pc.binary_join_element_wise(keys, ":", items, "")
+    return _sorted_within(entries, counts) if form.is_sorted else entries
+
+
+def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
+    """The entries of each row in the order of their texts."""
+    rows = np.repeat(np.arange(len(counts)), counts)
+    if len(entries) < 2:
+        return entries
+    in_order = pc.less_equal(entries[:-1], entries[1:]).to_numpy(zero_copy_only=False)
+    if (in_order | (rows[:-1] != rows[1:])).all():
+        return entries
+    order = pc.sort_indices(pa.table({"row": rows, "entry": entries}), sort_keys=[("row", "ascending"), ("entry", "ascending")])
+    return entries.take(order)
+
+
+_NESTED = {LISTS: ENCODED_LIST, DICTS: ENCODED_DICT}
+_WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
+    MISSING: _missing,
+    INTS: _ints,
+    FLOATS: _floats,
+    SPECIAL_FLOATS: _floats,
+    TEXTS: _texts,
+    LISTS: _lists,
+    DICTS: _dicts,
+    ARRAYS: _arrays,
+    MOMENTS: lambda texts, form: form.moments(texts),
+}

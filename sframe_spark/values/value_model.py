@@ -1,0 +1,280 @@
+"""The value model: which Python classes a cell may hold, and the one plain form of each value.
+
+Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``.
+A *family* groups the Python classes that end up as one plain class; it is looked up per class, not per value.
+"""
+
+from __future__ import annotations
+
+import array
+import collections.abc
+import datetime
+import decimal
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sframe_spark.errors import BeyondRangeError, SchemaError
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.values.datetimes import to_datetime
+from sframe_spark.values.inexact_numbers import is_rounded, note_rounded
+from sframe_spark.values.tagged_json import MOST_LEVELS, too_deep
+
+MISSING = "missing"
+NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
+SMALLEST_INT = -(2**63)
+LARGEST_INT = 2**63 - 1
+
+_SCALAR_FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((type(None),), MISSING),
+    ((bool, int, np.integer, np.bool_), INT_KIND),
+    ((float, np.floating, decimal.Decimal, datetime.timedelta), FLOAT_KIND),
+    ((str, bytes, np.str_, np.bytes_), STR_KIND),
+    ((datetime.date, np.datetime64), DATETIME_KIND),
+    ((collections.abc.Mapping,), DICT_KIND),
+    ((array.array,), ARRAY_KIND),
+)
+
+_FAMILY_OF_CLASS: dict[type, str] = {}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an int or a float of Python or numpy, or a bool of Python.
+
+    Examples
+    --------
+    >>> is_number(np.float32(1)), is_number("1")
+    (True, False)
+    """
+    return isinstance(value, (int, float, np.integer, np.floating))
+
+
+def family_of(python_class: Any) -> str:
+    """Name the family of a class: a kind, or ``"missing"``; sequences and sets are of the list family.
+
+    Raises
+    ------
+    SchemaError
+        If no cell can hold values of the class.
+
+    Examples
+    --------
+    >>> family_of(bool), family_of(tuple)
+    ('int', 'list')
+    """
+    family = _FAMILY_OF_CLASS.get(python_class)
+    if family is None:
+        family = _FAMILY_OF_CLASS[python_class] = _find_family(python_class)
+    return family
+
+
+def _find_family(python_class: type) -> str:
+    if python_class.__name__ in ("NaTType", "NAType"):  # pandas' missing values; pandas itself is not imported
+        return MISSING
+    if issubclass(python_class, np.timedelta64):
+        raise SchemaError("a column cannot hold numpy.timedelta64 values: convert them to a number of seconds first")
+    for classes, family in _SCALAR_FAMILIES:
+        if issubclass(python_class, classes):
+            return family
+    if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
+        return LIST_KIND
+    # Numpy arrays, pandas series, views of dicts, SArrays. What the class inherits, not what it is: an Enum can be gone through, its members not.
+    if all(any(name in vars(above) for above in python_class.__mro__) for name in ("__len__", "__iter__")):
+        return LIST_KIND
+    raise SchemaError(
+        f"a column cannot hold values of class {python_class.__name__}: use int, float, str, list, dict, array.array, datetime.datetime or None"
+    )
+
+
+def families_of(values: Any) -> set[str]:
+    """Collect the families of an iterable's values, without the missing one."""
+    return {family_of(python_class) for python_class in set(map(type, values))} - {MISSING}
+
+
+def one_value(value: Any) -> Any:
+    """What a numpy array without dimensions holds; everything else as it is.
+
+    Examples
+    --------
+    >>> one_value(np.array(5)), one_value([5])
+    (np.int64(5), [5])
+    """
+    return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+
+
+def require_items(value: Any) -> None:
+    """Refuse a numpy array without dimensions where a column would hold it: in a list of values it is not known for the number that it is.
+
+    Raises
+    ------
+    SchemaError
+        If it is one.
+    """
+    if isinstance(value, np.ndarray) and not value.ndim:
+        raise SchemaError(f"{value!r:.60} has no dimension: give the value that it holds, its item()")
+
+
+def int_equal_to(number: int | float) -> int | None:
+    """The int of 64 bits that equals a number, if there is one.
+
+    Examples
+    --------
+    >>> int_equal_to(2.0), int_equal_to(2.5), int_equal_to(2.0**63), int_equal_to(float("nan"))
+    (2, None, None, None)
+    """
+    return int(number) if SMALLEST_INT <= number <= LARGEST_INT and number == int(number) else None
+
+
+def plain_number(value: Any) -> int | float:
+    """Make an int or float of a value of a number family (integers beyond 64 bits become floats); digits that are lost are noted.
+
+    Raises
+    ------
+    BeyondRangeError
+        If an int is beyond the largest float.
+    """
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if family_of(type(value)) == FLOAT_KIND:
+        return _plain_float(value)
+    number = int(value)
+    if SMALLEST_INT <= number <= LARGEST_INT:
+        return number
+    try:
+        return _nearest_float(number)
+    except OverflowError:
+        # Python has no text of an int with thousands of digits.
+        raise BeyondRangeError(f"an int of {number.bit_length()} bits is beyond the largest float: give its text, or a float instead") from None
+
+
+def _plain_float(value: Any) -> float:
+    if isinstance(value, decimal.Decimal):
+        if value.is_snan():
+            return float("nan")
+        if is_rounded(value):
+            note_rounded(value)
+    found = float(value)
+    if isinstance(value, np.longdouble) and found != value and value == value:
+        note_rounded(value)
+    return found
+
+
+def _nearest_float(number: int) -> float:
+    found = float(number)
+    if found != number:
+        note_rounded(number)
+    return found
+
+
+def float_of_number(value: Any) -> float:
+    """The nearest float of a value of a number family; digits that are lost are noted.
+
+    Examples
+    --------
+    >>> float_of_number(2**53 + 1)
+    9007199254740992.0
+    """
+    number = plain_number(value)
+    return _nearest_float(number) if isinstance(number, int) else number
+
+
+def have_long_doubles(values: Iterable[Any]) -> bool:
+    """True where there are floats of numpy's with more digits than a float; Arrow takes them for floats. Few programs ever have one."""
+    return np.longdouble in _FAMILY_OF_CLASS and np.longdouble in set(map(type, values))
+
+
+def plain_text(value: Any) -> str:
+    """Make a str of a value of the str family; bytes are UTF-8."""
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def plain_array(values: Any) -> array.array:
+    """Make an array of doubles of a sequence of numbers; missing elements become NaN.
+
+    Raises
+    ------
+    SchemaError
+        If an element is not a number.
+    """
+    if (isinstance(values, array.array) and values.typecode in "uw") or not families_of(values) <= NUMBERS:
+        raise SchemaError("an array cell holds numbers only: use a list for mixed elements")
+    missing = float("nan")
+    return array.array("d", [missing if value is None else float_of_number(value) for value in values])
+
+
+def plain_list(values: Any, levels: int = MOST_LEVELS) -> list[Any]:
+    """Make a list of plain values of any sequence or set.
+
+    Raises
+    ------
+    SchemaError
+        If it has more levels than that, as a list has that holds itself.
+    """
+    if not levels:
+        raise too_deep()
+    require_items(values)
+    try:
+        return [plain(value, levels - 1) for value in values]
+    except RecursionError:
+        raise too_deep() from None
+
+
+def plain_key(value: Any, levels: int = MOST_LEVELS) -> Any:
+    """Make a hashable plain value for use as a dict key: arrays and lists become tuples."""
+    key = plain(value, levels)
+    return _hashable(key) if isinstance(key, (list, array.array)) else key
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, (list, tuple, array.array)):
+        return tuple(_hashable(item) for item in value)
+    return value
+
+
+def plain_dict(value: Any, levels: int = MOST_LEVELS) -> dict[Any, Any]:
+    """Make a dict with plain keys and values of any mapping, in its order.
+
+    Raises
+    ------
+    SchemaError
+        If it has more levels than that.
+    """
+    if not levels:
+        raise too_deep()
+    try:
+        return {plain_key(key, levels - 1): plain(item, levels - 1) for key, item in value.items()}
+    except RecursionError:
+        raise too_deep() from None
+
+
+def plain(value: Any, levels: int = MOST_LEVELS) -> Any:
+    """Make the plain value of any value a cell may hold; a non-empty sequence of numbers becomes an array.
+
+    Examples
+    --------
+    >>> plain((1, "a")), plain([1, 2.5])
+    ([1, 'a'], array('d', [1.0, 2.5]))
+    """
+    family = family_of(type(value))
+    if family == MISSING:
+        return None
+    if family in NUMBERS:
+        return plain_number(value)
+    if family == STR_KIND:
+        return plain_text(value)
+    if family == DATETIME_KIND:
+        return to_datetime(value)
+    if family == DICT_KIND:
+        return plain_dict(value, levels)
+    single = one_value(value)
+    if single is not value:
+        return plain(single, levels)
+    return plain_array(value) if is_array_like(value, family) else plain_list(value, levels)
+
+
+def is_array_like(value: Any, family: str) -> bool:
+    """True for a sequence that is an array cell by itself: an ``array.array``, or non-empty and all numbers."""
+    if family == ARRAY_KIND:
+        return True
+    return len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS

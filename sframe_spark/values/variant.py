@@ -1,0 +1,297 @@
+"""Spark's VARIANTs as Python values, from their bytes.
+
+The format is Parquet's (VariantEncoding.md): a value, and a list of the names of its fields. Spark's `to_json` would lose what `1.0` and `1`,
+`"NaN"` and NaN, a text and a time are. The bytes are data: every length in them is compared with what is there, and a value that is made of
+more bytes than there are, because parts of it stand for many, is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Collection
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import DateTimeRangeError, SchemaError
+from sframe_spark.types import DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.values.datetimes import DAY, from_microseconds
+from sframe_spark.values.tagged_json import MOST_LEVELS, too_deep
+
+MISSING_KIND = "missing"
+ZONED_KIND = "zoned"
+"""Date-times that are moments; others are of ``DATETIME_KIND``."""
+DAMAGED_KIND = "damaged"
+"""No bytes: told by :func:`refuse_damaged` where the column is known."""
+
+# Names of fields are kept once in a VARIANT, and stand in each dict of ours.
+MOST_NAME_BYTES = 1 << 30
+
+_PRIMITIVE, _SHORT_TEXT, _OBJECT = 0, 1, 2
+_NULL, _TRUE, _FALSE, _DOUBLE, _DATE, _TIMESTAMP, _TIMESTAMP_NTZ, _FLOAT, _BINARY, _TEXT, _UUID = 0, 1, 2, 7, 11, 12, 13, 14, 15, 16, 20
+_INT_BYTES = {3: 1, 4: 2, 5: 4, 6: 8}
+_DECIMAL_BYTES = {8: 4, 9: 8, 10: 16}
+# Decimals of at most 18 digits; those of 16 bytes have more, and are floats as columns of them are.
+_DECIMALS_OF_INTS = (8, 9)
+_MOST_SCALE = 38
+_KINDS = {
+    _NULL: MISSING_KIND, _TRUE: INT_KIND, _FALSE: INT_KIND, **dict.fromkeys(_INT_BYTES, INT_KIND), _DOUBLE: FLOAT_KIND, _FLOAT: FLOAT_KIND,
+    _DATE: DATETIME_KIND, _TIMESTAMP: ZONED_KIND, _TIMESTAMP_NTZ: DATETIME_KIND, _BINARY: STR_KIND, _TEXT: STR_KIND, _UUID: STR_KIND,
+}  # fmt: skip
+
+
+class VariantType(pa.ExtensionType):
+    """The Arrow type of VARIANTs as Spark sends them; it is registered nowhere, so no table of others has it."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.struct([("value", pa.binary()), ("metadata", pa.binary())]), "sframe_spark.variant")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        """Nothing but the name tells what it is."""
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> VariantType:
+        """As it was made."""
+        return cls()
+
+
+def is_stored_variant(data_type: pa.DataType) -> bool:
+    """Say whether an Arrow struct is what Parquet files and Arrow tables have in place of VARIANTs, whose parts may be columns of their own.
+
+    Examples
+    --------
+    >>> names = pa.field("metadata", pa.binary(), nullable=False)
+    >>> is_stored_variant(pa.struct([names, ("value", pa.binary())])), is_stored_variant(pa.struct([names]))
+    (True, False)
+    """
+    fields = {field.name: field for field in data_type}
+    names = fields.pop("metadata", None)
+    if names is None or names.nullable or not fields or not fields.keys() <= {"value", "typed_value"}:
+        return False
+    parts = [names.type, *([fields["value"].type] if "value" in fields else [])]
+    return all(pa.types.is_binary(part) or pa.types.is_large_binary(part) for part in parts)
+
+
+def variant_kind(start: bytes) -> str:
+    """The kind of a VARIANT whose value starts with these two bytes: of a column, "zoned", "missing", "damaged", or a number of another.
+
+    Examples
+    --------
+    >>> variant_kind(b"\\x0c\\x01"), variant_kind(b"\\x00"), variant_kind(b"\\x02\\x00")
+    ('int', 'missing', 'dict')
+    """
+    if not start:
+        return DAMAGED_KIND
+    form, code = _split(start[0])
+    if form != _PRIMITIVE:
+        return {_SHORT_TEXT: STR_KIND, _OBJECT: DICT_KIND}.get(form, LIST_KIND)
+    if code in _DECIMAL_BYTES:
+        return INT_KIND if code in _DECIMALS_OF_INTS and start[1:2] == b"\x00" else FLOAT_KIND
+    return _KINDS.get(code, f"number {code}")
+
+
+def variant_value(value: bytes, metadata: bytes) -> Any:
+    """Read a VARIANT: ints, floats, texts, date-times, lists and dicts of such; None for a null.
+
+    A decimal is the nearest float, or an int if it has no fraction and at most 18 digits. Keys of dicts are in the order in which their values
+    stand, which is that of the JSON that a VARIANT was made of.
+
+    Raises
+    ------
+    SchemaError
+        If the bytes are no VARIANT, of a kind that no column holds, nested too deep, or a binary value in them is no UTF-8.
+    DateTimeRangeError
+        If a date-time is outside the years of Python's.
+
+    Examples
+    --------
+    >>> variant_value(b"\\x02\\x01\\x00\\x00\\x02\\x0c\\x01", b"\\x01\\x01\\x00\\x01a")
+    {'a': 1}
+    """
+    try:
+        return _Reader(value, metadata, len(value)).at(0, MOST_LEVELS)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def refuse_damaged(kinds: Collection[str]) -> None:
+    """Raise an error if some of these kinds of VARIANTs are those of none.
+
+    Raises
+    ------
+    SchemaError
+        If so.
+    """
+    if DAMAGED_KIND in kinds:
+        raise _damaged("it has no bytes")
+
+
+def _split(header: int) -> tuple[int, int]:
+    """The form of a value, and what its header says beside that."""
+    return header & 3, header >> 2
+
+
+def _damaged(what: str) -> SchemaError:
+    return SchemaError(f"a VARIANT is damaged: {what}; write it again, or leave its row out")
+
+
+@attrs.define
+class _Reader:
+    """Reads the values of one VARIANT.
+
+    Parameters
+    ----------
+    value, metadata
+        Its bytes.
+    left
+        Bytes of it that no value was read from yet, if each is read once.
+    """
+
+    value: bytes
+    metadata: bytes
+    left: int
+    names: dict[int, str] = attrs.field(factory=dict)
+    name_bytes: int = 0
+
+    def at(self, place: int, levels: int) -> Any:
+        """The value that starts at a place, which may have so many levels."""
+        form, code = _split(self.taken(place, 1)[0])
+        if form == _PRIMITIVE:
+            return self.primitive(code, place + 1)
+        if form == _SHORT_TEXT:
+            return self.text(place + 1, code)
+        if not levels:
+            raise too_deep()
+        return self.fields(code, place + 1, levels - 1) if form == _OBJECT else self.items(code, place + 1, levels - 1)
+
+    def taken(self, place: int, count: int) -> bytes:
+        """Bytes of the value, which nothing else is made of."""
+        found = self.value[place : place + count]
+        self.left -= count
+        if len(found) < count:
+            raise _damaged("it ends amid a value")
+        if self.left < 0:
+            raise _damaged("parts of it stand for several values")
+        return found
+
+    def number(self, place: int, count: int, signed: bool = False) -> int:
+        """A whole number of so many bytes."""
+        return int.from_bytes(self.taken(place, count), "little", signed=signed)
+
+    def primitive(self, code: int, place: int) -> Any:
+        """A value without parts."""
+        if code in (_TEXT, _BINARY):
+            return self.text(place + 4, self.number(place, 4), binary=code == _BINARY)
+        if code in _INT_BYTES:
+            return self.number(place, _INT_BYTES[code], signed=True)
+        if code in _DECIMAL_BYTES:
+            return self.decimal(code, place)
+        if code not in _SCALARS:
+            raise SchemaError(f"no column holds values of VARIANT's kind number {code}: cast them to another type before they become VARIANTs")
+        count, read = _SCALARS[code]
+        try:
+            return read(self.taken(place, count))
+        except OverflowError as error:
+            raise DateTimeRangeError(f"in a VARIANT, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}") from None
+
+    def decimal(self, code: int, place: int) -> int | float:
+        """The nearest number of a decimal."""
+        scale, unscaled = self.number(place, 1), self.number(place + 1, _DECIMAL_BYTES[code], signed=True)
+        if scale > _MOST_SCALE:
+            raise _damaged(f"a decimal of it has {scale} digits after the point")
+        if not scale:
+            return unscaled if code in _DECIMALS_OF_INTS else float(unscaled)
+        return unscaled / 10**scale
+
+    def text(self, place: int, count: int, binary: bool = False) -> str:
+        """A text."""
+        try:
+            return self.taken(place, count).decode()
+        except UnicodeDecodeError:
+            if binary:
+                raise SchemaError("in a VARIANT, texts are UTF-8: some binary values are not UTF-8") from None
+            raise _damaged("a text of it is not UTF-8") from None
+
+    def items(self, code: int, place: int, levels: int) -> list[Any]:
+        """A list: how many, where each starts, and where the last ends."""
+        width, wide = 1 + (code & 3), 4 if code & 4 else 1
+        count = self.number(place, wide)
+        starts = self.numbers(place + wide, count + 1, width)
+        first = place + wide + (count + 1) * width
+        return [self.at(first + start, levels) for start in starts[:count]]
+
+    def fields(self, code: int, place: int, levels: int) -> dict[str, Any]:
+        """A dict: how many fields, the numbers of their names, where each value starts, and where the last ends."""
+        width, name_width, wide = 1 + (code & 3), 1 + (code >> 2 & 3), 4 if code & 16 else 1
+        count = self.number(place, wide)
+        names = self.numbers(place + wide, count, name_width)
+        starts = self.numbers(place + wide + count * name_width, count + 1, width)
+        first = place + wide + count * name_width + (count + 1) * width
+        pairs = sorted(zip(starts, names, strict=False))
+        found = {self.name(name): self.at(first + start, levels) for start, name in pairs}
+        if len(found) < count:
+            raise _damaged("a dict of it has one key twice")
+        return found
+
+    def numbers(self, place: int, count: int, width: int) -> list[int]:
+        """Whole numbers beside each other."""
+        found = self.taken(place, count * width)
+        if width == 1:
+            return list(found)
+        return [int.from_bytes(found[at : at + width], "little") for at in range(0, count * width, width)]
+
+    def name(self, number: int) -> str:
+        """The name of a field."""
+        name = self.names.get(number)
+        if name is None:
+            name = self.names[number] = self.name_read(number)
+        # A character takes up to four bytes.
+        self.name_bytes += len(name) if name.isascii() else 4 * len(name)
+        if self.name_bytes > MOST_NAME_BYTES:
+            raise SchemaError(f"the keys of a VARIANT take more than {MOST_NAME_BYTES >> 30} GB: take out of it what you need with variant_get()")
+        return name
+
+    def name_read(self, number: int) -> str:
+        """The name of a field, read for the first time."""
+        header = self.metadata[:1]
+        if not header or header[0] & 15 != 1:
+            raise _damaged("its list of names is of no version that is known")
+        width = 1 + (header[0] >> 6)
+        count = int.from_bytes(self.metadata[1 : 1 + width], "little")
+        first = 1 + (count + 2) * width
+        if number >= count or first > len(self.metadata):
+            raise _damaged("a name of its keys is not there")
+        at = 1 + (number + 1) * width
+        start, end = (int.from_bytes(self.metadata[place : place + width], "little") for place in (at, at + width))
+        if not start <= end <= len(self.metadata) - first:
+            raise _damaged("a name of its keys is not there")
+        try:
+            return self.metadata[first + start : first + end].decode()
+        except UnicodeDecodeError:
+            raise _damaged("a name of its keys is not UTF-8") from None
+
+
+def _whole(content: bytes) -> int:
+    return int.from_bytes(content, "little", signed=True)
+
+
+def _uuid_text(content: bytes) -> str:
+    import uuid
+
+    return str(uuid.UUID(bytes=content))
+
+
+_SCALARS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
+    _NULL: (0, lambda content: None),
+    _TRUE: (0, lambda content: 1),
+    _FALSE: (0, lambda content: 0),
+    _DOUBLE: (8, lambda content: struct.unpack("<d", content)[0]),
+    _FLOAT: (4, lambda content: struct.unpack("<f", content)[0]),
+    _DATE: (4, lambda content: from_microseconds(_whole(content) * DAY, None)),
+    _TIMESTAMP: (8, lambda content: from_microseconds(_whole(content), 0)),
+    _TIMESTAMP_NTZ: (8, lambda content: from_microseconds(_whole(content), None)),
+    _UUID: (16, _uuid_text),
+}
+"""How many bytes values of a kind have, and what is made of them."""

@@ -1,0 +1,154 @@
+"""Means and spreads of all numbers so far, beside what fractions give."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sframe_spark.compute import exact_window_sum
+from sframe_spark.compute.exact_sum import ExactSum
+from sframe_spark.compute.exact_window_sum import Sums, running, running_sum
+from sframe_spark.compute.moments import Moments
+from tests.compute.odd_numbers import NUMBERS
+from tests.examples import part
+
+RANDOM = np.random.default_rng(7)
+ROWS = 12_000
+COLUMNS = {
+    "of few digits": (np.arange(ROWS) * 31 % 10007) / 16.0,
+    "around zero": RANDOM.normal(size=ROWS),
+    "far from zero": 1e9 + RANDOM.normal(size=ROWS),
+    "rising": np.arange(ROWS) * 1.0,
+    "one value": np.full(ROWS, 0.1),
+    "another value from some row on": np.where(np.arange(ROWS) < 5000, 0.0, 7.1),
+    "of all sizes": np.exp(RANDOM.normal(size=ROWS) * 5),
+}
+SEEN = (0, 1, 2, 99, 4095, 4096, 4097, 4159, 4160, 8191, 8192, 9000, ROWS - 1)
+
+
+def exact(values, valid):
+    """Mean and variance of the numbers up to each row that is looked at."""
+    total, squares, count = Fraction(0), Fraction(0), 0
+    for row, (value, there) in enumerate(zip(values.tolist(), valid.tolist(), strict=True)):
+        if there:
+            number = Fraction(value)
+            total, squares, count = total + number, squares + number * number, count + 1
+        if row in SEEN:
+            mean = total / count
+            yield row, mean, squares / count - mean * mean
+
+
+def in_batches(values, valid, kind, size=5000):
+    """All values, batch by batch."""
+    state, found = Sums.nothing(1, kind != "mean"), []
+    for start in range(0, len(values), size):
+        part = np.where(valid, values, 0.0)[start : start + size]
+        floats, counts, state = running(kind, part, valid[start : start + size], np.zeros(1, np.int64), state)
+        found.append(floats)
+    assert counts[-1] == state.counts[0] == valid.sum()
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_running_moments_are_those_of_all_numbers_so_far(name, missing):
+    values = COLUMNS[name]
+    valid = RANDOM.random(ROWS) < 0.7 if missing else np.ones(ROWS, bool)
+    valid[0] = True
+    found = {kind: in_batches(values, valid, kind) for kind in ("mean", "var", "std")}
+    for row, mean, variance in exact(values, valid):
+        spread = float(variance) ** 0.5
+        assert abs(Fraction(float(found["mean"][row])) - mean) <= Fraction(2.0**-52) * max(abs(mean), Fraction(spread))
+        assert found["var"][row] == pytest.approx(float(variance), rel=4e-16, abs=0)
+        assert found["std"][row] == pytest.approx(spread, rel=4e-16, abs=0)
+
+
+@st.composite
+def groups(draw):
+    """Numbers group by group, which of them there are, and where groups begin."""
+    sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+    values = draw(st.lists(st.one_of(NUMBERS, st.none()), min_size=sum(sizes), max_size=sum(sizes)))
+    return values, np.cumsum([0, *sizes[:-1]])
+
+
+@given(groups(), st.integers(1, 7), st.sampled_from(["sum", "mean", "var", "std"]))
+def test_running_sums_of_groups_are_those_of_exact_numbers_whatever_the_blocks(given, size, kind):
+    values, starts = given
+    numbers, valid = np.array([value or 0.0 for value in values]), np.array([value is not None for value in values])
+    found = []
+    for block in (size, 1 << 14):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(exact_window_sum, "BLOCK", block)
+            found.append(running(kind, numbers, valid, starts, Sums.nothing(len(starts), kind in ("var", "std")))[0])
+    assert np.array_equal(*found, equal_nan=True)
+    for start, stop in zip(starts, [*starts[1:], len(values)], strict=True):
+        for end in range(start, stop):
+            known = [value for value in values[start : end + 1] if value is not None]
+            if all(map(math.isfinite, known)):
+                assert is_value(found[0][end], kind, known)
+            elif kind in ("sum", "mean"):
+                assert repr(float(found[0][end])) == repr(sum(value for value in known if not math.isfinite(value)))
+            else:
+                assert found[0][end] == 0.0 if len(known) == 1 else np.isnan(found[0][end])
+
+
+def is_value(found, kind, known):
+    """Whether a value is that of exact numbers: sums are rounded once, means and spreads near that."""
+    total = sum(map(Fraction, known), Fraction(0))
+    if kind == "sum":
+        return found == rounded(total)
+    mean = total / max(len(known), 1)
+    if kind == "mean":
+        return math.isclose(found, rounded(mean), rel_tol=3e-16, abs_tol=5e-324)
+    variance = sum(((Fraction(value) - mean) ** 2 for value in known), Fraction(0)) / max(len(known), 1)
+    expected = rounded(variance)
+    if expected == math.inf or found == math.inf:
+        return expected > 1e306 and (kind == "var" or found > 1e153)
+    # Squares of the smallest floats have few digits.
+    return math.isclose(found, math.sqrt(expected) if kind == "std" else expected, rel_tol=4e-16, abs_tol=1e-161 if kind == "std" else 5e-323)
+
+
+def rounded(number):
+    """The float next to a number."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=40), st.integers(0, 40), st.integers(1, 9))
+def test_a_running_sum_goes_on_from_the_exact_sum_before(values, cut, size):
+    numbers, before = np.array(values), ExactSum.of(np.array([0.1, 1e-30]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact_window_sum, "BLOCK", size)
+        first, middle = running_sum(numbers[:cut], before)
+        second, last = running_sum(numbers[cut:], middle)
+    assert repr(last) == repr(before + ExactSum.of(numbers))
+    expected = [(before + ExactSum.of(numbers[: end + 1])).value for end in range(len(values))]
+    assert np.array_equal(np.concatenate([first, second]), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_usual_numbers_are_added_up_in_two_ints(name, monkeypatch):
+    """Or each row would take several times as long."""
+    blocks = []
+    real = exact_window_sum.row_digits
+    monkeypatch.setattr(exact_window_sum, "row_digits", lambda *given: blocks.append(1) or real(*given))
+    running_sum(np.tile(COLUMNS[name], 10), ExactSum())
+    assert (len(blocks) > 0) == (name == "of all sizes")
+
+
+@pytest.mark.parametrize("bits", part(range(0, 40, 3), 3))
+def test_digits_of_many_blocks_have_room(bits):
+    """Numbers of one sign and size: those of one block fill 64 bits where their size is that of a whole digit."""
+    numbers = np.full(5 * exact_window_sum.BLOCK, math.ldexp(0.99, bits))
+    numbers[0] = 1e-300
+    for values in (numbers, np.sqrt(numbers)):
+        known = Moments.of(values)
+        for kind, expected in (("sum", known.total.value), ("var", known.squares / known.count)):
+            found, _, after = running(kind, values, None, np.zeros(1, np.int64), Sums.nothing(1, kind == "var"))
+            assert found[-1] == pytest.approx(expected, rel=4e-16, abs=0)
+            assert repr(after.moments(0).total) == repr(known.total)

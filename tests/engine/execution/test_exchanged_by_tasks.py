@@ -1,0 +1,232 @@
+"""Rows that Spark's tasks exchange in files are those that one kernel makes of all rows; here threads do what tasks are sent."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from sframe_spark import SFrame, config, load_sframe
+from sframe_spark.engine.execution import executor as section_runs
+from sframe_spark.engine.execution import runs_executor
+from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical import local_strategies, placement
+from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.runtime import exchange_of_tasks, stored_tables
+from sframe_spark.engine.runtime.scheduler import SparkTasks, Threads
+from sframe_spark.engine.task_pickling import packed
+from sframe_spark.errors import StorageError
+from sframe_spark.explain.dry_run import foresee
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.session import is_started
+from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.testing.oracle.values import rows_equal
+from tests.engine.execution.test_exchanged import PROGRAMS, ROWS, expected_of, frame, rows_of
+from tests.examples import square
+
+__all__ = ["frame"]
+NOTHING_SMALL = MaterializeOptions(in_memory=0)
+
+
+@attrs.frozen
+class SentToThreads(SparkTasks):
+    """Threads that are sent what tasks are sent, and send back what tasks do; some work is done twice, as Spark does where a machine is lost."""
+
+    def at_a_time(self) -> int:
+        return 2
+
+    def require_readable(self, node: Any) -> None:
+        """They see all that is here."""
+
+    def require_writable(self, directory: str) -> None:
+        """They do."""
+
+    def run(self, works: Sequence[Callable[[], Any]], description: str, tasks: Sequence[Any] = ()) -> list[Any]:
+        parcels, shared = packed(works)
+        again = pickle.loads(pickle.dumps([parcel.content for parcel in parcels])), pickle.loads(pickle.dumps(shared))
+        assert len(again[0]) == len(works)
+
+        def done(number: int) -> Any:
+            for _ in range(2 if number % 3 == 1 else 1):
+                result = parcels[number].opened(again[1])()
+            return pickle.loads(pickle.dumps(result))
+
+        return Threads().run([partial(done, number) for number in range(len(works))], description)
+
+
+@pytest.fixture(autouse=True)
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few rows count as many, Spark is elsewhere, and is not started."""
+    started = is_started()
+    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(section_runs, "SparkTasks", SentToThreads)
+    monkeypatch.setattr(runs_executor, "start_ahead", lambda: None)
+    monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: True)
+    monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
+    monkeypatch.setattr(exchange_of_tasks, "BYTES_OF_RUN", 20_000)
+    directory = str(tmp_path / "temporary")
+    with config.using(small_rows=100, segment_rows=700, batch_rows=90, memory_budget=0, progress="off", temporary_directory=directory):
+        yield
+    assert is_started() == started
+
+
+def files_left() -> list[str]:
+    """Files of exchanges that are still there."""
+    store = temporary_store().directory
+    return [name for _, _, names in os.walk(store) for name in names if name.startswith("exchange")]
+
+
+def made_of(name: str, frame: SFrame) -> SFrame:
+    """A program that tasks are to exchange rows for."""
+    made = PROGRAMS[name](frame)
+    assert foresee(made._node).sections[-1].mode in (Mode.EXCHANGED_BY_TASKS, Mode.PARTS)
+    return made
+
+
+@pytest.mark.parametrize(("name", "segments"), square(3, PROGRAMS, [None, 1, 7]))
+def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | None) -> None:
+    expected, made = expected_of(name, frame), made_of(name, frame)
+    materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
+    assert isinstance(made._node.operator, SegmentSource) and files_left() == []
+    assert rows_equal(rows_of(made), expected)
+
+
+def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SFrame, tmp_path: Path) -> None:
+    running = SFrame({"sum": frame.sort("s")["t"].cumulative_sum()})
+    assert [section.mode for section in foresee(running._node).sections] == [Mode.EXCHANGED_BY_TASKS, Mode.TASKS]
+    with config.using(small_rows=10 * ROWS):
+        expected = list(frame.sort("s")["t"].cumulative_sum())
+    assert list(running["sum"]) == expected
+    frame.sort("s").save(str(tmp_path / "sorted"))
+    assert rows_equal(rows_of(load_sframe(str(tmp_path / "sorted"))), expected_of("by texts, ascending", frame))
+
+
+def test_what_a_query_reads_stays_in_the_query(frame: SFrame) -> None:
+    made = frame.sort("s").join(frame[["i", "f"]], on="i", how="outer")
+    assert [section.mode for section in foresee(made._node).sections] == [Mode.QUERY]
+
+
+@pytest.mark.parametrize("why", ["all to Spark", "too many pieces", "too many segments", "elsewhere", "here"])
+def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed: dict[str, Any] = {
+        "all to Spark": {"small_rows": 0},
+        "too many segments": {"default_segments": 100_000},
+        "elsewhere": {"temporary_directory": "s3://bucket/temporary"},
+    }.get(why, {})
+    if why == "too many pieces":
+        monkeypatch.setattr(local_strategies, "MOST_PIECES", 20)
+    if why == "here":
+        monkeypatch.setattr(placement, "is_work_done_here", lambda: True)
+    with config.using(**changed):
+        modes = {section.mode for section in foresee(PROGRAMS["by texts"](frame)._node).sections}
+    assert Mode.EXCHANGED_BY_TASKS not in modes
+
+
+def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_tables, "ROWS_PER_GROUP", 100)
+    # Spark would run on this machine.
+    monkeypatch.setattr(stored_tables, "get_session", lambda: None)
+    monkeypatch.setattr(stored_tables, "reads_our_files", lambda session: True)
+    sent, run = list[bytes](), SentToThreads.run
+
+    def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:
+        parcels, shared = packed(works)
+        sent.append(pickle.dumps([[parcel.content for parcel in parcels], shared]))
+        return run(self, works, *others)
+
+    monkeypatch.setattr(SentToThreads, "run", recorded)
+    keys = [f"key {row * 7 % ROWS}" for row in range(ROWS)]
+    made = SFrame({"k": keys, "t": range(ROWS)}).sort("k")
+    assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED_BY_TASKS
+    materialize(made._node, NOTHING_SMALL)
+    # The sample, what tasks write, and what is made of each range; some keys are ends of ranges.
+    assert len(sent) == 3 and not any(b"key 1234" in each and b"key 2345" in each for each in sent)
+    assert list(made["k"]) == sorted(keys)
+
+
+CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda payload: payload[: len(payload) // 2],
+    "one bit": lambda payload: payload[:900] + bytes([payload[900] ^ 1]) + payload[901:],
+    "emptied": lambda payload: b"",
+}
+
+
+@pytest.mark.parametrize("change", [*CHANGES, "deleted"])
+def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), section_runs.ranges_given
+
+    def damaged(given: Any, passed: Any) -> Any:
+        for path in Path(temporary_store().directory).rglob("exchange-*"):
+            if change == "deleted":
+                path.unlink()
+            else:
+                path.write_bytes(CHANGES[change](path.read_bytes()))
+        return found(given, passed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(section_runs, "ranges_given", damaged)
+        with pytest.raises(StorageError, match=r"temporary rows in .* are (not those that were written|missing)"):
+            materialize(made._node, NOTHING_SMALL)
+    assert files_left() == [] and rows_equal(rows_of(made), expected)
+
+
+def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = section_runs.ranges_given
+    monkeypatch.setattr(section_runs, "ranges_given", lambda *given: [attrs.evolve(part, pieces=part.pieces[1:]) for part in found(*given)])
+    with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
+        materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(section_runs, "MOST_BYTES_OF_TASKS_RANGE", ROWS * 4)
+    frame = SFrame({"k": [row % 97 if row % 4 == 0 else 5 for row in range(ROWS)], "t": range(ROWS)})
+    with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
+        expected = rows_of(frame.sort("k", ascending))
+    asked, made = list[Any](), frame.sort("k", ascending)
+    monkeypatch.setattr(section_runs.Runs, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    materialize(made._node, NOTHING_SMALL)
+    assert rows_equal(rows_of(made), expected) and not asked
+
+
+def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
+    with config.using(temporary_quota=1_000), pytest.raises(StorageError, match=r"config\.temporary_quota"):
+        materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
+    assert files_left() == []
+
+
+def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SentToThreads, "at_a_time", lambda self: 500)
+    monkeypatch.setattr(section_runs, "MOST_PIECES", 300)
+    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_given
+
+    def counted(given: Any, passed: Any) -> Any:
+        pieces.append(len(given) * len(given[0].rows))
+        return found(given, passed)
+
+    monkeypatch.setattr(section_runs, "ranges_given", counted)
+    materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
+    assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
+
+
+@pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
+def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(section_runs.Runs, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    if why == "no room":
+        monkeypatch.setattr(section_runs, "MOST_BYTES_OF_TASKS_RANGE", 100)
+    elif why == "too many tasks":
+        monkeypatch.setattr(section_runs, "MOST_PIECES", 100)
+    else:
+        monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: False)
+    made = made_of("by texts", frame)
+    with pytest.raises(AttributeError):
+        materialize(made._node, MaterializeOptions(in_memory=0, segments=50))
+    assert len(asked) == 1 and files_left() == []

@@ -1,0 +1,206 @@
+"""Every Spark expression of an aggregate gives, for each group, what the Arrow implementation gives."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import math
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
+from sframe_spark.compute.spark_columns import fit, spark_type
+from sframe_spark.engine.spark.spark_actions import translated_errors
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.expressions.aggregates.base import AGGREGATES, AggregateFunction, Way
+from sframe_spark.operators.groupby.spark_aggregates import grouped_in_spark
+from sframe_spark.planner.lowering import SummedNumbers
+from sframe_spark.types import (
+    ARRAY,
+    DATETIME,
+    ENCODED_DICT,
+    ENCODED_LIST,
+    FLOAT,
+    INT,
+    STR,
+    ZONED_DATETIME,
+    ColumnType,
+    dict_of,
+    list_of,
+)
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode_plain
+from tests.examples import part
+from tests.facts import same
+
+pytestmark = pytest.mark.spark
+
+EAST = datetime.timezone(datetime.timedelta(minutes=330))
+FIRST, LATER = datetime.datetime(1969, 12, 31, 23, 59, 59, 500000), datetime.datetime(9998, 12, 31, 23, 59, 59, 999999)
+
+
+def vector(*values: float) -> array.array[float]:
+    return array.array("d", values)
+
+
+NAN = math.nan
+GROUPS: dict[ColumnType, list[list[Any]]] = {
+    INT: [[1, 2, 2], [None, 3, 3], [None, None], [2**62] * 3, [-(2**63), 2**63 - 1], [0, 0, None, 5, 1]],
+    FLOAT: [
+        [1.5, 2.5, 2.5, -1.0, None],
+        [None, None],
+        [NAN, 1.0],
+        [1.0, NAN, -math.inf],
+        [NAN, NAN],
+        [math.inf, 2.0],
+        [0.0, -0.0],
+        [-2.5],
+    ],
+    STR: [["b", "a", "b"], [None, "é"], [None], [""]],
+    DATETIME: [[FIRST, LATER, FIRST], [None, LATER], [None]],
+    ZONED_DATETIME: [
+        [datetime.datetime(2011, 1, 1, tzinfo=EAST), datetime.datetime(2010, 12, 31, 18, 30, tzinfo=datetime.UTC)],
+        [None, FIRST],
+        [datetime.datetime(2010, 12, 31, 18, 30), datetime.datetime(2011, 1, 1, tzinfo=EAST)],
+    ],
+    ARRAY: [[vector(1, 2), vector(3, 4), vector(1, 2)], [None], [vector(), vector()], [None, vector(NAN, 1)]],
+    list_of(INT): [[[1], [1], [2, None]], [None, []]],
+    dict_of(STR, INT): [[{"a": 1, "b": 2}, {"b": 2, "a": 1}], [None, {}]],
+    ENCODED_LIST: [[[1, "a"], [1.0, "a"], [None]], [None, []]],
+    ENCODED_DICT: [[{1: "a", "b": 2}, {"b": 2, 1: "a"}], [None, {}]],
+}
+PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
+    "quantile": [(), (0.0, 0.3, 0.5, 1.0)],
+    "column_var": [(0,), (1,)],
+    "column_std": [(0,), (1,)],
+    "histogram": [(0, 1.0, 4), (-20, 0.1, 40)],
+    "label_counts": [(("b", None, "nowhere"),)],
+    "key_counts": [(0, 2**64 - 1)],
+    "keys_between": [(2**63, 2**64 - 1)],
+}
+ROW_ORDER = "position"
+
+
+def frame(spark: Any, columns: dict[str, pa.Array], types: dict[str, ColumnType]) -> Any:
+    """A Spark frame of the columns, in several partitions and not in row order."""
+    schema = ", ".join(f"{name} {spark_type(kind)}" for name, kind in types.items())
+    return spark.createDataFrame(pa.table(columns), schema=schema).repartition(3)
+
+
+def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list[Any]]], case: tuple[Any, ...]) -> None:
+    """Compare one grouped query with one reduction per group."""
+    from pyspark.sql import functions as F
+
+    function = AGGREGATES[name]
+    flat = [[value for group in groups for value in group[i]] for i in range(len(kinds))]
+    keys = [number for number, group in enumerate(groups) for _ in group[0]]
+    types = {"g": INT, ROW_ORDER: INT, **{f"v{i}": kind for i, kind in enumerate(kinds)}}
+    plain = {"g": keys, ROW_ORDER: list(range(len(keys))), **{f"v{i}": values for i, values in enumerate(flat)}}
+    df = frame(spark, {key: encode_plain(plain[key], types[key]) for key in types}, types)
+    order = F.struct(F.col(ROW_ORDER).alias("k"))
+    # All ways to add up in one query, each with columns of its own: what sums read alongside is named after these.
+    ways = list(SummedNumbers) if function.exact is not None else [SummedNumbers.EVERY]
+    names = [[f"v{i}_{number}" for i in range(len(kinds))] for number in range(len(ways))]
+    df = df.selectExpr("g", ROW_ORDER, *[f"v{i} AS {name}" for of_way in names for i, name in enumerate(of_way)])
+    aggregates = [function.in_spark(of_way, kinds, case, order, Way(summed)) for of_way, summed in zip(names, ways, strict=True)]
+    grouped, finished = grouped_in_spark(df, ["g"], ["g"], aggregates)
+    compare(function, groups, kinds, case, grouped.select("g", *[column.alias(f"r{number}") for number, column in enumerate(finished)]))
+
+
+def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: list[ColumnType], case: Any, grouped: Any) -> None:
+    """Compare the values of a grouped query, in all columns but the first one, with those of each group."""
+    result = function.infer(kinds, case)
+    names = grouped.columns[1:]
+    table = grouped.orderBy("g").toArrow()
+    for name in names:
+        assert grouped.schema[name].dataType.simpleString() == spark_type(result).replace("integer", "int")
+    found = [decode(fit(table[name], result.physical), result) for name in names]
+    for group, *values in zip(groups, *found, strict=True):
+        arrays = [encode_plain(members, kind) for members, kind in zip(group, kinds, strict=True)]
+        wanted = function.reduce(arrays, kinds, case) if function.reduce else len(group[0])
+        stored = decode(encode_plain([wanted], result), result)[0]
+        for value in values:
+            assert same(value, stored, 1e-9), f"{function.name}{case} of {group!r} as {kinds}: {value!r}, not {stored!r}"
+
+
+def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:
+    try:
+        AGGREGATES[name].infer(kinds, case)
+    except (TypeError, RuntimeError):
+        return False
+    return True
+
+
+OF_TWO = {"argmin", "argmax", "argmin_row", "argmax_row", "label_ranges", "label_histograms", "bin_ranges"}
+ONE_COLUMN = sorted(set(AGGREGATES) - OF_TWO)
+
+
+@pytest.mark.parametrize("name", ONE_COLUMN)
+def test_spark_gives_what_arrow_gives(spark: Any, name: str) -> None:
+    for kind, groups in GROUPS.items():
+        for case in PARAMETERS.get(name, [()]):
+            if takes(name, [kind], case):
+                # ddof=1 refuses groups of one row, as it should.
+                usable = [group for group in groups if case != (1,) or len(group) > 1]
+                check(spark, name, [kind], [[group] for group in usable], case)
+
+
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+def test_values_at_extremes(spark: Any, name: str) -> None:
+    for kind in (INT, FLOAT, DATETIME, ZONED_DATETIME):
+        rows = [[group, list(range(len(group)))] for group in GROUPS[kind]]
+        check(spark, name, [kind, INT], rows, ())
+    for kind in (STR, ENCODED_DICT, dict_of(STR, INT), ARRAY):
+        rows = [[list(range(len(group))), group] for group in GROUPS[kind]]
+        check(spark, name, [INT, kind], rows, ())
+
+
+@pytest.mark.parametrize(("value", "key"), part(product([INT, STR, DATETIME, ENCODED_LIST, dict_of(STR, INT)], [INT, FLOAT, STR]), 2))
+def test_dicts_of_two_columns(spark: Any, key: ColumnType, value: ColumnType) -> None:
+    values = [item for group in GROUPS[value] for item in group]
+    rows = [[group, [values[i % len(values)] for i in range(len(group))]] for group in GROUPS[key]]
+    check(spark, "concat", [key, value], rows, ())
+
+
+LABELS = (None, "a", "b")
+OF_TWO_COLUMNS = {
+    "label_counts": (STR, (LABELS, ("é", "a"))),
+    "label_ranges": (FLOAT, LABELS),
+    "label_histograms": (INT, (LABELS, ((0, 1, 4), (-2, 0.5, 3), (0, 10, 1)))),
+    "bin_ranges": (FLOAT, (-1, 1, 5)),
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO_COLUMNS)
+def test_counts_of_labels_and_bins(spark: Any, name: str) -> None:
+    kind, parameters = OF_TWO_COLUMNS[name]
+    first = INT if name == "bin_ranges" else STR
+    values = [item for group in GROUPS[kind] for item in group]
+    rows = [[group, [values[(i + place) % len(values)] for i in range(len(group))]] for place, group in enumerate(GROUPS[first])]
+    check(spark, name, [first, kind], rows, parameters)
+
+
+RAGGED = [
+    [vector(1), vector(3, 4)],
+    [vector(3, 4), vector(1)],
+    [None, vector(1, 2), vector(3)],
+    [vector(), vector(1, 2)],
+    [vector(1, 2), vector(1), vector(3, 4)],
+]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_vectors_of_different_lengths_have_no_sum_in_a_group(spark: Any, name: str) -> None:
+    check(spark, name, [ARRAY], [[group] for group in [*RAGGED, *GROUPS[ARRAY]]], ())
+    assert [AGGREGATES[name].reduce([encode_plain(group, ARRAY)], [ARRAY], ()) for group in RAGGED] == [None] * len(RAGGED)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["column_vector_sum", "column_vector_mean"])
+def test_vectors_of_different_lengths_in_a_column_are_an_error(spark: Any, name: str) -> None:
+    with pytest.raises(UnsupportedOperationError, match="vectors of different lengths"), translated_errors("testing"):
+        check(spark, name, [ARRAY], [[RAGGED[0]]], ())
+    with pytest.raises(UnsupportedOperationError, match="vectors of different lengths"):
+        AGGREGATES[name].reduce([encode_plain(RAGGED[0], ARRAY)], [ARRAY], ())  # type: ignore[misc]

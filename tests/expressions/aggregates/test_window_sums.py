@@ -1,0 +1,93 @@
+"""Sums and spreads of windows are the floats next to those of exact numbers, whatever other rows hold and however long windows are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sframe_spark.compute import window_sums
+from sframe_spark.compute.moments import Moments
+from sframe_spark.compute.window_sums import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
+from sframe_spark.operators.joins.window_folds import FAST
+from tests.compute.odd_numbers import NUMBERS
+
+WINDOWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=10)
+
+
+def bounds_of(windows: list[tuple[int, int]], rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where windows of so many rows begin and end."""
+    edges = [sorted(min(edge, rows) for edge in window) for window in windows]
+    return tuple(np.array([edge[side] for edge in edges], dtype=np.int64) for side in (0, 1))  # type: ignore[return-value]
+
+
+@given(
+    st.lists(st.one_of(NUMBERS, st.none()), max_size=30),
+    WINDOWS,
+    st.sampled_from([3, 1 << 14]),
+    st.sampled_from([2, 1 << 20]),
+    st.sampled_from([2, 99]),
+)
+def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any, block: int, most_rows: int, together: int) -> None:
+    numbers, valid = np.array([value or 0.0 for value in values]), np.array([value is not None for value in values], dtype=bool)
+    starts, stops = bounds_of(windows, len(values))
+    counts = np.array([valid[start:stop].sum() for start, stop in zip(starts, stops, strict=True)], dtype=np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(window_sums, "BLOCK", block)
+        patch.setattr(window_sums, "MOST_ROWS", most_rows)
+        patch.setattr(window_sums, "WINDOWS_IN_CACHE", together)
+        found = {name: FAST[name](numbers, valid, counts, starts, stops).to_pylist() for name in ("sum", "mean", "var", "std")}
+    for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+        moments = Moments.of(numbers[start:stop][valid[start:stop]])
+        assert repr(found["sum"][place]) == repr(moments.total.value)
+        mean = moments.mean if moments.count else None
+        assert repr(found["mean"][place]) == repr(mean)
+        variance = moments.squares / moments.count if moments.count > 1 else 0.0
+        assert same(found["var"][place], variance, 5e-322) and same(found["std"][place], math.sqrt(variance), 1e-160)
+
+
+def same(found: float, expected: float, room: float) -> bool:
+    """Whether two spreads have the same digits; squares of the smallest floats have few."""
+    return repr(found) == repr(expected) or (expected < 1e-150 and math.isclose(found, expected, abs_tol=room))
+
+
+@pytest.mark.parametrize("distance", [0.0, 1.0, 2.0**12, 1e5, 1e6, 2.0**22, 1e8, 1e13, 1e16, -1e200, 1e-200])
+@pytest.mark.parametrize("rows", [1, 2, 7, 40])
+def test_spreads_are_the_floats_next_to_those_of_exact_numbers(distance: float, rows: int) -> None:
+    """However much of the squares cancels: whether pairs of floats tell, digits or whole numbers, and whatever is beside a window."""
+    random = np.random.default_rng(rows)
+    numbers = distance + random.choice([1.0, 1e-3, 1e3], 300) * random.normal(size=300)
+    numbers[100:150], numbers[250:] = distance, np.round(numbers[250:])
+    starts = np.arange(len(numbers) - rows)
+    expected = [Moments.of(numbers[start : start + rows]).squares for start in starts]
+    for some in (slice(None), slice(90, 160), slice(0, 300, 7), slice(30, 31)):
+        counts = np.full(len(starts), rows)[some]
+        assert deviations_of_windows(numbers, counts, starts[some], starts[some] + rows).tolist() == expected[some]
+    # What is beside a window leaves two ints room for fewer of its digits.
+    for other in (1e10, 1e300, 1e-300):
+        beside = np.append(numbers, other)
+        found = deviations_of_windows(beside, np.append(np.full(len(starts), rows), 1), np.append(starts, 300), np.append(starts + rows, 301))
+        assert found[:-1].tolist() == expected
+
+
+def test_usual_numbers_are_added_up_in_two_ints() -> None:
+    """Or windows of many rows would take a step for each binary digit of their length."""
+    numbers = np.random.default_rng(3).normal(size=50_000)
+    starts, stops = np.arange(40_000), np.arange(40_000) + 10_000
+    found, squares = means_of_windows(numbers, np.ones(len(starts)), starts, stops), deviations_in_pairs(numbers, stops - starts, starts, stops)
+    assert running_ints(numbers, 10_000) is not None and not np.isnan(squares).any()
+    for place in range(0, 40_000, 4_999):
+        assert found[place] == math.fsum(numbers[place : place + 10_000])
+        assert squares[place] == Moments.of(numbers[place : place + 10_000]).squares
+
+
+def test_rows_that_are_in_no_window_are_not_read() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    assert list(window_sums.pieces_of_windows(1_000_000, none, none)) == [(slice(None), 0, 0)]
+    assert list(window_sums.pieces_of_windows(1_000_000, np.array([700, 5]), np.array([710, 9]))) == [(slice(0, 1 << 14), 5, 710)]
+    for function in (means_of_windows, deviations_of_windows):
+        assert function(np.ones(10), none, none, none).tolist() == []

@@ -1,0 +1,42 @@
+"""Aggregates of rows of which missing values were dropped are those of all rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sframe_spark.config import config
+from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.expressions.program import Literal
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws.reductions import SKIPPING, aggregates_skip_missing
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.groupby import reduce_columns
+from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+from sframe_spark.types import INT
+
+
+def aggregates(node: PlannerNode) -> list[Any]:
+    return [column[0].as_py() for column in read_all(node).columns]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=12), st.integers(0, 3))
+def test_dropping_missing_values_changes_no_aggregate(values: list[int | None], added: int) -> None:
+    column = apply_function("add", memory_source([pa.array(values, pa.int64())], [INT]), Literal(added, INT))
+    there = filter_by_mask(column, apply_function("is_not_missing", column))
+    node = reduce_columns(there, [Aggregation(name, (0,)) for name in sorted(SKIPPING)])
+    trace = Trace()
+    optimize(node, trace=trace)
+    assert aggregates_skip_missing.equation in trace.counts()
+    found = aggregates(node)
+    with config.using(disabled_laws={aggregates_skip_missing.equation}):
+        expected = aggregates(node)
+    assert all(a == b or (a is not None and b is not None and math.isclose(a, b)) for a, b in zip(found, expected, strict=True)), (found, expected)

@@ -1,0 +1,144 @@
+"""Windows of a key against plain Python, over blocks, batches and segments of every small size."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.errors import SchemaError, TooLargeError
+from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.joins import key_window as key_window_module
+from sframe_spark.operators.joins.key_window import KeyWindow
+from sframe_spark.operators.lookup import blocks as blocks_module
+from sframe_spark.operators.lookup.source_lookup import Lookup
+from sframe_spark.operators.sources.memory import MemorySource, memory_source
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.values.decode import decode
+from tests.examples import examples
+
+INTS = st.one_of(st.none(), st.integers(-6, 9), st.sampled_from([-(2**63), 2**63 - 1]))
+FLOATS = st.one_of(st.none(), st.integers(-6, 9).map(float), st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 0.5]))
+NUMBERS = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))
+VALUES = st.one_of(st.none(), st.floats(-1e3, 1e3, width=16), st.sampled_from([math.nan, math.inf, -math.inf, 1e12]))
+TIMES = st.one_of(st.none(), st.integers(-5, 5).map(lambda number: datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=number)))
+GROUPS = st.sampled_from(["a", "b", None])
+TYPES = (STR, INT, FLOAT, DATETIME)
+
+
+def aggregations(first: int) -> list[Aggregation]:
+    """Every aggregate that takes numbers or text."""
+    number, value, time = first, first + 1, first + 2
+    found = [Aggregation("count"), *(Aggregation("concat", (place,)) for place in (first - 1, number, value, time))]
+    found += [Aggregation("freq_count", (number,)), Aggregation("argmin", (value, number))]
+    found += [Aggregation("quantile", (value,), (0.0, 0.5)), Aggregation("count_distinct", (number,)), Aggregation("select_one", (number,))]
+    found += [Aggregation(name, (by, number)) for name in ("argmin", "argmax") for by in (number, value, time)]
+    found += [Aggregation("min", (time,)), Aggregation("max", (time,)), Aggregation("select_one", (time,))]
+    return found + [Aggregation(name, (place,)) for name in ("sum", "mean", "min", "max", "var", "std") for place in (number, value)]
+
+
+def is_key(value: Any) -> bool:
+    """True for values that have a window."""
+    return value is not None and value == value
+
+
+def rank(row: Sequence[Any]) -> tuple[int, Any]:
+    """Place of a row in the order of its key: missing first, NaN last."""
+    return (1, row[0]) if is_key(row[0]) else (0 if row[0] is None else 2, 0)
+
+
+def expected(row: Any, rows: Sequence[Any], types: Sequence[ColumnType], window: KeyWindow) -> list[Any]:
+    """The aggregates of one row's window, over the rows picked one by one."""
+    key = row[0]
+    near = [r for r in rows if is_key(r[0]) and is_key(key) and key - window.before <= r[0] <= key + window.after]
+    near = [r for r in near if all(r[place] == row[place] for place in window.by)]
+    columns = [pa.array([r[place] for r in near], kind.physical) for place, kind in enumerate(types)]
+    found = []
+    for aggregation in window.aggregations:
+        arguments, kinds = [columns[place] for place in aggregation.positions], [types[place] for place in aggregation.positions]
+        reduce = AGGREGATES[aggregation.function].reduce
+        found.append(reduce(arguments, kinds, aggregation.parameters) if reduce is not None else len(near))
+    return found
+
+
+def same(first: Any, second: Any) -> bool:
+    """True for equal values; the order of summation may show in floats."""
+    if isinstance(first, float) and isinstance(second, float):
+        return (first != first and second != second) or first == second or math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-6)
+    return repr(first) == repr(second)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 3, 100]))
+def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block: int, batch: int) -> None:
+    keys, kind = data.draw(st.sampled_from([(INTS, INT), (FLOATS, FLOAT)]))
+    rows = sorted(data.draw(st.lists(st.tuples(keys, GROUPS, NUMBERS, VALUES, TIMES), max_size=14)), key=rank)
+    by = data.draw(st.sampled_from([(), (1,)]))
+    before, after = data.draw(st.sampled_from([(0, 0), (3, 0), (0, 2), (1, 1), (100, 100)]))
+    window = KeyWindow(0, by, before, after, tuple(aggregations(2)))
+    types = [kind, *TYPES]
+    columns = [pa.array([row[place] for row in rows], kind.physical) for place, kind in enumerate(types)]
+    left = data.draw(st.permutations(rows))
+    asked = [pa.array([row[place] for row in left], kind.physical) for place, kind in enumerate(types)]
+    node, source = memory_source(asked, types, len(rows)), memory_source(columns, types, len(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "BLOCK_ROWS", block)
+        patch.setattr(key_window_module, "MOST_BLOCKS", data.draw(st.sampled_from([1, 8])))
+        plan = FlatPlan.of(window.make_planner_node(node, source))
+        found: list[list[Any]] = [[] for _ in window.aggregations]
+        for chunk in PlanRunner(plan).stream(0, len(rows), batch):
+            for values, column, column_type in zip(found, chunk.columns, plan.facts[-1].schema, strict=True):
+                values += decode(column, column_type)
+    for row, answer in zip(left, zip(*found, strict=True), strict=True):
+        wanted = expected(row, rows, types, window)
+        for aggregation, got, want in zip(window.aggregations, answer, wanted, strict=True):
+            assert same(got, want), (aggregation.describe(), row, got, want)
+
+
+def test_sums_do_not_lose_digits_to_their_neighbours() -> None:
+    rows = 5_000
+    values = [1e17] + [0.125] * (rows - 1)
+    source = memory_source([pa.array(range(rows)), pa.array(values)], [INT, FLOAT])
+    window = KeyWindow(0, (), 99, 0, (Aggregation("sum", (1,)), Aggregation("var", (1,))))
+    found = PlanRunner(FlatPlan.of(window.make_planner_node(source, source))).run(0, rows)
+    assert found.columns[0].to_pylist()[200:] == [12.5] * (rows - 200)
+    assert found.columns[1].to_pylist()[200:] == [0.0] * (rows - 200)
+
+
+def test_lists_of_more_than_an_array_holds_are_told_before_they_are_made() -> None:
+    rows = 60_000
+    source = memory_source([pa.array([7] * rows), pa.array(["t"] * rows)], [INT, STR])
+    window = KeyWindow(0, (), 0, 0, (Aggregation("concat", (1,)),))
+    before = pa.total_allocated_bytes()
+    with pytest.raises(TooLargeError, match="over 2 GiB"):
+        PlanRunner(FlatPlan.of(window.make_planner_node(source, source))).run(0, rows)
+    assert pa.total_allocated_bytes() - before < 1 << 20
+
+
+@pytest.mark.parametrize("distance", [-1, -0.5, float("nan"), -(2**63) + 1])
+def test_a_plan_of_others_with_a_negative_distance_is_refused(distance: float) -> None:
+    node = memory_source([pa.array([1, 2])], [INT])
+    with pytest.raises(SchemaError, match="not negative"):
+        KeyWindow(0, (), distance, 0, ()).make_planner_node(node, node)
+
+
+def test_rows_whose_windows_are_long_themselves_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each window needs more blocks than stretches have otherwise: dividing the rows would read all of them again for each row."""
+    monkeypatch.setattr(blocks_module, "BLOCK_ROWS", 3)
+    keys = np.arange(300)
+    lookup = Lookup.of(MemorySource.of(Chunk.of([pa.array(keys)]), (INT,)))
+    for reach, most in ((300, 12), (60, 30), (0, 40)):
+        found = key_window_module.stretches(key_window_module.Reach(keys, keys - reach, keys, keys * 0), lookup, 0)
+        assert [row for part, _, _ in found for row in part.rows] == keys.tolist()
+        assert len(found) <= most
+        assert all(last - first <= max(8, 2 * reach // 3 + 4) for _, first, last in found)

@@ -1,0 +1,26 @@
+"""What an append claims of its order, from the ranges of its inputs."""
+
+from __future__ import annotations
+
+import pytest
+
+from sframe_spark.operators.append import append
+from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.testing.tables import table_source
+from sframe_spark.types import INT
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "claimed"),
+    [
+        ([1, 2], [3, 5], {"asc"}),
+        ([1, 2], [2, 5], {"asc"}),
+        ([5, 4], [2, 1], {"desc"}),
+        ([3, 5], [1, 2], set()),
+        ([2, 1], [5, 4], set()),
+        ([1, 3], [2, 5], set()),
+    ],
+)
+def test_ranges_must_follow_each_other_in_the_direction_of_the_order(first: list[int], second: list[int], claimed: set[str]) -> None:
+    whole = append(*[table_source([values], [INT], 2) for values in (first, second)])
+    assert {items[0].direction for items in properties_of(whole).order.orderings} == claimed

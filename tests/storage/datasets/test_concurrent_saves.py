@@ -1,0 +1,231 @@
+"""Of savers at one time one wins, and the others are told; what breaks off blocks nobody, and every load sees one whole frame."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from sframe_spark import SFrame, history, load_sframe, vacuum
+from sframe_spark.errors import ConcurrentSaveError, StorageError
+from sframe_spark.storage.datasets import remote_save
+from sframe_spark.storage.datasets.versioned_datasets import versions_at
+from tests.storage.datasets.conftest import Bucket
+
+PROJECT = Path(__file__).parents[3]
+ROWS = 50
+
+SAVER = """
+import json, sys
+from sframe_spark import SFrame, config
+from sframe_spark.errors import ConcurrentSaveError
+place, options, name, times, rows = json.loads(sys.argv[1])
+config.storage_options = {"s3://": options}
+won = lost = 0
+while won < times:
+    try:
+        SFrame({"by": [name] * rows, "save": [won] * rows, "row": list(range(rows))}).save(place)
+        won += 1
+    except ConcurrentSaveError:
+        lost += 1
+print(won, lost)
+"""
+
+DYING = """
+import os
+from sframe_spark.storage.datasets import remote_save as save
+save.NewVersion.commit = lambda *_: os._exit(7)
+"""
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], Any]) -> None:
+    """Let something happen once, when all files of a save are there and its manifest is about to be put."""
+    commit, happened = remote_save.NewVersion.commit, []
+
+    def late(version: remote_save.NewVersion, *arguments: Any) -> Any:
+        if not happened:
+            happened.append(True)
+            what()
+        return commit(version, *arguments)
+
+    monkeypatch.setattr(remote_save.NewVersion, "commit", late)
+
+
+def test_the_second_of_two_savers_is_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    SFrame({"a": [0]}).save(place)
+    meanwhile(monkeypatch, lambda: SFrame({"a": [1, 1]}).save(place))
+    with pytest.raises(ConcurrentSaveError, match=r"somebody else saved .*/frame meanwhile, as version 2: .*save again"):
+        SFrame({"a": [2, 2, 2]}).save(place)
+    assert list(load_sframe(place)["a"]) == [1, 1] and list(history(place)["version"]) == [1, 2]
+    # Nothing of the loser is left.
+    assert [name for name in vacuum(place, older_than=0, dry_run=True)["file"] if "00000001" not in name] == _files(load_sframe(place, version=1))
+    SFrame({"a": [2, 2, 2]}).save(place)
+    assert list(load_sframe(place)["a"]) == [2, 2, 2]
+
+
+def _files(frame: SFrame) -> list[str]:
+    return [entry.file for entry in frame._node.operator.manifest.segments]  # type: ignore[attr-defined]
+
+
+def test_the_first_version_too(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: SFrame({"a": [1]}).save(place))
+    with pytest.raises(ConcurrentSaveError):
+        SFrame({"a": [2]}).save(place)
+    assert list(load_sframe(place)["a"]) == [1] and len(versions_at(place)) == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, StorageError])
+def test_a_save_that_ends_before_its_manifest_leaves_nothing(place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    def end() -> None:
+        raise error("broken off")
+
+    SFrame({"a": [0]}).save(place)
+    meanwhile(monkeypatch, end)
+    with pytest.raises(error):
+        SFrame({"a": [1]}).save(place)
+    assert list(load_sframe(place)["a"]) == [0] and len(vacuum(place, older_than=0, dry_run=True)) == 0
+
+
+def test_a_process_that_dies_before_its_manifest_blocks_nobody(bucket: Bucket) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"a": [0]}).save(place)
+    command = [sys.executable, "-c", DYING + SAVER, json.dumps([place, bucket.options, "x", 1, ROWS])]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=False)
+    assert done.returncode == 7, done.stderr.decode()
+    assert len([name for name in bucket.names() if "/data/" in name]) == 2
+    assert list(load_sframe(place)["a"]) == [0]
+    SFrame({"a": [1]}).save(place)
+    assert list(load_sframe(place)["a"]) == [1] and list(history(place)["version"]) == [1, 2]
+    # What it left is as old as the versions.
+    assert len(vacuum(place, older_than=1)) == 0 and len(vacuum(place, older_than=0)) == 3
+    assert list(load_sframe(place, verify=True)["a"]) == [1]
+
+
+def test_an_answer_that_gets_lost(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = remote_save.create
+
+    def lost(uri: str, content: bytes) -> bool:
+        done = create(uri, content)
+        if done and uri.endswith(".json"):
+            raise StorageError("cannot write: no answer")
+        return done
+
+    monkeypatch.setattr(remote_save, "create", lost)
+    SFrame({"a": [1]}).save(place)
+    assert list(load_sframe(place, verify=True)["a"]) == [1]
+
+
+def test_a_request_that_is_sent_twice(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = remote_save.create
+    monkeypatch.setattr(remote_save, "create", lambda uri, content: create(uri, content) and (not uri.endswith(".json") or create(uri, content)))
+    SFrame({"a": [1]}).save(place)
+    assert list(load_sframe(place, verify=True)["a"]) == [1]
+
+
+def test_a_request_of_which_nobody_knows_keeps_its_files(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    create, late = remote_save.create, []
+
+    def unknown(uri: str, content: bytes) -> bool:
+        if uri.endswith(".json"):
+            late.append((uri, content))
+            raise StorageError("cannot write: no answer")
+        return create(uri, content)
+
+    monkeypatch.setattr(remote_save, "create", unknown)
+    with pytest.raises(StorageError, match="nobody knows whether it was saved"):
+        SFrame({"a": [1]}).save(place)
+    # It comes after all.
+    assert create(*late[0])
+    assert list(load_sframe(place, verify=True)["a"]) == [1]
+
+
+def test_a_file_system_that_does_not_keep_savers_apart_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = remote_save.create
+    remote_save._proved.cache_clear()
+    monkeypatch.setattr(remote_save, "create", lambda uri, content: create(uri, content) or True)
+    with pytest.raises(StorageError, match="one of two savers would lose its rows without a word"):
+        SFrame({"a": [1]}).save(place)
+    with pytest.raises(StorageError, match="there is no saved frame"):
+        load_sframe(place)
+    monkeypatch.undo()
+
+
+class LooksFirst(MemoryFileSystem):
+    """One that only looks whether a file is there before it writes."""
+
+    protocol = "looksfirst"
+    pipe_file = fsspec.AbstractFileSystem.pipe_file
+
+
+def test_looking_first_is_not_enough() -> None:
+    fsspec.register_implementation("looksfirst", LooksFirst, clobber=True)
+    with pytest.raises(StorageError, match="one of two savers"):
+        SFrame({"a": [1]}).save("looksfirst://x/frame")
+
+
+def test_threads_that_save_one_place(place: str) -> None:
+    won: list[int] = []
+    errors: list[BaseException] = []
+
+    def saving(number: int) -> None:
+        for _ in range(5):
+            try:
+                SFrame({"by": [number] * ROWS}).save(place)
+                won.append(number)
+            except ConcurrentSaveError:
+                pass
+            except BaseException as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=saving, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == [] and len(versions_at(place)) == len(won) >= 5
+    assert set(load_sframe(place)["by"]) == {load_sframe(place)["by"][0]}
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(50, marks=pytest.mark.campaign)])
+def test_processes_that_save_one_place(bucket: Bucket, times: int) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"by": ["first"] * ROWS, "save": [0] * ROWS, "row": list(range(ROWS))}).save(place)
+    command = [sys.executable, "-c", SAVER]
+    savers = [
+        subprocess.Popen([*command, json.dumps([place, bucket.options, name, times, ROWS])], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    loads = 0
+    until = time.monotonic() + 300
+    while any(saver.poll() is None for saver in savers) and time.monotonic() < until:
+        frame = load_sframe(place)
+        assert list(frame["row"]) == list(range(ROWS))
+        assert len(set(frame["by"])) == 1 and len(set(frame["save"])) == 1
+        loads += 1
+        # The savers have something to do, too.
+        time.sleep(0.1)
+    answers = [saver.communicate()[0].split() for saver in savers]
+    assert [answer[0] for answer in answers] == [str(times)] * 2 and loads > 0
+    found = history(place)
+    assert list(found["version"]) == list(range(1, 2 * times + 2)) and set(found["rows"]) == {ROWS}
+    for number in (1, times, 2 * times + 1):
+        assert len(load_sframe(place, version=number, verify=True)) == ROWS
+    # Whoever lost left nothing.
+    assert len([name for name in bucket.names() if "/data/" in name]) == 2 * times + 1
+
+
+def test_what_a_vacuum_removes_amid_a_save_is_not_saved(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    SFrame({"a": [1]}).save(place)
+    meanwhile(monkeypatch, lambda: vacuum(place, older_than=0))
+    with pytest.raises(StorageError, match="somebody has removed it"):
+        SFrame({"a": [2]}).save(place)
+    assert list(load_sframe(place, verify=True)["a"]) == [1]
