@@ -11,10 +11,9 @@ from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.config import config
+from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.redaction import hide_in_error, secrets_in
-from sframe_spark.storage_options import StorageOptions
 
 
 def by_name(hints: dict[str, str]) -> dict[str, str]:

@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sframe_spark.config import config
+from sframe_spark.config import StorageOptions, config, secret_texts
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import is_private
 from sframe_spark.message_text import visible
 from sframe_spark.process.leases import PREFIX
 from sframe_spark.redaction import without_secrets
 from sframe_spark.storage.filesystem.io_errors import why_gone
-from sframe_spark.storage_options import StorageOptions, secret_texts
 
 INSTALL = "pip install 'sframe_spark[remote]'"
 # Packages of schemes, beside fsspec.

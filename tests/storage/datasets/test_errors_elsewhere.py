@@ -14,12 +14,11 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config, history, load_sframe, vacuum
 from sframe_spark.__main__ import main
-from sframe_spark.config import Configuration
+from sframe_spark.config import Configuration, StorageOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.storage.filesystem import file_systems
 from sframe_spark.storage.filesystem.file_systems import file_system, telling
 from sframe_spark.storage.filesystem.temporary import temporary_store
-from sframe_spark.storage_options import StorageOptions
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 
 

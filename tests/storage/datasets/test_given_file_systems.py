@@ -19,10 +19,10 @@ from pyarrow import fs as arrow
 
 from sframe_spark import SArray, SFrame, aggregate, config, history, load_sframe
 from sframe_spark.__main__ import main
+from sframe_spark.config import StorageOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.operators.sources import segment_tasks
 from sframe_spark.storage.filesystem.file_systems import file_system
-from sframe_spark.storage_options import StorageOptions
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 
 Maker = Callable[[Bucket, Path], tuple[str, Any]]
