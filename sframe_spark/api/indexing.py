@@ -33,7 +33,7 @@ from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.values.libraries import is_of_spark
+from sframe_spark.values.input_values import is_of_spark
 from sframe_spark.values.value_model import is_number, one_value
 
 MOST_ROWS = 2**62

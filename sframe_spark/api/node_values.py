@@ -31,14 +31,13 @@ from sframe_spark.planner.inference import infer_planner_node_length, prove_equa
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import aligned_chunks
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.decimals import tell_of_values
+from sframe_spark.values.datetimes import tell_of_nanoseconds
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_parts
+from sframe_spark.values.from_arrow import tell_of_values
 from sframe_spark.values.inexact_numbers import rounding_told
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
-from sframe_spark.values.input_values import simplify
-from sframe_spark.values.nanoseconds import tell_of_nanoseconds
-from sframe_spark.values.sound_arrow import require_sound
+from sframe_spark.values.input_values import require_sound, simplify
 from sframe_spark.values.value_errors import broken_texts_told, require_unicode_values
 from sframe_spark.values.value_model import one_value, plain
 

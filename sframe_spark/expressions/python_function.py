@@ -25,8 +25,8 @@ from sframe_spark.udf.pickling import PackedFunction, load_program
 from sframe_spark.udf.pure_functions import steps_of_call
 from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_CHECK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
-from sframe_spark.values.nested.named_rows import named_rows
-from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
+from sframe_spark.values.input_values import UNCHANGING, taken, taken_as_text, taken_each
+from sframe_spark.values.nested.python_objects import named_rows
 
 
 @attrs.frozen

@@ -28,8 +28,8 @@ from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
-from sframe_spark.values.nested.named_rows import named_rows
-from sframe_spark.values.taken import UNCHANGING, taken_each
+from sframe_spark.values.input_values import UNCHANGING, taken_each
+from sframe_spark.values.nested.python_objects import named_rows
 
 
 @register

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.planner.facts import Schema
 from sframe_spark.values.arrow_ipc import stream_of, table_of
-from sframe_spark.values.arrow_layouts import MOST_BYTES
-from sframe_spark.values.parts import in_one_array
+from sframe_spark.values.arrow_layouts import MOST_BYTES, in_one_array
 
 Item = TypeVar("Item")
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, stacked
 from sframe_spark.planner.facts import Schema
-from sframe_spark.values.parts import in_one_array
+from sframe_spark.values.arrow_layouts import in_one_array
 
 # Shorter pieces are put together: each has a price of its own, whoever goes through them.
 FEW_ROWS = 32_768

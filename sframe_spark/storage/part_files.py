@@ -21,8 +21,8 @@ from sframe_spark.storage.filesystem.temporary import written_here
 from sframe_spark.storage.hybrid_calendar import instants_to_hybrid
 from sframe_spark.storage.segments.writer import BYTES_PER_GROUP, ROWS_PER_GROUP
 from sframe_spark.types import ColumnType
-from sframe_spark.values.file_forms import outgoing, outgoing_type
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.export import outgoing, outgoing_type
+from sframe_spark.values.value_errors import column_named
 
 PARQUET, ORC = "parquet", "orc"
 

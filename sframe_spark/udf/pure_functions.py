@@ -16,7 +16,7 @@ import types
 from typing import Any
 
 from sframe_spark.udf.code_analysis import cells_of, is_class, is_full
-from sframe_spark.values.taken import UNCHANGING
+from sframe_spark.values.input_values import UNCHANGING
 
 # A call itself, in steps of the interpreter.
 STEPS_OF_CALL = 10

@@ -32,16 +32,14 @@ from sframe_spark.types import (
     ColumnType,
     list_of,
 )
-from sframe_spark.values.convert import list_to_array
-from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND
+from sframe_spark.values.convert import list_to_array, parse_array, parse_dict, parse_float, parse_int, parse_list
+from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, moment_texts
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
-from sframe_spark.values.moment_texts import moment_texts
 from sframe_spark.values.nested.json_items import flat_items, items_of
-from sframe_spark.values.nested.read import read_arrays, read_stored
 from sframe_spark.values.nested.scalar_text import shown_floats
+from sframe_spark.values.nested.text_reader import read_arrays, read_stored
 from sframe_spark.values.nested.text_writer import SHOWN, written
-from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
 from sframe_spark.values.tagged_json import display_text
 from sframe_spark.values.value_model import SMALLEST_INT
 

@@ -15,7 +15,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.datetimes import from_microseconds, is_shown, moment_text
 from sframe_spark.values.nested.json_items import FlatItems, is_known, items_of
-from sframe_spark.values.nested.python_values import python_values
+from sframe_spark.values.nested.python_objects import python_values
 from sframe_spark.values.tagged_json import decode_value
 from sframe_spark.values.value_errors import words_for
 

@@ -26,6 +26,7 @@ from sframe_spark.types import (
     ZONED_DATETIME,
     ColumnType,
 )
+from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.datetimes import to_datetime, to_microseconds
 from sframe_spark.values.decode import decode
@@ -34,7 +35,6 @@ from sframe_spark.values.infer import infer_type
 from sframe_spark.values.input_values import simplify
 from sframe_spark.values.nested.json_items import flat_items, stored_lists
 from sframe_spark.values.nested.python_objects import stored_cells
-from sframe_spark.values.parts import in_one_array, maps_of_dicts, parts_of
 from sframe_spark.values.tagged_json import encode_value
 from sframe_spark.values.value_model import (
     MISSING,

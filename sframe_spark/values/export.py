@@ -16,17 +16,191 @@ Source: https://arrow.apache.org/docs/format/CanonicalExtensions.html
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import array
+import datetime
+import json
+import math
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.errors import InvalidArgumentError, NotOneTypeError
+from sframe_spark.message_text import brief, visible
 from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
-from sframe_spark.values.arrow_json import is_plain_json, json_texts
-from sframe_spark.values.common_type import CommonType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.from_arrow import OFFSET_FIELDS, WITH_OFFSET
+from sframe_spark.values.tagged_json import decode_value, exact_float_text
+from sframe_spark.values.value_model import plain_dict, plain_list
+
+# The one Arrow type that nested values share, if there is one that keeps each as it is.
+
+MOST_LEVELS: Final = 8
+MOST_FIELDS: Final = 100
+"""A struct of more fields is a dict of data, not of names."""
+
+_SCALARS: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime.datetime: pa.timestamp("us")}
+
+
+@attrs.define
+class CommonType:
+    """Collects values; lists may hold values of one type, dicts have the same names in the same order.
+
+    Examples
+    --------
+    >>> found = CommonType()
+    >>> for value in ({"a": 1, "b": ["x"]}, {"a": None, "b": []}):
+    ...     found.add(value)
+    >>> str(found.arrow_type())
+    'struct<a: int64, b: list<item: string>>'
+    >>> found.add({"a": 1.5, "b": []})
+    >>> found.arrow_type() is None
+    True
+    """
+
+    _type: pa.DataType = attrs.field(factory=pa.null, init=False)
+    is_one: bool = attrs.field(default=True, init=False)
+
+    def add(self, value: Any) -> None:
+        """Take a value into account."""
+        if not self.is_one:
+            return
+        try:
+            self._type = joined(self._type, type_of(value, MOST_LEVELS))
+        except NotOneTypeError:
+            self.is_one = False
+
+    def arrow_type(self) -> pa.DataType | None:
+        """The type; None where there is no single one."""
+        return self._type if self.is_one else None
+
+
+def type_of(value: Any, levels: int) -> pa.DataType:
+    """The type that holds a plain value and gives the same one back."""
+    if value is None:
+        return pa.null()
+    kind = type(value)
+    if kind is datetime.datetime and value.tzinfo is not None:
+        raise NotOneTypeError
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    if kind is array.array and len(value):
+        return pa.list_(pa.float64())
+    if not levels or (levels < MOST_LEVELS and is_numbers(value)):
+        raise NotOneTypeError
+    if kind is list:
+        element: pa.DataType = pa.null()
+        for item in value:
+            element = joined(element, type_of(item, levels - 1))
+        return pa.list_(element)
+    if kind is dict and 0 < len(value) <= MOST_FIELDS and all(type(name) is str for name in value):
+        return pa.struct([pa.field(name, type_of(item, levels - 1)) for name, item in value.items()])
+    raise NotOneTypeError
+
+
+def is_numbers(value: Any) -> bool:
+    """True for a list of numbers that is no array.
+
+    Examples
+    --------
+    >>> is_numbers([1, 2.5]), is_numbers([1, None]), is_numbers(array.array("d", [1]))
+    (True, False, False)
+    """
+    return type(value) is list and len(value) > 0 and all(type(item) in (int, float) for item in value)
+
+
+def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The type of which both are parts; missing values are part of any."""
+    if left == right or pa.types.is_null(right):
+        return left
+    if pa.types.is_null(left):
+        return right
+    if pa.types.is_list(left) and pa.types.is_list(right):
+        return pa.list_(joined(left.value_type, right.value_type))
+    if pa.types.is_struct(left) and pa.types.is_struct(right) and [f.name for f in left] == [f.name for f in right]:
+        return pa.struct([pa.field(a.name, joined(a.type, b.type)) for a, b in zip(left, right, strict=True)])
+    raise NotOneTypeError
+
+
+# Lists and dicts as JSON texts for other programs, and back.
+
+
+def is_plain_json(value: Any, inside: bool = False) -> bool:
+    """True for a value that JSON gives back as it is; a list of numbers inside another value comes back as an array.
+
+    Examples
+    --------
+    >>> is_plain_json({"a": [1, None, 2.5]}), is_plain_json([math.nan]), is_plain_json({1: "a"}), is_plain_json([[1]])
+    (True, False, False, False)
+    """
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(type(name) is str and is_plain_json(item, True) for name, item in value.items())
+    if isinstance(value, array.array):
+        return inside and len(value) > 0 and all(map(math.isfinite, value))
+    if isinstance(value, list):
+        return not (inside and is_numbers(value)) and all(is_plain_json(item, True) for item in value)
+    return value is None or type(value) in (int, str)
+
+
+def json_texts(cells: Iterable[Any]) -> list[str | None]:
+    """Each value as JSON, a missing one as missing.
+
+    Examples
+    --------
+    >>> json_texts([{"a": [1, "ü"]}, None])
+    ['{"a":[1,"ü"]}', None]
+    """
+    return [None if cell is None else json.dumps(cell, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=list) for cell in cells]
+
+
+def values_of_texts(texts: Iterable[str | None], kind: str, tagged: bool) -> list[Any]:
+    """The lists or dicts that texts hold.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one holds something else.
+
+    Examples
+    --------
+    >>> values_of_texts(["[1,null]", None], "list", tagged=False)
+    [[1, None], None]
+    """
+    return [None if text is None else _value(text, dict if kind == DICT_KIND else list, tagged) for text in texts]
+
+
+def kind_of_json(texts: Iterable[str | None]) -> str | None:
+    """The kind of column for JSON texts that are all lists or all dicts; None where they are neither.
+
+    Examples
+    --------
+    >>> kind_of_json(["[1]", None]), kind_of_json([" {}"]), kind_of_json(["[1]", "{}"]), kind_of_json([])
+    ('list', 'dict', None, None)
+    """
+    starts = {text.lstrip()[:1] for text in texts if text is not None}
+    return {"[": LIST_KIND, "{": DICT_KIND}.get(*starts) if len(starts) == 1 else None
+
+
+def _dict_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice in one object")
+    return found
+
+
+def _value(text: str, wanted: type, tagged: bool) -> Any:
+    try:
+        value = decode_value(text) if tagged else json.loads(text, object_pairs_hook=_dict_of)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"the text {visible(brief(text))} is no value: {visible(str(error))}") from None
+    if type(value) is not wanted:
+        raise InvalidArgumentError(f"the text {visible(brief(text))} is no {wanted.__name__}")
+    return value if tagged else plain_dict(value) if wanted is dict else plain_list(value)
+
 
 EXTENSION_NAME = "ARROW:extension:name"
 EXTENSION_METADATA = "ARROW:extension:metadata"
@@ -214,3 +388,142 @@ def zone_of(minutes: int) -> str | None:
         return None
     # The signs of these names are those of POSIX: what is east of Greenwich is negative.
     return "UTC" if not hours else f"Etc/GMT{-hours:+d}"
+
+
+# Values as JSON that other programs read.
+
+
+def json_text(value: Any) -> str:
+    """Write a plain value as JSON.
+
+    Date-times become ISO texts, arrays lists, keys of dicts texts; JSON has no numbers for NaN and the infinities, which are
+    the words ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB write and read them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a dict has two keys that are one text.
+
+    Examples
+    --------
+    >>> json_text({"a": [1, None, float("inf")], 2: datetime.datetime(2024, 1, 2)})
+    '{"a": [1, null, Infinity], "2": "2024-01-02T00:00:00"}'
+    """
+    return _ENCODER.encode(with_text_keys(value))
+
+
+def compact_json_text(value: Any) -> str:
+    """The same without spaces, and with numbers as briefly as they can be read again, as the reference writes rows.
+
+    Examples
+    --------
+    >>> compact_json_text({"a": [1, None], "b": array.array("d", [2, 0.5, -0.0])})
+    '{"a":[1,null],"b":[2,0.5,-0.0]}'
+    """
+    return _brief_text(with_text_keys(value), ",", "-0.0")
+
+
+def cell_json_text(value: Any) -> str:
+    """A value that was read from JSON as the text that it is beside texts: numbers as briefly as they can be read again, true as 1.
+
+    Parameters
+    ----------
+    value
+        What Python's reader gave, which is no text.
+
+    Examples
+    --------
+    >>> cell_json_text({"a": [1.0, True, None], "b": "x"}), cell_json_text(0.123456789)
+    ('{"a":[1,1,null], "b":"x"}', '0.123456789')
+    """
+    return _brief_text(value, ", ", "-0")
+
+
+def _brief_text(value: Any, between: str, minus_zero: str) -> str:
+    """A value with brief numbers, what stands between two members of an object, and a negative zero, which without a point is read as an int."""
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        text = exact_float_text(value) if math.isfinite(value) else _ENCODER.encode(value)
+        return minus_zero if text == "-0" else text
+    if isinstance(value, list):
+        return f"[{','.join([_brief_text(item, between, minus_zero) for item in value])}]"
+    if isinstance(value, dict):
+        members = [f"{_ENCODER.encode(key)}:{_brief_text(item, between, minus_zero)}" for key, item in value.items()]
+        return f"{{{between.join(members)}}}"
+    return _ENCODER.encode(value)
+
+
+def with_text_keys(value: Any) -> Any:
+    """Return a value in which all keys of dicts are texts, and arrays and tuples lists."""
+    if isinstance(value, dict):
+        return _with_text_keys(value)
+    if isinstance(value, (list, tuple, array.array)):
+        return [with_text_keys(item) for item in value]
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    return value
+
+
+def _with_text_keys(given: dict[Any, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, item in given.items():
+        text = _text_of_key(key)
+        if text in found:
+            other = next(other for other in given if _text_of_key(other) == text)
+            raise InvalidArgumentError(
+                f"a dict has the keys {visible(brief(other))} and {visible(brief(key))}, which are both {visible(brief(text))} in JSON, "
+                "so that one value would be lost: rename one of them first"
+            )
+        found[text] = with_text_keys(item)
+    return found
+
+
+def _text_of_key(key: Any) -> str:
+    plain = with_text_keys(key)
+    return plain if isinstance(plain, str) else _ENCODER.encode(plain)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+# Columns as other programs know them: Arrow arrays of types that files of any format have.
+
+# A moment: the instant without the offset that it was written with.
+INSTANT = pa.timestamp("us", "UTC")
+
+
+def outgoing_type(column_type: ColumnType) -> pa.DataType:
+    """Return the Arrow type in which a column goes out.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ZONED_DATETIME
+    >>> outgoing_type(ZONED_DATETIME)
+    TimestampType(timestamp[us, tz=UTC])
+    """
+    return INSTANT if column_type.is_zoned else column_type.physical
+
+
+def outgoing(array: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return the values of a column for other programs; missing ones are null.
+
+    Date-times with an offset become the instants that they are, and lists and dicts of mixed values JSON texts.
+
+    Raises
+    ------
+    DamagedValueError
+        If a stored list or dict cannot be read.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ENCODED_LIST
+    >>> outgoing(pa.array(['[1,{"$float":"nan"}]', None]), ENCODED_LIST).to_pylist()
+    ['[1, NaN]', None]
+    """
+    if column_type.is_zoned:
+        # Arrow makes the instants of missing rows missing, too.
+        return array.flatten()[0].cast(INSTANT)
+    if column_type.is_encoded:
+        return pa.array([None if value is None else json_text(value) for value in decode(array, column_type)], pa.string())
+    return array

@@ -3,20 +3,129 @@
 from __future__ import annotations
 
 import array
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import SchemaError
-from sframe_spark.types import FLOAT_KIND
-from sframe_spark.values.datetimes import numpy_microseconds
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.message_text import visible
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.values.convert import construct_value
+from sframe_spark.values.datetimes import numpy_microseconds, tell_of_nanoseconds
 from sframe_spark.values.inexact_numbers import note_rounded
-from sframe_spark.values.libraries import is_of_spark, library_of
-from sframe_spark.values.nanoseconds import tell_of_nanoseconds
-from sframe_spark.values.taken import taken_each
-from sframe_spark.values.value_model import NUMBERS, families_of
+from sframe_spark.values.value_model import NUMBERS, families_of, family_of
+
+# Take what a caller's code hands over at once: it may be an object that the next call changes and hands over again.
+
+UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datetime, datetime.date, datetime.timedelta})
+
+
+def taken(value: Any) -> Any:
+    """The value itself if nobody can change it, else a copy that makes the same cell.
+
+    Examples
+    --------
+    >>> cell = {"a": [1]}
+    >>> copy = taken(cell)
+    >>> cell["a"].append(2)
+    >>> copy
+    {'a': [1]}
+    """
+    if type(value) in UNCHANGING:
+        return value
+    try:
+        return _copied(value)
+    except (RecursionError, SFrameError):
+        # No cell can hold it: whoever stores it says why.
+        return value
+
+
+def taken_each(values: Iterable[Any]) -> list[Any]:
+    """A list of the values, each taken before the next is asked for.
+
+    Examples
+    --------
+    >>> cell = []
+    >>> taken_each(cell.append(number) or cell for number in (1, 2))
+    [[1], [1, 2]]
+    """
+    return [value if type(value) in UNCHANGING else taken(value) for value in values]
+
+
+def taken_as_text(value: Any) -> Any:
+    """The text of a container, as a column of texts holds it; other values as they are.
+
+    Examples
+    --------
+    >>> taken_as_text([1, "a"]), taken_as_text(2)
+    ('[1,"a"]', 2)
+    """
+    try:
+        return construct_value(value, STR_KIND) if family_of(type(value)) in (LIST_KIND, ARRAY_KIND, DICT_KIND) else value
+    except (RecursionError, SFrameError):
+        return value
+
+
+def _copied(value: Any) -> Any:
+    cls = type(value)
+    # Most are short, and looking at their items one by one is quicker than the calls that look at all.
+    if cls is list:
+        for item in value:
+            if type(item) not in UNCHANGING:
+                return _items(value)
+        return value[:]
+    if cls is dict:
+        made = value.copy()
+        for key, item in value.items():
+            if type(item) not in UNCHANGING:
+                made[key] = _copied(item)
+        return made
+    if cls is tuple:
+        return tuple(_items(value))
+    if isinstance(value, np.ndarray) and (value.dtype.kind != "O" or not value.ndim):
+        return value.copy()
+    if isinstance(value, array.array):
+        return value[:]
+    family = family_of(cls)
+    if family == DICT_KIND:
+        return {key: item if type(item) in UNCHANGING else _copied(item) for key, item in value.items()}
+    # Sets, deques, rows of numpy and whatever else can be gone through: cells keep the order in which they give their items.
+    return _items(value) if family == LIST_KIND else value
+
+
+def _items(values: Iterable[Any]) -> list[Any]:
+    return [item if type(item) in UNCHANGING else _copied(item) for item in values]
+
+
+# Which library an object comes from, which need not be imported to tell.
+
+
+def library_of(value: Any) -> str:
+    """The name of the package that an object's class is defined in.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> library_of(pyarrow.table({"a": [1]})), library_of([1])
+    ('pyarrow', 'builtins')
+    """
+    return type(value).__module__.split(".")[0]
+
+
+def is_of_spark(value: Any) -> bool:
+    """True for what PySpark has but for its rows, which are tuples of values.
+
+    Examples
+    --------
+    >>> from pyspark.sql import Row, Window
+    >>> is_of_spark(Row(a=1)), is_of_spark((1,)), is_of_spark(Window())
+    (False, False, True)
+    """
+    return library_of(value) == "pyspark" and not isinstance(value, tuple)
+
 
 # One of ``list[Any] | np.ndarray | pa.Array | pa.ChunkedArray``; Arrow comes without types, so a checker learns nothing from the union.
 ValuesGiven = Any
@@ -151,3 +260,60 @@ def _from_numpy(values: np.ndarray) -> ValuesGiven:
         tell_of_nanoseconds(values)
         return numpy_microseconds(values)
     raise SchemaError(f"a column cannot hold numpy {values.dtype} values")
+
+
+# Arrow data that others made, looked at before anything is computed of it: Arrow itself believes it.
+
+EXTENSION_NAME = b"ARROW:extension:name"
+# Extensions whose values are what they are stored as, or are recognised by that.
+STORED_AS_THEY_ARE = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset", "arrow.parquet.variant"})
+
+
+def require_sound(values: pa.Array | pa.ChunkedArray) -> None:
+    """Refuse offsets outside the values and texts that are not UTF-8.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are such.
+
+    Examples
+    --------
+    >>> require_sound(pa.array(["a", None]))
+    >>> require_sound(pa.array([b"\\xff"]).cast(pa.string(), safe=False).view(pa.string()))
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.InvalidArgumentError: its Arrow data is not sound: Invalid UTF8 sequence at string index 0
+    """
+    if pa.types.is_primitive(values.type):
+        return
+    try:
+        values.validate(full=True)
+    except pa.ArrowException as error:
+        raise InvalidArgumentError(f"its Arrow data is not sound: {visible(str(error))}") from None
+
+
+def require_known_extensions(field: pa.Field) -> None:
+    """Refuse a column, or one with a part, whose values are of an extension of Arrow's types that nobody has registered in this process.
+
+    pyarrow gives these as what they are stored as, so that geometries would be bytes, and months numbers; the field alone says what they are.
+
+    Raises
+    ------
+    SchemaError
+        If it is one.
+
+    Examples
+    --------
+    >>> require_known_extensions(pa.field("where", pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"}))
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.SchemaError: a column cannot hold values of the Arrow extension 'geoarrow.wkb': give what it is stored as, binary
+    """
+    metadata = field.metadata
+    name = None if metadata is None else metadata.get(EXTENSION_NAME)
+    if name is not None and name.decode("utf-8", "replace") not in STORED_AS_THEY_ARE and not isinstance(field.type, pa.BaseExtensionType):
+        called = visible(name.decode("utf-8", "replace"))
+        raise SchemaError(f"a column cannot hold values of the Arrow extension {called!r}: give what it is stored as, {field.type}")
+    for place in range(field.type.num_fields):
+        require_known_extensions(field.type.field(place))

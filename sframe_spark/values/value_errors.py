@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.message_text import is_unicode
 
 
@@ -92,3 +92,26 @@ def words_for(value: Any) -> str:
         return f"{value[:40]!r} is not UTF-8: decode it first, with the encoding that it has"
     named = f"the text {value[:40]!r}" if isinstance(value, str) else "a text in it"
     return f"{named} is not Unicode, it has half of a character: replace that first, as text.encode('utf-8', 'replace').decode() does"
+
+
+# Errors about the values of a column, with its name.
+
+
+@contextlib.contextmanager
+def column_named(name: str) -> Iterator[None]:
+    """Say in errors of the block which column they are about.
+
+    Examples
+    --------
+    >>> with column_named("price"):
+    ...     raise SchemaError("no column holds these")
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.SchemaError: column 'price': no column holds these
+    """
+    try:
+        yield
+    except (SchemaError, InvalidArgumentError, DateTimeRangeError) as error:
+        told, *rest = error.args
+        error.args = (f"column {name!r}: {told}", *rest)
+        raise

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.types import ZONED_PHYSICAL
-from sframe_spark.values.common_type import MOST_FIELDS, MOST_LEVELS
+from sframe_spark.values.export import MOST_FIELDS, MOST_LEVELS
 from sframe_spark.values.from_arrow import OFFSET_FIELDS
 
 NOON = datetime.datetime(2024, 2, 29, 12)

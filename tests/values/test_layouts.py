@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SArray
 from sframe_spark.errors import TooLargeError
-from sframe_spark.values.arrow_layouts import standard_parts, standard_type
-from sframe_spark.values.parts import in_one_array, maps_of_dicts, parts_of
+from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of, standard_parts, standard_type
 from tests.values.foreign_layouts import expected, foreign_arrays
 
 

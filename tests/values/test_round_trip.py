@@ -28,9 +28,9 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode, decode_scalar
 from sframe_spark.values.encode import encode, encode_plain, recode
+from sframe_spark.values.equality import canonical_text
 from sframe_spark.values.infer import infer_type
 from tests.facts import same
 

@@ -20,7 +20,7 @@ from sframe_spark.operators.arrange import columns_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 from sframe_spark.values.export import Form, FormFinder
-from sframe_spark.values.libraries import library_of
+from sframe_spark.values.input_values import library_of
 
 
 def gives_rows(data: Any) -> bool:

@@ -11,16 +11,13 @@ from sframe_spark.api.column_names import require_distinct
 from sframe_spark.operators.sources.memory import memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
-from sframe_spark.values.arrow_json import kind_of_json, values_of_texts
-from sframe_spark.values.decimals import tell_of_values
+from sframe_spark.values.datetimes import tell_of_nanoseconds
 from sframe_spark.values.encode import encode_parts
-from sframe_spark.values.export import JSON, KIND, TAGGED, TEXT
-from sframe_spark.values.from_arrow import normalized_parts
+from sframe_spark.values.export import JSON, KIND, TAGGED, TEXT, kind_of_json, values_of_texts
+from sframe_spark.values.from_arrow import normalized_parts, tell_of_values
 from sframe_spark.values.inexact_numbers import rounding_told
-from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.nanoseconds import tell_of_nanoseconds
-from sframe_spark.values.sound_arrow import require_known_extensions, require_sound
-from sframe_spark.values.value_errors import broken_texts_told
+from sframe_spark.values.input_values import require_known_extensions, require_sound
+from sframe_spark.values.value_errors import broken_texts_told, column_named
 
 ENCODED = {LIST_KIND: ENCODED_LIST, DICT_KIND: ENCODED_DICT}
 JSON_EXTENSION = "arrow.json"

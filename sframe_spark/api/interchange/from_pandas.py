@@ -11,8 +11,8 @@ from sframe_spark.api.interchange.from_arrow import column_from_arrow
 from sframe_spark.api.node_values import combine_columns, node_from_values
 from sframe_spark.operators.sources.memory import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.decimals import tell_of_values
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.from_arrow import tell_of_values
+from sframe_spark.values.value_errors import column_named
 
 
 def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list[str]]:

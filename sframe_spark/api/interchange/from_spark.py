@@ -20,9 +20,8 @@ from sframe_spark.session.deployment import naming_our_python
 from sframe_spark.storage.filesystem.saved_places import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decimals import tell_of_types
-from sframe_spark.values.from_arrow import arrow_column_type
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.from_arrow import arrow_column_type, tell_of_types
+from sframe_spark.values.value_errors import column_named
 from sframe_spark.values.variant import VariantType
 
 if TYPE_CHECKING:

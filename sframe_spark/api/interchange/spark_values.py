@@ -12,7 +12,7 @@ from sframe_spark.compute.spark_columns import arrow_function, ddl, fit, spark_t
 from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.value_errors import column_named
 from sframe_spark.values.variant import VariantType
 
 if TYPE_CHECKING:

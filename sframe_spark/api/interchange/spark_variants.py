@@ -12,7 +12,7 @@ from sframe_spark.compute.spark_columns import arrow_function
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.session.deployment import naming_our_python
 from sframe_spark.types import ColumnType
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.value_errors import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

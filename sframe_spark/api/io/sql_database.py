@@ -27,7 +27,7 @@ from sframe_spark.values.convert import construct_value
 from sframe_spark.values.encode import encode_parts
 from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
 from sframe_spark.values.infer import column_type_for, infer_type
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.value_errors import column_named
 
 ROWS_PER_INSERT = 1000
 _SPECIFIERS = {"int": "%d", "float": "%f"}

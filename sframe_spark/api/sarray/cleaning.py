@@ -22,7 +22,7 @@ from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.inexact_numbers import rounding_told
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.libraries import is_of_spark
+from sframe_spark.values.input_values import is_of_spark
 from sframe_spark.values.value_errors import require_unicode_values
 from sframe_spark.values.value_model import one_value
 

@@ -23,7 +23,7 @@ from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offs
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.nested.named_rows import named_rows
+from sframe_spark.values.nested.python_objects import named_rows
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray, SFrame

@@ -29,9 +29,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.compression import without_packing
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.types import ColumnType
-from sframe_spark.values.libraries import is_of_spark, library_of
-from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.taken import taken
+from sframe_spark.values.input_values import is_of_spark, library_of, taken
+from sframe_spark.values.value_errors import column_named
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

@@ -21,7 +21,7 @@ from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.collect_limits import require_room_in_numpy
 from sframe_spark.errors import NoAttributeError, SchemaError, listed
 from sframe_spark.types import STR_KIND
-from sframe_spark.values.libraries import library_of
+from sframe_spark.values.input_values import library_of
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

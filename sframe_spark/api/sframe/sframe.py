@@ -38,9 +38,8 @@ from sframe_spark.message_text import brief
 from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.input_values import NO_VALUES
-from sframe_spark.values.libraries import is_of_spark
-from sframe_spark.values.nested.named_rows import named_rows
+from sframe_spark.values.input_values import NO_VALUES, is_of_spark
+from sframe_spark.values.nested.python_objects import named_rows
 from sframe_spark.values.value_model import one_value
 
 SIGNS = {"sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}

@@ -39,7 +39,7 @@ from sframe_spark.udf.results import Guess
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.nested.named_rows import named_rows
+from sframe_spark.values.nested.python_objects import named_rows
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

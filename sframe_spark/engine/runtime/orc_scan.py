@@ -21,7 +21,7 @@ from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.external.orc import OrcTable, StripesSeen
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
-from sframe_spark.values.nanoseconds import tell_of_lost
+from sframe_spark.values.datetimes import tell_of_lost
 
 # A packed file may be many times as long in memory.
 WIDENING = 16

@@ -15,8 +15,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.functions.dicts import key_set, native_keys, require_like_keys
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.nested.json_items import any_items
-from sframe_spark.values.nested.typed import KINDS, kinds_of
+from sframe_spark.values.nested.json_items import KINDS, any_items, kinds_of
 from sframe_spark.values.tagged_json import canonical_value
 from sframe_spark.values.value_model import family_of
 

@@ -18,9 +18,8 @@ from sframe_spark.expressions.functions.base import Argument
 from sframe_spark.expressions.functions.scalar_function import array_of, define_function
 from sframe_spark.message_text import brief
 from sframe_spark.types import DATETIME, STR_KIND, ZONED_DATETIME, ColumnType
-from sframe_spark.values.datetimes import MINUTE, SECOND
+from sframe_spark.values.datetimes import MINUTE, MONTHS, SECOND, WEEKDAYS, directives
 from sframe_spark.values.from_arrow import zoned_array
-from sframe_spark.values.moment_texts import MONTHS, WEEKDAYS, directives
 
 ISO = "%Y%m%dT%H%M%S%F%q"
 # What a text has without a date; the reference reads no earlier one.

@@ -19,8 +19,8 @@ from sframe_spark.compute.text_hashes import text_hashes
 from sframe_spark.expressions.functions.base import Argument
 from sframe_spark.expressions.functions.scalar_function import always_by_arrow, array_of, define_function
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
-from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.cast import microseconds_of
+from sframe_spark.values.equality import canonical_text
 
 _MISSING = np.uint64(0)
 _START = np.uint64(0xC3A5C85C97CB3127)

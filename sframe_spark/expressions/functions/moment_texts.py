@@ -10,7 +10,7 @@ from sframe_spark.expressions.functions.base import Argument
 from sframe_spark.expressions.functions.moment_parts import offsets_of, wall_clock
 from sframe_spark.expressions.functions.scalar_function import define_function
 from sframe_spark.types import DATETIME_KIND, STR, ColumnType
-from sframe_spark.values.moment_texts import moment_texts
+from sframe_spark.values.datetimes import moment_texts
 
 
 def _infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -18,7 +18,7 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.infer import infer_type
 from sframe_spark.values.nested.json_items import texts_of_items
-from sframe_spark.values.nested.patterns import AFTER, BEFORE
+from sframe_spark.values.nested.text_spans import AFTER, BEFORE
 from sframe_spark.values.tagged_json import decode_value, encode_value
 from sframe_spark.values.value_errors import require_unicode_values
 from sframe_spark.values.value_model import plain

@@ -37,9 +37,9 @@ from sframe_spark.types import (
     STR_KIND,
     ColumnType,
 )
-from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.cast import microseconds_of
 from sframe_spark.values.datetimes import SECOND
+from sframe_spark.values.equality import canonical_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

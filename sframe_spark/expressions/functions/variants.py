@@ -12,7 +12,7 @@ from sframe_spark.expressions.functions.base import Argument
 from sframe_spark.expressions.functions.scalar_function import array_of, define_function
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.variant_text import variant_text
+from sframe_spark.values.variant import variant_text
 
 
 def _infer_text(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

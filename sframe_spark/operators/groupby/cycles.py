@@ -30,8 +30,8 @@ from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import Steps, keeping, stored_results, weight
 from sframe_spark.values.decode import decode
-from sframe_spark.values.nested.named_rows import named_rows
-from sframe_spark.values.taken import taken_each
+from sframe_spark.values.input_values import taken_each
+from sframe_spark.values.nested.python_objects import named_rows
 
 
 @attrs.frozen

@@ -24,7 +24,7 @@ from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifest.statistics import ColumnStatistics
 from sframe_spark.types import ColumnType
-from sframe_spark.values.parts import in_one_array
+from sframe_spark.values.arrow_layouts import in_one_array
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 MOST_ROWS_KEPT_OPEN = 20_000

@@ -14,8 +14,8 @@ from sframe_spark.operators.window.groups import RowGroups, totals_so_far
 from sframe_spark.operators.window.growing import first_of_each
 from sframe_spark.operators.window.running_collections import HeldValues, brackets_of, pieces_of, refuse_more_than_an_array
 from sframe_spark.types import ENCODED_DICT, ColumnType
+from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.nested.json_items import in_brackets, texts_of_items
-from sframe_spark.values.parts import in_one_array
 
 # Digits of a count, and what stands around it.
 MOST_BESIDE = 24

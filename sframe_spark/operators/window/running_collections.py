@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.types import ColumnType
+from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets
-from sframe_spark.values.parts import in_one_array
 
 # So many values are put into lists at a time, which then need not have room twice.
 PIECE = 1 << 18

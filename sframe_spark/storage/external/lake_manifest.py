@@ -21,9 +21,8 @@ from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.segments.partition_columns import facts_of
 from sframe_spark.types import DATETIME, ColumnType, common_encoding
-from sframe_spark.values.decimals import tell_of_types
-from sframe_spark.values.from_arrow import arrow_column_type, normalize
-from sframe_spark.values.sound_arrow import require_known_extensions
+from sframe_spark.values.from_arrow import arrow_column_type, normalize, tell_of_types
+from sframe_spark.values.input_values import require_known_extensions
 
 FIELD_ID = b"PARQUET:field_id"
 # In the metadata of a field of a table: what files call it, where that is another name.

@@ -24,9 +24,9 @@ from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.spark_types import field_by_note
 from sframe_spark.storage.segments.partition_columns import partition_columns, repeated
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decimals import tell_of_types
-from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.nanoseconds import lost_nanoseconds
+from sframe_spark.values.datetimes import lost_nanoseconds
+from sframe_spark.values.from_arrow import tell_of_types
+from sframe_spark.values.value_errors import column_named
 
 
 @attrs.frozen

@@ -26,10 +26,9 @@ from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footer import Footer, footer_of, forget_footers, require_rows, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.segments.partition_columns import facts_of, partition_columns
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
-from sframe_spark.values.decimals import tell_of_types
-from sframe_spark.values.from_arrow import arrow_column_type
-from sframe_spark.values.nanoseconds import tell_of_lost
-from sframe_spark.values.sound_arrow import require_known_extensions
+from sframe_spark.values.datetimes import tell_of_lost
+from sframe_spark.values.from_arrow import arrow_column_type, tell_of_types
+from sframe_spark.values.input_values import require_known_extensions
 
 
 def manifest_of_files(found: DataFiles) -> Manifest:

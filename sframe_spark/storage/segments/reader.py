@@ -23,7 +23,7 @@ from sframe_spark.storage.parquet.page_checks import SumsOfFile, places_of_sums
 from sframe_spark.storage.parquet.small_files import ShortFile, is_short, read_short
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.value_errors import column_named
 
 # With more rows than this, decoding the columns of a batch in parallel pays.
 FEW_ROWS = 16_384

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.values.nested.repeated import of_different, seem_repeated
+from sframe_spark.values.datetimes import MINUTE, SECOND, all_in_years_of_python, moment_texts, to_microseconds
+from sframe_spark.values.nested.text_spans import BEFORE_MOMENT, of_different, seem_repeated
 
 # Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
 LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
@@ -157,3 +159,108 @@ def _distinct(values: pa.Array, write: Writer) -> pa.Array:
         return pa.array(write(encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
     texts = pa.array(write(values.fill_null(0.0).to_numpy(zero_copy_only=False).tolist()), pa.string())
     return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
+
+
+# Date-times amid stored lists and dicts, all of a batch at once.
+
+_PARTS = r'^\{"\$datetime":(?P<instant>-?[0-9]+),"offset":(?P<offset>-?[0-9]+|null)\}$'
+# The clock that Python shows is less than a day ahead of UTC or behind.
+_MOST_MINUTES = 24 * 60 - 1
+
+
+def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
+    """Microseconds in UTC and minutes east of it of stored date-times, none of which is missing; None where Python has none such.
+
+    Examples
+    --------
+    >>> [part.to_pylist() for part in instants_and_offsets(pa.array(['{"$datetime":5,"offset":null}', '{"$datetime":-1,"offset":60}']))]
+    [[5, -1], [None, 60]]
+    """
+    parts = pc.extract_regex(texts, _PARTS)
+    offset = parts.field("offset")
+    instants = parts.field("instant").cast(pa.int64())
+    offsets = pc.if_else(pc.equal(offset, "null"), pa.scalar(None, pa.string()), offset).cast(pa.int32())
+    is_near = pc.all(pc.less_equal(pc.abs(offsets), _MOST_MINUTES)).as_py() is not False
+    return (instants, offsets) if is_near and all_in_years_of_python(_wall(instants, offsets)) else None
+
+
+def moments_written(texts: pa.Array, form: str, offset_form: str) -> pa.Array | None:
+    """Stored date-times in a format, with one for the offset where there is one; None where Python has none such.
+
+    Examples
+    --------
+    >>> moments_written(pa.array(['{"$datetime":5,"offset":null}', '{"$datetime":0,"offset":60}']), "%H:%M:%S%F", "%z").to_pylist()
+    ['00:00:00.000005', '01:00:00+0100']
+    """
+    found = instants_and_offsets(texts)
+    if found is None:
+        return None
+    wall, offsets = _wall(*found), found[1]
+    shown = moment_texts(wall, offsets, form)
+    return pc.if_else(offsets.is_valid(), moment_texts(wall, offsets, form + offset_form), shown) if offset_form else shown
+
+
+def stored_moments(moments: Sequence[datetime.datetime]) -> pa.Array:
+    """Stored texts of date-times.
+
+    Examples
+    --------
+    >>> stored_moments([datetime.datetime(1970, 1, 1, 0, 0, 1)]).to_pylist()
+    ['{"$datetime":1000000,"offset":null}']
+    """
+    if all(moment.tzinfo is None for moment in moments):
+        instants, offset = pa.array(moments, pa.timestamp("us")).cast(pa.int64()), pa.scalar("null")
+    else:
+        split = [to_microseconds(moment) for moment in moments]
+        instants = pa.array([instant for instant, _ in split], pa.int64())
+        offset = pa.array([minutes for _, minutes in split], pa.int32()).cast(pa.string()).fill_null("null")
+    return pc.binary_join_element_wise(BEFORE_MOMENT, instants.cast(pa.string()), ',"offset":', offset, "}", "")
+
+
+def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:
+    """What the clock on the wall shows."""
+    return pc.add(instants, pc.multiply(offsets.fill_null(0).cast(pa.int64()), MINUTE)).cast(pa.timestamp("us"))
+
+
+# Date-times without an offset as compact texts, all of a batch at once.
+
+# Of `2011-01-02 03:04:05.000006`, as Arrow writes it, and of `20110102T030405.000006`: how long they are, and where parts of so many digits start.
+_ARROW_WIDTH, _WIDTH, _WHOLE_WIDTH = 26, 22, 15
+_DIGITS = {"year": 4, "month": 2, "day": 2, "hour": 2, "minute": 2, "second": 2, "point": 1, "micros": 6}
+_THERE, _HERE = (0, 5, 8, 11, 14, 17, 19, 20), (0, 4, 6, 9, 11, 13, 15, 16)
+
+
+def compact_moments(values: pa.Array, start: str = "", end: str = "") -> pa.Array:
+    """Date-times of the years 1 to 9999 as texts, with microseconds only where there are any, with an ASCII text before and after each.
+
+    Examples
+    --------
+    >>> compact_moments(pa.array([0, 1, None], pa.timestamp("us"))).to_pylist()
+    ['19700101T000000', '19700101T000000.000001', None]
+    """
+    known = values.fill_null(0)
+    micros = known.cast(pa.int64()).to_numpy()
+    is_whole = micros - micros // SECOND * SECOND == 0
+    shown = known.cast(pa.string())
+    shown = np.frombuffer(shown.buffers()[2], _parts(_THERE, _ARROW_WIDTH), len(shown), int(shown.offset) * _ARROW_WIDTH)
+    texts = _compact_strings(shown, _WHOLE_WIDTH if is_whole.all() else _WIDTH, start, end)
+    if is_whole.any() and not is_whole.all():
+        texts = pc.replace_with_mask(texts, pa.array(is_whole), _compact_strings(shown[is_whole], _WHOLE_WIDTH, start, end))
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
+
+
+def _compact_strings(shown: np.ndarray, width: int, start: str, end: str) -> pa.Array:
+    """Texts of one width, with what stands before and after them."""
+    one = f"{start}{'T':>9}{'':{width - 9}}{end}".encode()
+    lines = np.full(len(shown), one, f"V{len(one)}")
+    within = [at for at in _HERE if at < width]
+    parts = lines.view(_parts([len(start) + at for at in within], len(one)))
+    for name in list(_DIGITS)[: len(within)]:
+        parts[name] = shown[name]
+    offsets = np.arange(len(shown) + 1, dtype=np.int32) * np.int32(len(one))
+    return pa.StringArray.from_buffers(len(shown), pa.py_buffer(offsets), pa.py_buffer(lines))
+
+
+def _parts(starts: Sequence[int], width: int) -> np.dtype:
+    names = list(_DIGITS)[: len(starts)]
+    return np.dtype({"names": names, "formats": [f"V{_DIGITS[name]}" for name in names], "offsets": list(starts), "itemsize": width})

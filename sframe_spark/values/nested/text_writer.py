@@ -10,14 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
-from sframe_spark.values.nested.cuts import cut_arrays, cut_dicts, cut_lists
-from sframe_spark.values.nested.json_items import in_brackets, is_known, items_of, json_of_texts
-from sframe_spark.values.nested.moments import instants_and_offsets, moments_written
-from sframe_spark.values.nested.parts import by_codes
-from sframe_spark.values.nested.patterns import has_lists_of_numbers
-from sframe_spark.values.nested.scalar_text import brief_floats, compared_floats, json_floats, shown_floats, signed_floats
-from sframe_spark.values.nested.text_spans import QUOTE, have_twice
-from sframe_spark.values.nested.typed import (
+from sframe_spark.values.nested.json_items import (
     ARRAYS,
     DICTS,
     FLOATS,
@@ -29,9 +22,23 @@ from sframe_spark.values.nested.typed import (
     TEXTS,
     as_floats,
     first_bytes,
+    in_brackets,
+    is_known,
+    items_of,
+    json_of_texts,
     kinds_of,
     without_quotes,
 )
+from sframe_spark.values.nested.scalar_text import (
+    brief_floats,
+    compared_floats,
+    instants_and_offsets,
+    json_floats,
+    moments_written,
+    shown_floats,
+    signed_floats,
+)
+from sframe_spark.values.nested.text_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_lists_of_numbers, have_twice
 
 Brackets = tuple[str, str, str]
 Writer = Callable[[pa.Array], pa.Array | None]

@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SArray, SFrame, SFrameBuilder
 from sframe_spark.operators.sources import memory
 from sframe_spark.planner import pieces
-from sframe_spark.values import arrow_layouts, parts
+from sframe_spark.values import arrow_layouts
 
 TEXTS = ["a", None, "twelve bytes or more", "b", "", "e" * 20]
 
@@ -124,7 +124,7 @@ def test_layouts_that_parquet_files_remember(layout: str, tmp_path: Any) -> None
 @pytest.fixture
 def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if offsets ended at 40 bytes."""
-    for module in (arrow_layouts, parts):
+    for module in (arrow_layouts, arrow_layouts):
         monkeypatch.setattr(module, "MOST_BYTES", 40)
     for module in (memory, pieces):
         monkeypatch.setattr(module, "MOST_BYTES_OF_ARRAY", 40)
@@ -152,8 +152,8 @@ def test_dicts_and_lists_that_one_array_does_not_hold(monkeypatch: pytest.Monkey
         is_long = kind == pa.string() and len(found) > 2
         return pa.chunked_array([found.slice(0, 2), found.slice(2)]) if is_long else found
 
-    monkeypatch.setattr(parts.pa, "array", in_chunks)
-    found = parts.maps_of_dicts(cells, pa.map_(pa.string(), pa.string()))
+    monkeypatch.setattr(arrow_layouts.pa, "array", in_chunks)
+    found = arrow_layouts.maps_of_dicts(cells, pa.map_(pa.string(), pa.string()))
     assert found.to_pylist() == [None if cell is None else list(cell.items()) for cell in cells]
     assert list(SArray(["a", "b", None, "c"])) == ["a", "b", None, "c"]
     assert list(SArray([{"k": "a", "l": [1, "x"]}, {"k": "b"}])) == [{"k": "a", "l": [1, "x"]}, {"k": "b"}]

@@ -16,7 +16,7 @@ from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.runtime import orc_scan
 from sframe_spark.errors import LostNanosecondsWarning
-from sframe_spark.values.nanoseconds import lost_nanoseconds
+from sframe_spark.values.datetimes import lost_nanoseconds
 
 CUT, WHOLE = 1_234_567_891, 1_234_567_000
 KEPT = datetime.datetime(1970, 1, 1, 0, 0, 1, 234567)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.values.nested.compact_moments import compact_moments
+from sframe_spark.values.nested.scalar_text import compact_moments
 
 MOMENTS = st.one_of(
     st.datetimes(),

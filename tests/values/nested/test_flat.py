@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from sframe_spark.api.io.csv.writer import nested_text
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values import parse
+from sframe_spark.values import convert
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.convert import list_to_array
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.json_text import compact_json_text
-from sframe_spark.values.nested import json_items, read, text_spans, text_writer
+from sframe_spark.values.export import compact_json_text
+from sframe_spark.values.nested import json_items, text_reader, text_spans, text_writer
 from sframe_spark.values.nested import python_objects as python_cells
 from sframe_spark.values.nested.scalar_text import brief_floats, compared_floats, exact_floats, shown_floats
 from sframe_spark.values.tagged_json import canonical_value, decode_value, display_text, encode_value, exact_float_text, float_text
@@ -142,14 +142,14 @@ WELL_FORMED = [
 @settings(max_examples=examples(200))
 def test_users_texts_are_read_as_each_is(texts: list[str | None]) -> None:
     values = pa.array(texts, pa.string())
-    for target, alone in ((ENCODED_LIST, parse.parse_list), (ENCODED_DICT, parse.parse_dict), (ARRAY, parse.parse_array)):
+    for target, alone in ((ENCODED_LIST, convert.parse_list), (ENCODED_DICT, convert.parse_dict), (ARRAY, convert.parse_array)):
         found = decode(cast_array(values, STR, target, undefined_on_failure=True), target)
         assert same(found, [None if text is None else alone(text) for text in texts])
 
 
 @pytest.mark.parametrize(("texts", "kind"), [(["{'a': 1, 'b': 'x'}", '{"a":2.5}', None, "{}"], "dict"), (['["x", 1]', "[2.5,'']", "[]"], "list")])
 def test_texts_of_the_usual_kind_are_read_at_once(texts: list[str | None], kind: str) -> None:
-    assert read.read_stored(pa.array(texts), kind)[1].to_pylist() == [text is not None for text in texts]
+    assert text_reader.read_stored(pa.array(texts), kind)[1].to_pylist() == [text is not None for text in texts]
 
 
 @given(rows(st.lists(st.one_of(st.none(), INTS, FLOATS), max_size=4)))

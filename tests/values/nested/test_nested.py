@@ -22,7 +22,7 @@ from sframe_spark.values.cast import cast_array
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_plain
-from sframe_spark.values.nested import json_items, text_writer, typed
+from sframe_spark.values.nested import json_items, text_writer
 from sframe_spark.values.nested.text_reader import column_of
 from sframe_spark.values.tagged_json import decode_value, encode_value
 from sframe_spark.values.value_model import family_of, plain
@@ -101,7 +101,7 @@ def test_items_are_those_of_each_value(cells: list[Any]) -> None:
     assert found.missing.tolist() == [cell is None for cell in cells]
     assert same([decode_value(text) for text in found.items.to_pylist()], items)
     assert found.keys is None or found.keys.to_pylist() == [key for cell in present for key in cell]
-    kinds = [typed.KINDS[place] for place in typed.kinds_of(found.items)] if items else []
+    kinds = [json_items.KINDS[place] for place in json_items.kinds_of(found.items)] if items else []
     assert kinds == [frozenset() if item is None else frozenset([family_of(type(item))]) for item in items]
 
 

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from sframe_spark.api.io.csv.options import CsvValues
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.cast import cast_array
+from sframe_spark.values.convert import parse_array, parse_dict, parse_float, parse_int, parse_list
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.nested.read import read_arrays, read_stored
-from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
+from sframe_spark.values.nested.text_reader import read_arrays, read_stored
 
 # Nearly all numbers: those that any column of numbers holds. Leading zeros count for nothing, as in the reference and in other libraries.
 SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"

@@ -15,9 +15,8 @@ from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.datetimes import all_in_years_of_python
 from sframe_spark.values.decode import decode
-from sframe_spark.values.nested.compact_moments import compact_moments
-from sframe_spark.values.nested.repeated import int_texts
-from sframe_spark.values.nested.scalar_text import brief_floats
+from sframe_spark.values.nested.scalar_text import brief_floats, compact_moments
+from sframe_spark.values.nested.text_spans import int_texts
 from sframe_spark.values.nested.text_writer import IN_CSV, written
 
 

@@ -16,7 +16,7 @@ import re
 import attrs
 
 from sframe_spark.api.io.csv.options import CsvOptions
-from sframe_spark.values.parse import ESCAPED, ESCAPES
+from sframe_spark.values.convert import ESCAPED, ESCAPES
 
 SPACE = " \t"
 # A quote that is never closed would make the rest of a file one field: a field of more bytes is not in quotes.

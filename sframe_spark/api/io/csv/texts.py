@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.io.csv.writer import BYTE_ORDER_MARK, ESCAPES, QUOTE_ALL, QUOTE_NONE, CsvFormat
 from sframe_spark.types import STR_KIND
-from sframe_spark.values.nested.repeated import of_different, seem_repeated
+from sframe_spark.values.nested.text_spans import of_different, seem_repeated
 
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 

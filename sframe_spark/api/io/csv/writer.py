@@ -13,8 +13,8 @@ import attrs
 from sframe_spark.api.io.csv.fields import SPACE, closing_bracket
 from sframe_spark.api.io.csv.options import NEWLINES, CsvOptions, escape_by_doubling, line_ends, require_unicode_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.values.convert import ESCAPES as READ_ESCAPES
 from sframe_spark.values.datetimes import datetime_text
-from sframe_spark.values.parse import ESCAPES as READ_ESCAPES
 from sframe_spark.values.tagged_json import display_text, exact_float_text
 from sframe_spark.values.value_model import is_number, plain_number
 

@@ -19,7 +19,7 @@ from sframe_spark.message_text import is_unicode, visible
 from sframe_spark.storage.segments.partition_columns import PartitionColumn, repeated
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.json_text import cell_json_text
+from sframe_spark.values.export import cell_json_text
 from sframe_spark.values.tagged_json import MOST_LEVELS, too_deep
 from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 

@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.nested.json_items import FlatItems, flat_items
-from sframe_spark.values.nested.patterns import WHOLE, all_match, is_flat
-from sframe_spark.values.nested.read import NUMBER, TEXT, read_stored
-from sframe_spark.values.nested.text_spans import QUOTE, counts_within, have_twice, outside_quotes, texts_between
+from sframe_spark.values.nested.text_reader import NUMBER, TEXT, read_stored
+from sframe_spark.values.nested.text_spans import QUOTE, WHOLE, all_match, counts_within, have_twice, is_flat, outside_quotes, texts_between
 
 # Of 64 bits, but none that a float holds.
 LARGE_INT = "large int"

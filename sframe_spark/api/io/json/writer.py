@@ -19,15 +19,14 @@ from sframe_spark.locations import place_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
-from sframe_spark.values.datetimes import all_in_years_of_python
+from sframe_spark.values.datetimes import all_in_years_of_python, moment_texts
 from sframe_spark.values.decode import decode
-from sframe_spark.values.json_text import compact_json_text
-from sframe_spark.values.moment_texts import moment_texts
-from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.export import compact_json_text
 from sframe_spark.values.nested.json_items import json_of_texts
-from sframe_spark.values.nested.repeated import int_texts
 from sframe_spark.values.nested.scalar_text import json_floats
+from sframe_spark.values.nested.text_spans import int_texts
 from sframe_spark.values.nested.text_writer import IN_JSON, in_quotes, written
+from sframe_spark.values.value_errors import column_named
 
 RECORDS, LINES = "records", "lines"
 # As `isoformat()` writes date-times without an offset.

@@ -20,8 +20,8 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, dict_of, list_of
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested import scalar_text
-from sframe_spark.values.nested.repeated import int_texts
 from sframe_spark.values.nested.scalar_text import brief_floats
+from sframe_spark.values.nested.text_spans import int_texts
 from sframe_spark.values.tagged_json import exact_float_text
 from tests.examples import examples
 
