@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.hints import answered
-from sframe_spark.api.interchange.views import make_view, require_name
+from sframe_spark.api.interchange.to_spark import make_view, require_name
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.engine.spark.actions import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed

@@ -7,7 +7,7 @@ Examples
 4
 """
 
-from sframe_spark.api.io.saved_objects import get_archive_type, get_turicreate_object_type, is_directory_archive
+from sframe_spark.api.io.saved_frames import get_archive_type, get_turicreate_object_type, is_directory_archive
 from sframe_spark.api.random_frames import crossproduct, generate_random_sframe
 
 __all__ = ["crossproduct", "generate_random_sframe", "get_archive_type", "get_turicreate_object_type", "is_directory_archive"]

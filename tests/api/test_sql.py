@@ -9,7 +9,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SFrame, config
-from sframe_spark.api.interchange.views import require_name
+from sframe_spark.api.interchange.to_spark import require_name
 from sframe_spark.api.sql import require_distinct_names, require_query
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.session.session import get_base

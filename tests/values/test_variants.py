@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
-from sframe_spark.api.interchange.variant_columns import may_widen, type_of_kinds, variant_column, variant_kinds
+from sframe_spark.api.interchange.from_spark import may_widen, type_of_kinds, variant_column, variant_kinds
 from sframe_spark.errors import DateTimeRangeError, SchemaError
 from sframe_spark.types import DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME
 from sframe_spark.values.decode import decode

@@ -3,30 +3,400 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_distinct
-from sframe_spark.api.interchange.spark_types import arrow_type_of
-from sframe_spark.api.interchange.spark_values import made_column, native_text
-from sframe_spark.api.interchange.spark_variants import variant_types
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.compute.spark_columns import arrow_function, ddl, fit, spark_type
+from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.deployment import naming_our_python
 from sframe_spark.storage.filesystem.saved_places import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
-from sframe_spark.types import ColumnType
-from sframe_spark.values.from_arrow import arrow_column_type, tell_of_types
+from sframe_spark.types import (
+    ARRAY,
+    DATETIME,
+    DATETIME_KIND,
+    DICT_KIND,
+    ENCODED_DICT,
+    ENCODED_LIST,
+    FLOAT,
+    FLOAT_KIND,
+    INT,
+    INT_KIND,
+    LIST_KIND,
+    STR,
+    STR_KIND,
+    ZONED_DATETIME,
+    ColumnType,
+)
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.from_arrow import arrow_column_type, normalize, tell_of_types
 from sframe_spark.values.value_errors import column_named
-from sframe_spark.values.variant import VariantType
+from sframe_spark.values.value_model import plain_dict, plain_list
+from sframe_spark.values.variant import MISSING_KIND, ZONED_KIND, VariantType, refuse_damaged, variant_kind, variant_value
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-    from pyspark.sql.types import StructField
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructField, StructType
+
+
+# Columns of VARIANTs: which type the kinds of their values have in common, and the values in its physical form.
+
+# The kinds of VARIANTs that columns of a type have; the first type that has all that were found is theirs.
+_HELD: dict[ColumnType, frozenset[str]] = {
+    ENCODED_DICT: frozenset({DICT_KIND}),
+    ENCODED_LIST: frozenset({LIST_KIND}),
+    INT: frozenset({INT_KIND}),
+    FLOAT: frozenset({INT_KIND, FLOAT_KIND}),
+    STR: frozenset({STR_KIND}),
+    DATETIME: frozenset({DATETIME_KIND}),
+    ZONED_DATETIME: frozenset({DATETIME_KIND, ZONED_KIND}),
+}
+# What kinds are in messages, and what Spark's types are called that take them out of VARIANTs.
+_TOLD = {
+    DICT_KIND: ("dicts", "map<string,variant>"),
+    LIST_KIND: ("lists", "array<variant>"),
+    FLOAT_KIND: ("floats", "double"),
+    INT_KIND: ("ints", "bigint"),
+    STR_KIND: ("texts", "string"),
+    ZONED_KIND: ("moments", "timestamp"),
+    DATETIME_KIND: ("date-times", "timestamp_ntz"),
+}
+
+
+def variant_kinds(values: pa.Array) -> pa.Array:
+    """The kind of each VARIANT of an array of Spark's, as a text; missing where it is missing or a null."""
+    content, _ = values.flatten()
+    starts = pc.binary_slice(content, 0, 2).dictionary_encode()
+    kinds = [variant_kind(start) for start in starts.dictionary.to_pylist()]
+    found = pa.DictionaryArray.from_arrays(starts.indices, pa.array([None if kind == MISSING_KIND else kind for kind in kinds], pa.string()))
+    return found.dictionary_decode()
+
+
+def type_of_kinds(kinds: Collection[str]) -> ColumnType:
+    """The type of a column whose VARIANTs are of these kinds: dicts, lists, or values of one kind; float if there are none, as of missing values.
+
+    Raises
+    ------
+    SchemaError
+        If no column holds all of them, or some are those of damaged ones.
+
+    Examples
+    --------
+    >>> str(type_of_kinds({"int", "float"})), str(type_of_kinds({"list"})), str(type_of_kinds(()))
+    ('float', 'list', 'float')
+    """
+    refuse_damaged(kinds)
+    if not kinds:
+        return FLOAT
+    for column_type, held in _HELD.items():
+        if held.issuperset(kinds):
+            return column_type
+    raise SchemaError(f"its VARIANTs are {_words(kinds)}, and a column holds values of one kind: {_advice(kinds)}")
+
+
+def may_widen(kinds: Collection[str]) -> bool:
+    """Say whether VARIANTs of other kinds, beside these, would give a column another type instead of none.
+
+    Examples
+    --------
+    >>> may_widen({"int"}), may_widen(()), may_widen({"dict"}), may_widen({"int", "float"})
+    (True, True, False, False)
+    """
+    found = set(kinds)
+    return len([held for held in _HELD.values() if held >= found]) > 1
+
+
+def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    """The values of VARIANTs in the physical form of the type that those looked at have.
+
+    Raises
+    ------
+    SchemaError
+        If some are of another kind, or no column holds what is in them.
+    """
+    expected = _HELD[column_type]
+    others = set(pc.unique(variant_kinds(values)).drop_null().to_pylist()) - expected
+    refuse_damaged(others)
+    if others:
+        told = f"some of its VARIANTs are {_words(others)}, where those that told its type were {_words(expected)}"
+        raise SchemaError(f"{told}: {_advice(others | expected)}")
+    parts = zip(*(part.to_pylist() for part in values.flatten()), strict=True)
+    cells = [None if value is None else variant_value(value, names) for value, names in parts]
+    if column_type.is_encoded:
+        plain = plain_dict if column_type == ENCODED_DICT else plain_list
+        cells = [None if cell is None else plain(cell) for cell in cells]
+    return encode_plain(cells, column_type)
+
+
+def _words(kinds: Collection[str]) -> str:
+    known = [words for kind, (words, _) in _TOLD.items() if kind in kinds]
+    return " and ".join([*known, *sorted(f"of kind {kind}" for kind in kinds if kind not in _TOLD)])
+
+
+def _advice(kinds: Collection[str]) -> str:
+    kind = next((kind for kind in _TOLD if kind in kinds), STR_KIND)
+    words, ddl = _TOLD[kind]
+    return f"take the {words} out of it with try_variant_get(..., '$', '{ddl}'), which misses what is no such, or the text of all with to_json()"
+
+
+# The one table of Spark's types: which Arrow type has the values of each, and what to do about types whose values no column holds.
+
+# Spark's moments have no offset: they get that of ``df.toArrow()`` whatever the session's zone, so that values of both are equal.
+ZONE = "UTC"
+
+ATOMIC: dict[str, Callable[[Any], pa.DataType]] = {
+    "boolean": lambda kind: pa.bool_(),
+    "byte": lambda kind: pa.int8(),
+    "short": lambda kind: pa.int16(),
+    "integer": lambda kind: pa.int32(),
+    "long": lambda kind: pa.int64(),
+    "float": lambda kind: pa.float32(),
+    "double": lambda kind: pa.float64(),
+    "decimal": lambda kind: pa.decimal128(kind.precision, kind.scale),
+    "void": lambda kind: pa.null(),
+    "string": lambda kind: pa.string(),
+    "char": lambda kind: pa.string(),
+    "varchar": lambda kind: pa.string(),
+    "binary": lambda kind: pa.binary(),
+    "date": lambda kind: pa.date32(),
+    "timestamp": lambda kind: pa.timestamp("us", ZONE),
+    "timestamp_ntz": lambda kind: pa.timestamp("us"),
+    "time": lambda kind: pa.time64("ns"),
+    "daytimeinterval": lambda kind: pa.duration("us"),
+    "variant": lambda kind: VariantType(),
+}
+"""Types without parts, by the names that PySpark gives them."""
+
+TO_STRING = "cast it to a string"
+ADVICE = {
+    "yearmonthinterval": f"{TO_STRING}, or extract its years and months",
+    "interval": TO_STRING,
+    "geometry": "take its bytes in hexadecimal with hex(st_asbinary())",
+    "geography": "take its bytes in hexadecimal with hex(st_asbinary())",
+    "udt": "make arrays of vectors with pyspark.ml.functions.vector_to_array(), or cast other values to another type",
+}
+"""What to do about types that no column holds."""
+
+
+def arrow_type_of(data_type: DataType, name: str) -> pa.DataType:
+    """The Arrow type with the values of a column's type; all parts of it may be missing, though those of ``array()`` never are.
+
+    Raises
+    ------
+    SchemaError
+        If no column holds them; it names the column and the part of its type.
+    """
+    return _arrow_type(data_type, name, "")
+
+
+def _arrow_type(data_type: DataType, name: str, part: str) -> pa.DataType:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(data_type, ArrayType):
+        return pa.list_(_arrow_type(data_type.elementType, name, f"{part}[]"))
+    if isinstance(data_type, MapType):
+        return pa.map_(_arrow_type(data_type.keyType, name, f"{part} key"), _arrow_type(data_type.valueType, name, f"{part} value"))
+    if isinstance(data_type, StructType):
+        _require_distinct_fields(data_type.names, name, part)
+        return pa.struct([pa.field(field.name, _arrow_type(field.dataType, name, f"{part}.{field.name}")) for field in data_type.fields])
+    kind = kind_of(data_type)
+    if kind not in ATOMIC:
+        advice = ADVICE.get(kind, "cast it to another type")
+        raise SchemaError(f"{_place(name, part)}: a column cannot hold Spark's {data_type.simpleString():.200} values; {advice} first")
+    return ATOMIC[kind](data_type)
+
+
+def nullable(data_type: DataType) -> DataType:
+    """The type whose parts may all be missing."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(data_type, ArrayType):
+        return ArrayType(nullable(data_type.elementType), True)
+    if isinstance(data_type, MapType):
+        return MapType(nullable(data_type.keyType), nullable(data_type.valueType), True)
+    if isinstance(data_type, StructType):
+        return StructType([StructField(field.name, nullable(field.dataType), True) for field in data_type.fields])
+    return data_type
+
+
+def kind_of(data_type: DataType) -> str:
+    """The name of a type in these tables; types that users define are not those that they are stored as."""
+    from pyspark.sql.types import GeographyType, GeometryType, UserDefinedType
+
+    if isinstance(data_type, UserDefinedType):
+        return "udt"
+    if isinstance(data_type, (GeographyType, GeometryType)):
+        return "geography" if isinstance(data_type, GeographyType) else "geometry"
+    return data_type.typeName().split("(")[0]
+
+
+def _require_distinct_fields(names: list[str], name: str, part: str) -> None:
+    repeated = sorted(field for field, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise SchemaError(f"{_place(name, part)}: a dict has one value for each key, but several fields are named {repeated[0]!r}: rename them first")
+
+
+def _place(name: str, part: str) -> str:
+    return f"column {name!r}" + (f", in {part.lstrip('. ')!r} of it" if part else "")
+
+
+# Columns of Spark's types as our physical columns: by Spark's expressions where these do exactly what Arrow would, else through Arrow batches.
+
+# Types whose values Spark's own cast brings into ours, each as Arrow's would.
+CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "void", "string", "char", "varchar", "date", "timestamp_ntz")
+# A dict of more fields is made in Arrow: as an expression it would be slow to plan.
+MOST_FIELDS = 100
+
+
+# The microseconds of an instant, by no cast, which would give the wall clock of the session's zone.
+INSTANT = (
+    "CASE WHEN {0} IS NOT NULL THEN named_struct("
+    "'instant', timestampadd(MICROSECOND, unix_micros({0}), CAST('1970-01-01' AS TIMESTAMP_NTZ)), 'offset', 0) END"
+)
+ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN' AS double)))"
+
+
+def native_text(column: str, data_type: DataType, column_type: ColumnType) -> str | None:
+    """The values of a column, whose name is one of ours, by an SQL expression, its name where they are ours; None where it takes more than that.
+
+    As a text, since each call of a function of PySpark's is several messages to the JVM, and there may be thousands of columns.
+    """
+    from pyspark.sql import types as kinds
+
+    is_cast = _is_cast(data_type)
+    if isinstance(data_type, kinds.TimestampType):
+        return INSTANT.format(column)
+    if not is_cast and column_type in (ENCODED_LIST, ENCODED_DICT):
+        return None
+    if isinstance(data_type, kinds.ArrayType) and _is_cast(data_type.elementType):
+        if column_type == ARRAY:
+            return ITEMS.format(column)
+        is_cast = True
+    # Spark casts no key that might be cast to nothing, as it thinks a decimal might.
+    if isinstance(data_type, kinds.MapType) and _is_cast(data_type.valueType) and data_type.keyType.typeName() in set(CAST) - {"decimal"}:
+        is_cast = True
+    target = spark_type(column_type)
+    if data_type.simpleString() == target:
+        return column
+    return f"CAST({column} AS {target})" if is_cast else None
+
+
+def made_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
+    """A column with the values of another for which there is no text; ``name`` tells it in errors about values that no column holds."""
+    from pyspark.sql import types as kinds
+
+    if isinstance(data_type, kinds.StructType) and column_type not in (ENCODED_LIST, ENCODED_DICT):
+        found = _dict_of_fields(column, data_type, column_type)
+        if found is not None:
+            return found
+    return through_arrow(column.cast(nullable(data_type)), arrow, column_type, name)
+
+
+def _is_cast(data_type: DataType) -> bool:
+    return data_type.typeName() in CAST
+
+
+def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnType) -> Column | None:
+    """A dict of the fields of a struct, all of which have one of our types."""
+    from pyspark.sql import functions as F
+
+    names = data_type.names
+    # Spark finds fields by their names, in whatever case.
+    found_by_name = len({name.casefold() for name in names}) == len(names) <= MOST_FIELDS
+    if not found_by_name or not all(_is_cast(field.dataType) for field in data_type.fields):
+        return None
+    item = ddl(column_type.physical.item_type)
+    pairs = [part for name in names for part in (F.lit(name), column.getField(name).cast(item))]
+    return F.when(column.isNotNull(), F.create_map(*pairs))
+
+
+def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
+    """The values as they are of the column of an Arrow table."""
+
+    from sframe_spark.udf.errors import error_transport
+
+    transport = error_transport()
+
+    def normalized(values: pa.Array) -> pa.Array:
+        fitted = fit(values, arrow)
+        try:
+            with column_named(name):
+                return variant_column(fitted.storage, column_type) if isinstance(arrow, VariantType) else normalize(fitted)[0]
+        except DateTimeRangeError as error:
+            raise error.located(name, None) from None
+
+    def converted(values: pa.Array) -> pa.Array:
+        return transport.guarded(lambda: normalized(values))
+
+    return arrow_function(converted, spark_type(column_type))(column)
+
+
+# What columns of VARIANT hold: their values are looked at when a frame is made, as a column of a frame has one type and VARIANTs have any.
+
+FIRST_ROWS = 1_000
+"""Rows of a limit query that settle the type unless others might make it a wider one, as floats do among ints."""
+
+
+def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnType]:
+    """The types of columns of VARIANT, by their places, of a DataFrame whose columns are named after their places.
+
+    Raises
+    ------
+    SchemaError
+        If no type has the values of one; it tells the column's own name.
+    """
+    if not names:
+        return {}
+    found = _kinds_of_first_rows(df, list(names))
+    types: dict[int, ColumnType] = {}
+    for place, name in names.items():
+        with column_named(name):
+            types[place] = type_of_kinds(found[place])
+    unsettled = [place for place in names if may_widen(found[place])]
+    for place, kinds in _kinds_of_all_rows(df, unsettled).items():
+        with column_named(names[place]):
+            types[place] = type_of_kinds(kinds)
+    return types
+
+
+def _kinds(df: DataFrame, places: Sequence[int]) -> DataFrame:
+    with naming_our_python(df.sparkSession):
+        return df.select(*[_kind(place) for place in places])
+
+
+def _kinds_of_first_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
+    first = _kinds(df, places).limit(FIRST_ROWS)
+    rows = run_spark(first.collect, "looking at the first VARIANTs of a DataFrame")
+    return {place: {row[number] for row in rows} - {None} for number, place in enumerate(places)}
+
+
+def _kinds_of_all_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
+    """By one aggregate, which reads these columns alone."""
+    from pyspark.sql import functions as F
+
+    if not places:
+        return {}
+    kinds = _kinds(df, places).agg(*[F.collect_set(f"c{place}") for place in places])
+    (row,) = run_spark(kinds.collect, "looking at the VARIANTs of a DataFrame")
+    return {place: set(row[number]) for number, place in enumerate(places)}
+
+
+def _kind(place: int) -> Column:
+    from pyspark.sql import functions as F
+
+    def kinds(values: Any) -> pa.Array:
+        return variant_kinds(values)
+
+    return arrow_function(kinds, "string")(F.col(f"c{place}")).alias(f"c{place}")
 
 
 def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:

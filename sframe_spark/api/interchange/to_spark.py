@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.interchange.spark_types_out import has_native_types, with_json_texts, with_native_types
+from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.execution.actions import look
 from sframe_spark.engine.execution.materialize import compute, materialize
 from sframe_spark.engine.execution.preview import open_plan
@@ -15,18 +16,59 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.read_by_users import source_for_users
 from sframe_spark.engine.spark.query import lower
-from sframe_spark.operators.project import Project
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.project import Project, project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.planner.chunk import column_names
+from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import is_remote
 from sframe_spark.session.user_session import in_session, keeping_active, starts_our_python, user_session
 from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from sframe_spark.api.class_registry import SFrame
+
+
+# Columns as Spark users know them: moments as TIMESTAMP, lists and dicts of mixed values as VARIANT.
+
+
+def with_json_texts(node: PlannerNode) -> PlannerNode:
+    """The node with texts that ``parse_json`` reads in place of lists and dicts of mixed values; itself where it has none."""
+    if not any(column_type.is_encoded for column_type in node.schema):
+        return node
+    columns = [project(node, [place]) for place in range(len(node.schema))]
+    return zip_columns(*(apply_function("variant_text", c) if t.is_encoded else c for c, t in zip(columns, node.schema, strict=True)))
+
+
+def has_native_types(schema: Schema) -> bool:
+    """True where nothing has to be done for :func:`with_native_types`."""
+    return not any(column_type.is_encoded or column_type.is_zoned for column_type in schema)
+
+
+def with_native_types(df: DataFrame, schema: Schema) -> DataFrame:
+    """The columns of a DataFrame of :func:`with_json_texts` in Spark's own types, whatever the settings of its session."""
+    from pyspark.sql import functions as F
+
+    if has_native_types(schema):
+        return df
+    names = column_names(len(schema))
+    return df.select(*(_native(F.col(name), column_type).alias(name) for name, column_type in zip(names, schema, strict=True)))
+
+
+def _native(column: Column, column_type: ColumnType) -> Column:
+    from pyspark.sql import functions as F
+
+    if column_type.is_encoded:
+        return F.parse_json(column)
+    return F.timestamp_micros(microseconds_of(column["instant"])) if column_type.is_zoned else column
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
@@ -116,3 +158,29 @@ def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None)
 def _keep_files(plan: PlannerNode) -> None:
     """The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark."""
     temporary_store().keep([node.operator for node in postorder([plan]) if isinstance(node.operator, SegmentSource)])
+
+
+# Frames as views of a user's session.
+
+
+def register_view(name: str, frame: SFrame) -> None:
+    """Make a frame a temporary view of the user's active session."""
+    require_name(name)
+    make_view(name, frame, user_session())
+
+
+def make_view(name: str, frame: SFrame, session: SparkSession) -> None:
+    """Make a frame a temporary view of a session, instead of one that is there."""
+    to_spark_within(frame._node, frame._names, session).createOrReplaceTempView(f"`{name}`")
+
+
+def require_name(name: Any) -> None:
+    """Let names of views pass.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not one word of letters, digits and underscores.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w{0,127}", name):
+        raise InvalidArgumentError(f"the name of a view is at most 128 letters, digits and underscores, a letter first, got {name!r:.200}")

@@ -8,11 +8,343 @@ user has begun there stays open: a savepoint undoes what is ours.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import datetime
+import inspect
+import string
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from itertools import chain, islice
+from types import ModuleType
 from typing import Any
 
-from sframe_spark.errors import UnsupportedOperationError
+import attrs
+import pyarrow as pa
+
+from sframe_spark.api import node_values
+from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
+from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.interchange.to_spark import to_spark
+from sframe_spark.api.node_values import iterate_tuples, node_from_runs
+from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
+from sframe_spark.errors import (
+    ColumnNotFoundError,
+    ExecutionError,
+    InvalidArgumentError,
+    NoAttributeError,
+    SchemaError,
+    SFrameError,
+    UnsupportedOperationError,
+    listed,
+)
 from sframe_spark.message_text import brief, visible
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.pieces import aligned_chunks
+from sframe_spark.session.user_session import user_session
+from sframe_spark.types import FLOAT, INT_KIND, STR, ColumnType, of_any_offset
+from sframe_spark.values.convert import construct_value
+from sframe_spark.values.encode import encode_parts
+from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
+from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.value_errors import column_named
+
+# Tables of databases over JDBC, which Spark reads and writes in parallel.
+
+MODES = ("error", "append", "overwrite", "ignore")
+# What has a parameter of its own.
+_TAKEN = ("url", "dbtable", "query")
+_TAKEN_FOR_READING = (*_TAKEN, "partitioncolumn", "lowerbound", "upperbound", "numpartitions")
+# Drivers that are not told so may fetch all rows of a query at once, and a time without an offset is none of the session's zone.
+_DEFAULTS = {"fetchsize": "10000", "preferTimestampNTZ": "true"}
+_NO_DRIVER = ("No suitable driver", "ClassNotFoundException", "ClassNotFound")
+_HIDDEN = "..."
+# Spark puts names of columns between these as they are.
+_QUOTES = '"`[]'
+
+
+@attrs.frozen
+class JdbcRequest:
+    """What is read, by the names that PySpark has for it.
+
+    Parameters
+    ----------
+    url, table, query
+        The database, and a table or a query.
+    column, lowerBound, upperBound, numPartitions
+        How the rows are read by several tasks: by values of a column.
+    predicates
+        Or by conditions, one for each task.
+    properties
+        Options of the driver and of Spark.
+    """
+
+    url: Any
+    table: Any = None
+    query: Any = None
+    column: Any = None
+    lowerBound: Any = None
+    upperBound: Any = None
+    numPartitions: Any = None
+    predicates: Any = None
+    properties: Any = None
+
+
+def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
+    """The rows of a table, in no order, and the names of its columns.
+
+    Raises
+    ------
+    SchemaError, InvalidArgumentError
+        If the request is none that a database can be asked.
+    ExecutionError
+        If the database, or Spark, refuses it.
+    """
+    options = options_of(request.url, request.properties, _TAKEN_FOR_READING)
+    source = _source(request)
+    bounds = _bounds(request)
+    predicates = None if request.predicates is None else _texts(request.predicates)
+    with errors_of_database(request.url, options):
+        reader = user_session().read
+        if predicates is not None:
+            df = reader.jdbc(request.url, source, predicates=predicates, properties={**_DEFAULTS, **options})
+        else:
+            df = reader.format("jdbc").options(**{**_DEFAULTS, **options, **bounds, "url": request.url, "dbtable": source}).load()
+        df.schema  # noqa: B018 - a server looks at the table only then
+    return frame_from_spark(df)
+
+
+def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mode: Any, properties: Any) -> None:
+    """Write all rows into a table, several tasks at a time, each in a transaction of its own.
+
+    Raises
+    ------
+    SchemaError, InvalidArgumentError
+        If a column, its name, the table or the mode is none that a database takes.
+    ExecutionError
+        If the database, or Spark, refuses it.
+    """
+    options = options_of(url, properties)
+    _require_text("table", table)
+    if mode is not None and mode not in MODES:
+        raise InvalidArgumentError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r:.60}")
+    for name, kind in zip(names, node.schema, strict=True):
+        if kind.kind in ("list", "dict", "array"):
+            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
+        if any(sign in name for sign in (*_QUOTES, "\0")):
+            raise InvalidArgumentError(f"the name {visible(repr(name))} has a quote or bracket, by which a statement would end it: rename it first")
+    df = to_spark(node, list(names))
+    with errors_of_database(url, options):
+        df.write.jdbc(url, table, mode=mode or "error", properties=options)
+
+
+def options_of(url: Any, properties: Any, taken: Sequence[str] = _TAKEN) -> dict[str, str]:
+    """The options that a user gives, as Spark takes them.
+
+    Raises
+    ------
+    SchemaError
+        If they are no texts.
+    InvalidArgumentError
+        If the address is none of JDBC, or an option has a parameter of its own.
+
+    Examples
+    --------
+    >>> options_of("jdbc:derby:memory:shop", {"user": "ann", "batchsize": 500})
+    {'user': 'ann', 'batchsize': '500'}
+    """
+    _require_text("url", url)
+    if not url.startswith("jdbc:"):
+        raise InvalidArgumentError("url is the address of a database, such as jdbc:postgresql://host/database")
+    if properties is None:
+        return {}
+    if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
+        raise SchemaError(f"properties are a dict of options by name, not {type(properties).__name__}")
+    for name, value in properties.items():
+        if not isinstance(value, (str, int, float)):
+            raise SchemaError(f"the property {name!r} is a text or a number, not {type(value).__name__}")
+        if name.lower() in taken:
+            raise InvalidArgumentError(f"the property {name!r} has a parameter of its own: leave it out of properties")
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in properties.items()}
+
+
+def _source(request: JdbcRequest) -> str:
+    """What stands behind FROM."""
+    given = {name: value for name, value in (("table", request.table), ("query", request.query)) if value is not None}
+    if len(given) != 1:
+        raise InvalidArgumentError("give the name of a table, or query=: one of them")
+    ((name, value),) = given.items()
+    _require_text(name, value)
+    return str(value) if name == "table" else f"({value.rstrip('; ' + string.whitespace)}) sframe_spark_query"
+
+
+def _bounds(request: JdbcRequest) -> dict[str, str]:
+    given = {"lowerBound": request.lowerBound, "upperBound": request.upperBound, "numPartitions": request.numPartitions}
+    missing = [name for name, value in given.items() if value is None]
+    if request.column is None:
+        if len(missing) < len(given):
+            raise InvalidArgumentError("lowerBound, upperBound and numPartitions are bounds of a column: give column= too")
+        return {}
+    _require_text("column", request.column)
+    if request.predicates is not None:
+        raise InvalidArgumentError("rows are read by the values of a column, or by predicates: give one of them")
+    if missing:
+        raise InvalidArgumentError(f"rows are read by the values of {request.column!r} with bounds: give {listed(missing)} too")
+    if isinstance(request.numPartitions, bool) or not isinstance(request.numPartitions, int) or request.numPartitions < 1:
+        raise InvalidArgumentError(f"numPartitions is a number of tasks, not {request.numPartitions!r:.60}")
+    return {"partitionColumn": request.column, **{name: str(value) for name, value in given.items()}}
+
+
+def _texts(predicates: Any) -> list[str]:
+    if isinstance(predicates, str) or not isinstance(predicates, Sequence) or not predicates or not all(isinstance(item, str) for item in predicates):
+        raise SchemaError("predicates are a list of conditions, each a text")
+    return list(predicates)
+
+
+def _require_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise SchemaError(f"{name} is a text, not {type(value).__name__}")
+    if not value.strip() or "\0" in value:
+        raise InvalidArgumentError(f"{name} is empty, or has a NUL")
+
+
+@contextlib.contextmanager
+def errors_of_database(url: str, options: Mapping[str, str]) -> Iterator[None]:
+    """Tell what Spark or a driver says in one line, without passwords.
+
+    Raises
+    ------
+    ExecutionError
+        Where one of them refuses what is asked.
+    """
+    try:
+        yield
+    except SFrameError:
+        raise
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        text = str(error)
+        told = in_one_line(text)
+        for secret in sorted({url, *options.values()}, key=len, reverse=True):
+            told = told.replace(secret, _HIDDEN) if len(secret) > 3 else told
+        advice = ": put the driver's jar into spark.jars, or its coordinates into spark.jars.packages, before Spark starts"
+        raise ExecutionError(f"the database cannot be used: {told}{advice if any(word in text for word in _NO_DRIVER) else ''}") from None
+
+
+# Connections of Python's DB-API: what is one, of which library it is, and its cursors.
+
+# How values are marked in statements, by the styles of the standard.
+MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}", "named": ":p{}"}
+# Where wrappers have the connection of the library: SQLAlchemy and others.
+_WRAPPED = ("driver_connection", "dbapi_connection")
+
+
+def require_connection(conn: Any) -> None:
+    """Refuse what is no connection, and say what to give instead.
+
+    Raises
+    ------
+    NoAttributeError
+        If it is none.
+    """
+    if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
+        raise NoAttributeError(
+            f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not {type(conn).__name__}{_instead_of(conn)}"
+        )
+    if inspect.iscoroutinefunction(conn.cursor) or inspect.iscoroutinefunction(conn.commit):
+        raise _asynchronous(conn)
+
+
+def _asynchronous(conn: Any) -> NoAttributeError:
+    return NoAttributeError(f"conn ({type(conn).__name__}) is asynchronous: give a connection whose execute() returns when it is done")
+
+
+def bare_connection(conn: Any) -> Any:
+    """Return the connection of the library, which pools and others wrap.
+
+    Raises
+    ------
+    NoAttributeError
+        If it is none.
+    """
+    require_connection(conn)
+    for name in _WRAPPED:
+        if hasattr(inner := getattr(conn, name, None), "cursor"):
+            return inner
+    return conn
+
+
+def _instead_of(conn: Any) -> str:
+    if isinstance(conn, str):
+        if conn.startswith("jdbc:"):
+            return ": SFrame.read_jdbc() and write_jdbc() take addresses"
+        return ": connect with the library of the database, and give what it returns"
+    if hasattr(conn, "raw_connection"):
+        return ": give what its raw_connection() returns"
+    if type(conn).__module__.startswith("sqlalchemy.") and hasattr(conn, "connection"):
+        return ": give the connection of the library that it holds, connection.connection or session.connection().connection"
+    return ""
+
+
+@contextlib.contextmanager
+def opened_cursor(conn: Any) -> Iterator[Any]:
+    """A cursor, which is closed when the block ends; the connection itself, where cursors would be others that do not see its transaction.
+
+    Raises
+    ------
+    NoAttributeError
+        If the connection is asynchronous.
+    """
+    cursor = conn.cursor()
+    require_answer(conn, cursor)
+    if type(cursor) is type(conn):
+        # DuckDB's: each has its own transactions and temporary tables.
+        cursor.close()
+        yield conn
+        return
+    try:
+        yield cursor
+    finally:
+        cursor.close()
+
+
+def require_answer(conn: Any, answer: Any) -> None:
+    """Refuse a connection that answers later.
+
+    Raises
+    ------
+    NoAttributeError
+        If what it gave is to be awaited.
+    """
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise _asynchronous(conn)
+
+
+def module_of(conn: Any, module: Any) -> ModuleType:
+    """The DB-API module that a connection comes from.
+
+    Raises
+    ------
+    NoAttributeError
+        If its module does not tell how marks are written.
+    """
+    candidates: list[ModuleType | None] = [module] if module is not None else _modules_of(conn)
+    for candidate in candidates:
+        if candidate is not None and getattr(candidate, "paramstyle", None) in MARKS:
+            return candidate
+    raise NoAttributeError(f"the module of {type(conn).__name__} has no paramstyle: give the library that made the connection as dbapi_module=")
+
+
+def _modules_of(conn: Any) -> list[ModuleType | None]:
+    """The modules of the classes of a connection, of which a user may have made the last, and the packages that these are in."""
+    names = [kind.__module__.split(".") for kind in type(conn).__mro__]
+    # An extension module begins with an underscore where its package does not.
+    found = [".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)]
+    return [sys.modules.get(name) for given in found for name in (given, given.lstrip("_"))]
+
 
 _SAVEPOINT = "sframe_rows"
 # As the protocol of MySQL tells it.
@@ -229,3 +561,175 @@ class _Switched(_Transaction):
     def end(self) -> None:
         """Switch it back: what waits would be committed by that."""
         self._conn.autocommit = True
+
+
+# Rows from and to databases, over connections of any library that follows Python's DB-API.
+
+ROWS_PER_INSERT = 1000
+_SPECIFIERS = {"int": "%d", "float": "%f"}
+# Databases whose names stand in other quotes than those of the standard.
+_BACKTICKS = ("mysql", "maria")
+
+
+def read_sql(
+    conn: Any, statement: Any, params: Any, inference_rows: Any, module: Any, hints: Any, rows_at_once: Any
+) -> tuple[PlannerNode, list[str]]:
+    """Rows of a query as a source, and the names of its columns; some rows at a time are in memory.
+
+    Raises
+    ------
+    NoAttributeError
+        If ``conn`` is no connection.
+    InvalidArgumentError
+        If the statement gives no rows.
+    SchemaError
+        If a value does not go into its column.
+    """
+    conn = bare_connection(conn)
+    for name, value in (("type_inference_rows", inference_rows), ("cursor_arraysize", rows_at_once)):
+        if not isinstance(value, int) or value < 0:
+            raise SchemaError(f"{name} is a number of rows, not {value!r:.60}")
+    size = max(rows_at_once, 1)
+    with opened_cursor(conn) as cursor:
+        with contextlib.suppress(AttributeError, TypeError):
+            cursor.arraysize = size
+        require_answer(conn, cursor.execute(statement) if params is None else cursor.execute(statement, params))
+        if cursor.description is None:
+            raise InvalidArgumentError(f"the statement {visible(brief(statement))} gives no rows: from_sql() takes a query")
+        names = with_automatic_names(str(column[0]) for column in cursor.description)
+        require_distinct(names)
+        require_unicode(names)
+        rows = _all_rows(cursor, size, names)
+        first = list(islice(rows, inference_rows))
+        types = _types(first, names, hints)
+        rounded = RoundedNumbers()
+        asked_for = {name for place, name in enumerate(names) if dict(_hinted(hints, names)).get(place) == FLOAT}
+        found = node_from_runs(_runs(chain(first, rows), names, types, rounded), types)
+        rounded.tell(but=asked_for)
+        return found, names
+
+
+def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence[Any]]:
+    # Not all cursors have a size of their own, nor do all take one.
+    fetch = cursor.fetchmany if getattr(cursor, "arraysize", None) == size else partial(cursor.fetchmany, size)
+    while found := fetch():
+        for row in found:
+            # Some libraries give rows as dicts where they are told so: what they iterate over is names.
+            yield [row[name] for name in names] if isinstance(row, Mapping) else row
+
+
+def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
+    """Rows as columns, some at a time; numbers that are rounded are noted."""
+    numbered = enumerate(rows)
+    while some := list(islice(numbered, node_values.ROWS_PER_RUN)):
+        first, given = some[0][0], [row for _, row in some]
+        for number, row in some:
+            if len(row) != len(types):
+                raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
+        columns = zip(*given, strict=True)
+        parts = [
+            encode_parts([_fitting(value, kind, name, number, rounded) for number, value in enumerate(column, first)], kind)
+            for column, kind, name in zip(columns, types, names, strict=True)
+        ]
+        yield from (list(run.columns) for run in aligned_chunks(parts))
+
+
+def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
+    """The types asked for, else those of the first values that there are; text where there is none."""
+    hinted = dict(_hinted(hints, names))
+    found = []
+    for place, name in enumerate(names):
+        value = next((row[place] for row in first if row[place] is not None), None)
+        with column_named(name):
+            found.append(of_any_offset(hinted.get(place) or (STR if value is None else infer_type([value]))))
+    return found
+
+
+def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:
+    if hints is None:
+        return []
+    if isinstance(hints, Mapping):
+        for name in hints:
+            if name not in names:
+                raise ColumnNotFoundError(name, names)
+        return [(names.index(name), column_type_for(hint)) for name, hint in hints.items()]
+    if isinstance(hints, type):
+        return [(place, column_type_for(hints)) for place in range(len(names))]
+    if not isinstance(hints, (list, tuple)) or len(hints) > len(names):
+        raise SchemaError(f"column_type_hints is a class, a list of classes, one for each column at most, or a dict of them, not {hints!r:.60}")
+    return [(place, column_type_for(hint)) for place, hint in enumerate(hints)]
+
+
+def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: RoundedNumbers) -> Any:
+    try:
+        with rounded.of(name) if may_be_rounded(value) else nullcontext():
+            found = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
+        if kind.kind == INT_KIND and found is not None and not isinstance(value, datetime.datetime) and found != value:
+            raise SchemaError(f"as an int it would be {found}")
+        return found
+    except (SFrameError, UnicodeDecodeError) as error:
+        what = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
+        raise SchemaError(
+            f"{what}: give column_type_hints={{{name!r}: {'float' if isinstance(value, float) else 'str'}}}, or convert it in the query"
+        ) from error
+
+
+def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, module: Any, specifiers: bool, exact_names: bool) -> None:
+    """Insert all rows into a table, in one transaction, whether or not the connection commits each statement.
+
+    Raises
+    ------
+    NoAttributeError
+        If ``conn`` is no connection.
+    SchemaError
+        If a column holds lists, arrays or dicts, or the table's name is no text.
+    """
+    conn = bare_connection(conn)
+    library = module_of(conn, module)
+    if not isinstance(table, str) or not table:
+        raise SchemaError(f"table_name is the name of a table, not {table!r:.60}")
+    for name, kind in zip(names, node.schema, strict=True):
+        if kind.kind in ("list", "dict", "array"):
+            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
+    statement = _insert(library, names, node.schema, table, specifiers, exact_names)
+    style = library.paramstyle
+    with opened_cursor(conn) as cursor, one_transaction(conn, cursor):
+        rows = iterate_tuples(node, names)
+        while some := list(islice(rows, ROWS_PER_INSERT)):
+            require_answer(conn, cursor.executemany(statement, [_named(row) for row in some] if style == "named" else some))
+
+
+def _named(row: Sequence[Any]) -> dict[str, Any]:
+    return {f"p{place}": value for place, value in enumerate(row, 1)}
+
+
+def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: str, specifiers: bool, exact_names: bool) -> str:
+    """The statement, with a mark for each value: what the database is told of names is quoted."""
+    style = library.paramstyle
+    marks = [MARKS[style].format(place) for place in range(1, len(names) + 1)]
+    if specifiers and style in ("format", "pyformat"):
+        marks = [_SPECIFIERS.get(kind.kind, "%s") for kind in types]
+    quote = "`" if any(word in library.__name__.lower() for word in _BACKTICKS) else '"'
+    place = ".".join(quoted(part, quote, style) for part in table.split("."))
+    columns = f" ({', '.join(quoted(name, quote, style) for name in names)})" if exact_names else ""
+    return f"INSERT INTO {place}{columns} VALUES ({', '.join(marks)})"
+
+
+def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
+    """A name as it stands in a statement, whatever is in it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it has a NUL, which ends statements for some databases.
+
+    Examples
+    --------
+    >>> quoted('x"; drop table y')
+    '"x""; drop table y"'
+    """
+    if "\0" in name:
+        raise InvalidArgumentError(f"the name {visible(repr(name))} has a NUL, which no database takes: rename it first")
+    text = name.replace(quote, quote * 2)
+    # Drivers of these styles take a percent sign for the start of a mark.
+    return f"{quote}{text.replace('%', '%%') if style in ('format', 'pyformat') else text}{quote}"

@@ -2,34 +2,205 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
+
+import attrs
 
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.io.archives import STRICT, load_archive
+from sframe_spark.api.hints import answered
 from sframe_spark.api.io.paths import file_path_text, path_text
-from sframe_spark.api.io.references import elsewhere_of, own_columns, referring_frame, with_elsewhere
 from sframe_spark.engine.execution.actions import Look, look
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize import is_decoded_anew, materialize
+from sframe_spark.engine.execution.runs_actions import awaited
 from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, NotSavedError, StorageError
+from sframe_spark.engine.physical.column_lineage import shown_column
+from sframe_spark.engine.physical.user_dataframes import keep_frames
+from sframe_spark.errors import (
+    ConcurrentSaveError,
+    InvalidArgumentError,
+    NoArchiveError,
+    NotOneColumnError,
+    NotSavedError,
+    PlanInvariantError,
+    SchemaError,
+    StorageError,
+)
+from sframe_spark.laws.optimized import optimize
 from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
+from sframe_spark.message_text import visible
 from sframe_spark.operators.arrange import columns_of
+from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
+from sframe_spark.optional_parts import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.gather import copied_columns, copied_dataset, may_copy_columns, stretches
 from sframe_spark.storage.datasets.integrity import damage_in
+from sframe_spark.storage.datasets.load import read_manifest
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
+from sframe_spark.storage.datasets.referred import digest_for_reference, load_referred
 from sframe_spark.storage.datasets.remote_save import saving_version
 from sframe_spark.storage.datasets.save import PendingSave, check_replaceable, saving_directory
 from sframe_spark.storage.datasets.versioned_datasets import load_remote
 from sframe_spark.storage.filesystem.compression import require_clear_name, without_packing
+from sframe_spark.storage.filesystem.remote import Download
 from sframe_spark.storage.filesystem.remote_files import WEB
+from sframe_spark.storage.filesystem.saved_places import ARCHIVE_FILE, is_archive
 from sframe_spark.storage.filesystem.temporary import temporary_store
-from sframe_spark.storage.manifest.elsewhere import Elsewhere
+from sframe_spark.storage.manifest.elsewhere import OWN, DatasetElsewhere, Elsewhere
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME, Manifest
+
+# Archives of Turi Create that users name: directories and index files of this machine, or elsewhere. What reads them is an optional part.
+
+# Texts of an archive that are not UTF-8 are refused.
+STRICT = "strict"
+
+
+def load_archive(
+    path: str | os.PathLike[str], references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT, verify: bool = False
+) -> tuple[PlannerNode, list[str]] | None:
+    """Node and column names of the archive at a path; None where there is something else, or nothing.
+
+    Raises
+    ------
+    StorageError
+        If it is damaged, or leads elsewhere.
+    """
+    text = path_text(path)
+    places = reference_texts(references)
+    if scheme_of(text) is None:
+        location, handle = normalised(text), None
+        if not is_archive(location):
+            return None
+    else:
+        # All its files are fetched, and only these may be read.
+        places, download = [], Download()
+        fetched = download.fetch_directory(text, ARCHIVE_FILE)
+        if fetched is None:
+            return None
+        location, handle = fetched, download.holder
+    found: tuple[PlannerNode, list[str]] = optional_part(ARCHIVE_SOURCE).load_archive(location, places, encoding_errors, verify, handle)
+    return found
+
+
+def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
+    """``sframe`` or ``sarray``, whichever the archive at a path holds; None where there is something else, or nothing.
+
+    Raises
+    ------
+    StorageError
+        If it holds neither, or its index is damaged.
+    """
+    text = path_text(path)
+    if scheme_of(text) is not None:
+        download = Download()
+        fetched = download.fetch_directory(text, ARCHIVE_FILE)
+        return None if fetched is None else optional_part(ARCHIVE).open_archive(fetched).contents.kind
+    location = normalised(text)
+    return optional_part(ARCHIVE).archive_kind(location) if is_archive(location) else None
+
+
+def reference_texts(references: Any) -> list[str]:
+    """Directories that an archive may refer to, as text.
+
+    Raises
+    ------
+    SchemaError
+        If they are no list of paths.
+    InvalidArgumentError
+        If one is empty.
+    """
+    if isinstance(references, (str, os.PathLike)) or not isinstance(references, Sequence):
+        raise SchemaError(f"references is a list of directories, got {references!r:.80}")
+    return [path_text(place) for place in references]
+
+
+# Frames saved by reference: columns that are in saved frames stay there, only the others are written.
+
+
+def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
+    """The columns of a node that are columns of datasets, row by row: by position, the rows of which dataset, and the position there."""
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    found = {}
+    for column in range(node.facts.width):
+        shown, position = shown_column(plan, column)
+        if isinstance(shown.operator, SegmentSource):
+            found[column] = shown.operator, shown.operator.positions[position]
+    return found
+
+
+def elsewhere_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
+    """What a frame saved at ``target`` can refer to; None where that is nothing."""
+    datasets: dict[DatasetElsewhere, int] = {}
+    digests: dict[tuple[object, ...], str | None] = {}
+    places: dict[int, tuple[int, int]] = {}
+    for column, (source, position) in stored_columns(node).items():
+        manifest = source.manifest
+        if manifest.identity not in digests:
+            digests[manifest.identity] = digest_for_reference(manifest, target)
+        if (digest := digests[manifest.identity]) is not None:
+            item = DatasetElsewhere(manifest.directory, digest, source.start, source.stop)
+            places[column] = datasets.setdefault(item, len(datasets)), position
+    if not places:
+        return None
+    own = {column: number for number, column in enumerate(column for column in range(len(names)) if column not in places)}
+    columns = tuple(places[column] if column in places else (OWN, own[column]) for column in range(len(names)))
+    return Elsewhere(tuple(names), columns, tuple(datasets))
+
+
+def own_columns(elsewhere: Elsewhere) -> list[int]:
+    """Places of the columns that are in no other dataset."""
+    return [place for place, (dataset, _) in enumerate(elsewhere.columns) if dataset == OWN]
+
+
+def with_elsewhere(own: Manifest, elsewhere: Elsewhere) -> Manifest:
+    """Return the manifest of a frame of which some columns are in other datasets, and the others in its own files.
+
+    Raises
+    ------
+    PlanInvariantError
+        If its own columns are not as long as the others.
+    """
+    try:
+        elsewhere.check_own(len(own.types), own.rows)
+    except ValueError as error:
+        raise PlanInvariantError(f"columns of one frame do not fit together: {error}") from error
+    return attrs.evolve(own, elsewhere=elsewhere)
+
+
+def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a frame of which some columns are elsewhere.
+
+    Raises
+    ------
+    StorageError
+        If these cannot be had.
+    """
+    elsewhere = manifest.elsewhere
+    assert elsewhere is not None
+    nodes: dict[int, PlannerNode] = {OWN: segment_source(manifest)} if own_columns(elsewhere) else {}
+    for number, (item, found) in enumerate(zip(elsewhere.datasets, load_referred(manifest, verify), strict=True)):
+        nodes[number] = SegmentSource.of(found).rows_between(item.start, item.stop).make_planner_node()
+    firsts = _first_columns(nodes)
+    for dataset, position in elsewhere.columns:
+        if position >= nodes[dataset].facts.width:
+            raise StorageError(f"the manifest of {manifest.directory} is damaged: it names a column that is not there; save the frame again")
+    return project(zip_columns(*nodes.values()), [firsts[dataset] + position for dataset, position in elsewhere.columns]), list(elsewhere.names)
+
+
+def _first_columns(nodes: Mapping[int, PlannerNode]) -> dict[int, int]:
+    found, width = {}, 0
+    for number, node in nodes.items():
+        found[number] = width
+        width += node.facts.width
+    return found
+
 
 COLUMN_NAME = "X1"
 _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
@@ -134,7 +305,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
     """Save a frame as a directory of segments, as CSV, in a file named so, or as JSON; the name tells which, where nothing else does."""
-    from sframe_spark.api.io.csv.csv_writer import write_csv
+    from sframe_spark.api.io.csv.writer import write_csv
     from sframe_spark.api.io.json.writer import RECORDS, write_json
 
     text = path_text(path)
@@ -155,7 +326,7 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
 
 def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
     """Save a column as a directory of segments or as lines of text."""
-    from sframe_spark.api.io.csv.csv_writer import CsvFormat, write_csv
+    from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
 
     text = path_text(path)
     if format is None:
@@ -255,3 +426,114 @@ def load_column(
     if len(names) != 1:
         raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
     return node
+
+
+# Rows that are saved while the program goes on: what was built on them reads them where they are saved.
+
+
+def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> None:
+    """Save all rows, and let the node be a source over what was saved; every graph that holds the node sees it from then on.
+
+    Raises
+    ------
+    ConcurrentSaveError
+        If somebody else saved to the same place meanwhile; the node stays what it was.
+    """
+    if is_decoded_anew(node):
+        # Archives are saved with the types that all their values have, where nobody has seen the node's yet.
+        materialize(node, MaterializeOptions(converts=True))
+    saved = save_node(node, path, names, kind)
+    loaded = load_frame(path)[0]
+    source = source_of(loaded)
+    if not isinstance(source, SegmentSource) or _identity(source.manifest) != _identity(saved):
+        raise ConcurrentSaveError(f"somebody else saved to {visible(path_text(path))} meanwhile: give these rows a place of their own")
+    while True:
+        with GRAPH_LOCK:
+            busy = awaited([node])
+            if busy is None:
+                keep_frames(node)
+                node.splice(loaded)
+                return
+        busy.wait()
+
+
+def _identity(manifest: Manifest) -> tuple[object, ...]:
+    """What tells a save from others: names that no other gives to its files; without rows there are none, and one of the same types is as good."""
+    return (*manifest.types, *(entry.file for entry in manifest.segments if entry.rows))
+
+
+# What is saved under a path, here or by Turi Create.
+
+
+@answered
+def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
+    """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
+
+    Parameters
+    ----------
+    url
+        Path or address of a directory.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no path, or an empty one.
+    OSError
+        If nothing is saved there, or a model or a graph of Turi Create.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark import SArray
+    >>> from sframe_spark.util import get_turicreate_object_type
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     SArray([1, 2]).save(directory + "/column")
+    ...     get_turicreate_object_type(directory + "/column")
+    'sarray'
+    """
+    if is_version_elsewhere(url):
+        with contextlib.suppress(NotSavedError):
+            return load_remote(place_of(path_text(url))).kind
+    return kind_of_archive(url) or read_manifest(normalised(path_text(url))).kind
+
+
+@answered
+def get_archive_type(path: str | os.PathLike[str]) -> str:
+    """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
+
+    Raises
+    ------
+    TypeError
+        If neither is saved there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark import SFrame
+    >>> from sframe_spark.util import get_archive_type
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     SFrame({"a": [1]}).save(directory + "/frame")
+    ...     get_archive_type(directory + "/frame")
+    'sframe'
+    """
+    try:
+        return get_turicreate_object_type(path)
+    except (StorageError, SchemaError, InvalidArgumentError) as error:
+        raise NoArchiveError(f"nothing is saved under {path!r:.200}: {error}") from error
+
+
+@answered
+def is_directory_archive(path: Any) -> bool:
+    """True for a path under which a frame or a column is saved, here or by Turi Create.
+
+    Examples
+    --------
+    >>> from sframe_spark.util import is_directory_archive
+    >>> is_directory_archive("/nothing/is/here")
+    False
+    """
+    try:
+        get_archive_type(path)
+    except NoArchiveError:
+        return False
+    return True

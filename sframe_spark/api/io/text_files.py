@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.io import saved_frames
-from sframe_spark.api.io.archives import STRICT
 from sframe_spark.api.io.csv.options import CsvRequest
 from sframe_spark.api.io.csv.reader import read_csv
-from sframe_spark.api.io.json.json_reader import read_json_values
+from sframe_spark.api.io.json.reader import read_json_values
+from sframe_spark.api.io.saved_frames import STRICT
 from sframe_spark.api.node_values import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaError, UnsupportedOperationError
 from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.interchange.columns_of_others import is_column
+from sframe_spark.api.interchange.arrow_tables import is_column
 from sframe_spark.api.key_matching import ALIKE_AS_KEYS, are_among, are_many, require_clock_of_values
 from sframe_spark.api.sampling import require_seed
 from sframe_spark.engine.execution.materialize import materialize

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from sframe_spark.api.class_registry import make_array
 from sframe_spark.api.hints import answered
 from sframe_spark.api.io import saved_frames
-from sframe_spark.api.io.checkpoints import checkpoint_node
 from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.io.text_files import column_from_path, read_json_column
 from sframe_spark.storage.manifest.manifest import SARRAY
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.interchange.arrow_tables import array_of_values, forms_of, stream_of_values
-from sframe_spark.api.interchange.columns_of_others import interface_of
+from sframe_spark.api.interchange.arrow_tables import array_of_values, forms_of, interface_of, stream_of_values
 from sframe_spark.api.node_values import numbers_for_numpy, numpy_column
 from sframe_spark.engine.execution.materialize import in_pieces, is_materialized, materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions

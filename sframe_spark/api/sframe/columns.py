@@ -11,7 +11,7 @@ from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_places
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, unchanged_rows
-from sframe_spark.api.interchange.columns_of_others import is_mask
+from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.node_values import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (

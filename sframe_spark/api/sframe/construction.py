@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, with_automatic_names
-from sframe_spark.api.interchange.arrow_tables import arrow_table, gives_rows
-from sframe_spark.api.interchange.from_arrow import frame_from_arrow
-from sframe_spark.api.interchange.from_pandas import frame_from_pandas
+from sframe_spark.api.interchange.arrow_tables import arrow_table, frame_from_arrow, gives_rows
 from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.interchange.pandas_frames import frame_from_pandas
 from sframe_spark.api.io.csv.options import CsvRequest
 from sframe_spark.api.io.csv.reader import read_csv
 from sframe_spark.api.io.paths import nothing_to_verify, path_text

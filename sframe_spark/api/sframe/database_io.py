@@ -69,7 +69,7 @@ class FrameDatabases(Columns):
         ...     list(SFrame.from_sql(conn, "select * from t where id > ?", params=[1]))
         [{'id': 2, 'name': None}]
         """
-        from sframe_spark.api.io.sql_database import read_sql
+        from sframe_spark.api.io.databases import read_sql
 
         return make_frame(*read_sql(conn, sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize))
 
@@ -112,7 +112,7 @@ class FrameDatabases(Columns):
         ...     conn.execute("select sum(id) from t").fetchone()
         (3,)
         """
-        from sframe_spark.api.io.sql_database import write_sql
+        from sframe_spark.api.io.databases import write_sql
 
         write_sql(self._node, self._names, conn, table_name, dbapi_module, use_python_type_specifiers, use_exact_column_names)
 
@@ -167,7 +167,7 @@ class FrameDatabases(Columns):
         >>> list(SFrame.read_jdbc("jdbc:derby:memory:shop", "users", order_by="id"))  # doctest: +SKIP
         [{'id': 1, 'name': 'ann'}, {'id': 2, 'name': 'bob'}]
         """
-        from sframe_spark.api.io.jdbc import JdbcRequest, read_jdbc
+        from sframe_spark.api.io.databases import JdbcRequest, read_jdbc
 
         if not order_by:
             raise InvalidArgumentError("rows of a table have no order: name the columns that tell it, such as order_by='id'")
@@ -205,7 +205,7 @@ class FrameDatabases(Columns):
         >>> from sframe_spark import SFrame
         >>> SFrame({"id": [2, 1]}).write_jdbc("jdbc:derby:memory:shop;create=true", "numbers", mode="overwrite")  # doctest: +SKIP
         """
-        from sframe_spark.api.io.jdbc import write_jdbc
+        from sframe_spark.api.io.databases import write_jdbc
 
         write_jdbc(self._node, self._names, url, table, mode, properties)
 

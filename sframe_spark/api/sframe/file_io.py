@@ -10,8 +10,8 @@ from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.io import saved_frames
-from sframe_spark.api.io.checkpoints import checkpoint_node
 from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
@@ -244,7 +244,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_json(directory + "/rows.json"))
         [{'a': 1.0, 'b': None}, {'a': 2.5, 'b': 'x'}]
         """
-        from sframe_spark.api.io.json.json_reader import read_json
+        from sframe_spark.api.io.json.reader import read_json
 
         return make_frame(*read_json(url, orient, encoding))
 
@@ -495,8 +495,8 @@ class FrameFiles(Columns):
         1,x
         ,"y, z"
         """
-        from sframe_spark.api.io.csv.csv_writer import CsvFormat, write_csv
         from sframe_spark.api.io.csv.options import WRITE_ALIASES, with_aliases
+        from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
 
         form = CsvFormat(
             delimiter, line_terminator, bool(header), quote_level, bool(double_quote), escape_char, quote_char, na_rep, file_header, file_footer,

@@ -9,12 +9,18 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.interchange.arrow_tables import arrow_table, forms_of, gives_rows, schema_of, stream_of_rows, table_of_rows
-from sframe_spark.api.interchange.columns_of_others import interface_of
-from sframe_spark.api.interchange.from_arrow import frame_from_arrow
-from sframe_spark.api.interchange.from_pandas import frame_from_pandas
+from sframe_spark.api.interchange.arrow_tables import (
+    arrow_table,
+    forms_of,
+    frame_from_arrow,
+    gives_rows,
+    interface_of,
+    schema_of,
+    stream_of_rows,
+    table_of_rows,
+)
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.interchange.pandas_frames import pandas_frame
+from sframe_spark.api.interchange.pandas_frames import frame_from_pandas, pandas_frame
 from sframe_spark.api.node_values import numbers_table, python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
@@ -201,7 +207,7 @@ class Interchange(Columns):
         >>> spark.sql("SELECT sum(a) AS total FROM numbers").collect()  # doctest: +SKIP
         [Row(total=3)]
         """
-        from sframe_spark.api.interchange.views import register_view
+        from sframe_spark.api.interchange.to_spark import register_view
 
         register_view(name, self)  # type: ignore[arg-type]
 

@@ -13,7 +13,7 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import MOST_ROWS, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
-from sframe_spark.api.interchange.columns_of_others import is_mask
+from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_values import equal_length, iterate_tuples, row_count

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, config, load_sframe
-from sframe_spark.api.io import checkpoints
+from sframe_spark.api.io import saved_frames
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.filesystem.temporary import temporary_store
@@ -88,7 +88,7 @@ OTHERS = {"as many": {"n": range(len(ROWS)), "half": [0.0] * len(ROWS)}, "none":
 @pytest.mark.parametrize("other", OTHERS)
 def test_rows_of_another_save_are_not_taken(rows: int, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame, place = halves().head(rows), str(tmp_path / "rows")
-    save = checkpoints.save_node
+    save = saved_frames.save_node
 
     def overtaken(*given: Any) -> Any:
         made = save(*given)
@@ -96,7 +96,7 @@ def test_rows_of_another_save_are_not_taken(rows: int, other: str, tmp_path: Pat
         SFrame(columns)[:0].save(place) if not rows else SFrame(columns).save(place)
         return made
 
-    monkeypatch.setattr(checkpoints, "save_node", overtaken)
+    monkeypatch.setattr(saved_frames, "save_node", overtaken)
     with pytest.raises(ConcurrentSaveError, match=r"somebody else saved to .*rows meanwhile"):
         frame.checkpoint(place)
     assert list(frame) == ROWS[:rows]

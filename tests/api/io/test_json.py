@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.api.io.json import json_reader, parser
+from sframe_spark.api.io.json import parser, reader
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, StorageError
 
@@ -250,7 +250,7 @@ def test_a_large_file_is_read_a_block_at_a_time(tmp_path: Path, monkeypatch: pyt
     rows = 3_000
     SFrame({"a": range(rows), "s": ["x" * 20] * rows}).export_json(str(tmp_path / "x.json"), orient="lines")
     monkeypatch.setattr(parser, "BLOCK_BYTES", 10_000)
-    monkeypatch.setattr(json_reader, "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 100)
     longest = max(len(found.values) for found in parser.values_of(str(tmp_path / "x.json"), is_array=False))
     assert longest < 300
     for kept_memory, source in ((1, "segment_source"), (None, "memory_source")):
@@ -274,15 +274,15 @@ def test_tasks_write_the_rows_in_order(orient: str, everything_on_spark: None, s
 
 @pytest.mark.parametrize("orient", ORIENTS)
 def test_a_file_changed_between_two_readings_is_told(orient: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_reader, "IN_MEMORY_ROWS", 0)
+    monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 0)
     path = tmp_path / "x.json"
 
     def changed(*given: Any) -> Any:
         path.write_text('[{"a":1,"b":2}]' if orient == "records" else '{"a":1,"b":2}\n')
         return keep_runs(*given)
 
-    keep_runs = json_reader.keep_runs
-    monkeypatch.setattr(json_reader, "keep_runs", changed)
+    keep_runs = reader.keep_runs
+    monkeypatch.setattr(reader, "keep_runs", changed)
     with pytest.raises(StorageError, match="was changed while it was read"):
         read('[{"a":1}]' if orient == "records" else '{"a":1}', orient, tmp_path)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api.io.json import json_reader, parser
+from sframe_spark.api.io.json import parser, reader
 from sframe_spark.api.io.json.object_columns import members_of
 
 TEXTS = st.sampled_from(["", " ", "a", "é", "日", "},{", "[1]", "true", "null", "-0", "1.5", "'", "x\x7f", "\u2028"])
@@ -64,7 +64,7 @@ def test_columns_are_those_of_values_one_by_one(
     for block, in_memory in ((1 << 20, 100), (40, 100), (40, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(parser, "BLOCK_BYTES", block)
-            patch.setattr(json_reader, "IN_MEMORY_ROWS", in_memory)
+            patch.setattr(reader, "IN_MEMORY_ROWS", in_memory)
             by_columns = everything(path, orient)
             patch.setattr(parser, "members_of", lambda *given, **named: None)
             assert by_columns == everything(path, orient)
@@ -103,16 +103,16 @@ def test_rows_far_down_may_change_types(first: str, late: str, tmp_path: Path, m
     (tmp_path / "x.json").write_text("\n".join([first] * 50 + [late]))
     expected = everything(tmp_path / "x.json", "lines")
     monkeypatch.setattr(parser, "BLOCK_BYTES", 20)
-    monkeypatch.setattr(json_reader, "IN_MEMORY_ROWS", 10)
+    monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 10)
     assert everything(tmp_path / "x.json", "lines") == expected
 
 
 def test_a_file_whose_first_rows_tell_the_types_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(json_reader, "IN_MEMORY_ROWS", 10)
+    monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 10)
     read: list[str] = []
-    real = json_reader.opened_values
-    monkeypatch.setattr(json_reader, "opened_values", lambda place, *given, **named: read.append(place.path) or real(place, *given, **named))
+    real = reader.opened_values
+    monkeypatch.setattr(reader, "opened_values", lambda place, *given, **named: read.append(place.path) or real(place, *given, **named))
     for last, readings in (("1", 1), ('"x"', 2)):
         (tmp_path / "x.json").write_text('{"a":1}\n' * 500 + f'{{"a":{last}}}')
         read.clear()

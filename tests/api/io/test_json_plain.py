@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.json import json_blocks, json_reader, parser
-from sframe_spark.api.io.json.json_plain import plain_members
+from sframe_spark.api.io.json import parser, reader
+from sframe_spark.api.io.json.object_columns import plain_members
 from sframe_spark.errors import JsonError
 from tests.examples import square
 
@@ -40,16 +40,16 @@ def read(place: Path, orient: str) -> Any:
 def alone(monkeypatch: pytest.MonkeyPatch, place: Path, orient: str) -> Any:
     """The same without Arrow's reader."""
     with monkeypatch.context() as patch:
-        for module in (json_blocks, parser):
+        for module in (parser, parser):
             patch.setattr(module, "plain_members", lambda *_, **__: None)
         return read(place, orient)
 
 
 @pytest.mark.parametrize(("orient", "block"), square(2, ["lines", "records"], [50, 200, 5000]))
 def test_what_arrow_reads_is_what_python_reads(orient: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_reader, "FIRST_BYTES", 40)
-    monkeypatch.setattr(json_reader, "LATER_BYTES", block)
-    monkeypatch.setattr(json_reader, "threads_that_read", lambda: 3)
+    monkeypatch.setattr(reader, "FIRST_BYTES", 40)
+    monkeypatch.setattr(reader, "LATER_BYTES", block)
+    monkeypatch.setattr(reader, "threads_that_read", lambda: 3)
     place = tmp_path / "x.json"
     for number, odd in enumerate(ODD):
         lines = [GOOD] * 6 + [odd] + [GOOD] * (number % 3)
@@ -70,8 +70,8 @@ def test_numbers_and_texts_by_chance(seed: int, tmp_path: Path, monkeypatch: pyt
     for row in rows:
         if choose.random() < 0.2:
             del row[choose.choice("ift")]
-    monkeypatch.setattr(json_reader, "FIRST_BYTES", 100)
-    monkeypatch.setattr(json_reader, "LATER_BYTES", choose.choice([100, 1000, 10_000]))
+    monkeypatch.setattr(reader, "FIRST_BYTES", 100)
+    monkeypatch.setattr(reader, "LATER_BYTES", choose.choice([100, 1000, 10_000]))
     place = tmp_path / "x.json"
     lines = [json.dumps(row, ensure_ascii=choose.random() < 0.5) for row in rows]
     for orient, text in (("lines", "\n".join(lines)), ("records", f"[{', '.join(lines)}]")):
@@ -80,11 +80,11 @@ def test_numbers_and_texts_by_chance(seed: int, tmp_path: Path, monkeypatch: pyt
 
 
 def test_lines_of_numbers_and_texts_are_read_by_arrow_and_several_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_reader, "FIRST_BYTES", 1000)
-    monkeypatch.setattr(json_reader, "LATER_BYTES", 5000)
-    monkeypatch.setattr(json_reader, "threads_that_read", lambda: 2)
+    monkeypatch.setattr(reader, "FIRST_BYTES", 1000)
+    monkeypatch.setattr(reader, "LATER_BYTES", 5000)
+    monkeypatch.setattr(reader, "threads_that_read", lambda: 2)
     readers: set[threading.Thread] = set()
-    real, meeting = json_blocks.plain_members, threading.Barrier(2, timeout=20)
+    real, meeting = parser.plain_members, threading.Barrier(2, timeout=20)
 
     def heard(text: str, known: Any, on_lines: bool) -> Any:
         found = real(text, known, on_lines)
@@ -94,7 +94,7 @@ def test_lines_of_numbers_and_texts_are_read_by_arrow_and_several_threads(tmp_pa
             meeting.wait()
         return found
 
-    monkeypatch.setattr(json_blocks, "plain_members", heard)
+    monkeypatch.setattr(parser, "plain_members", heard)
     (tmp_path / "x.json").write_text("".join(f'{{"a":{row},"b":"{row}"}}\n' for row in range(3000)))
     assert list(SFrame.read_json(tmp_path / "x.json", orient="lines")["a"]) == list(range(3000)) and len(readers) == 2
 

@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SFrame, config
 from sframe_spark.api import node_values
-from sframe_spark.api.io.sql_database import _insert
+from sframe_spark.api.io.databases import _insert
 from sframe_spark.errors import SFrameError
 from sframe_spark.types import FLOAT, INT, STR
 

@@ -18,7 +18,7 @@ import pytest
 
 from sframe_spark import SFrame, config
 from sframe_spark.api import node_values
-from sframe_spark.api.io import sql_database
+from sframe_spark.api.io import databases
 
 ROWS = 20_000
 
@@ -117,7 +117,7 @@ def test_rows_come_and_go_a_few_at_a_time(connection: Connection) -> None:
     connection.log.clear()
     frame.to_sql(connection, "u")
     counts = [count for told, count in connection.log if told.startswith("INSERT")]
-    assert sum(counts) == ROWS and max(counts) == sql_database.ROWS_PER_INSERT
+    assert sum(counts) == ROWS and max(counts) == databases.ROWS_PER_INSERT
     assert connection.database.execute("select count(*), sum(n) from u").fetchone() == (ROWS, sum(range(ROWS)))
 
 

@@ -231,13 +231,13 @@ def test_a_connection_that_cannot_begin_is_refused_before_any_row(tmp_path: Path
 
 
 def test_an_interrupt_leaves_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.api.io import sql_database
+    from sframe_spark.api.io import databases
 
     def interrupted(node: Any, names: Any) -> Iterator[tuple[Any, ...]]:
         yield from ((number,) for number in range(1500))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sql_database, "iterate_tuples", interrupted)
+    monkeypatch.setattr(databases, "iterate_tuples", interrupted)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
         conn.execute("create table t(a integer)")
         with pytest.raises(KeyboardInterrupt):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.api.io import table_places
-from sframe_spark.api.io.table_places import require_shared_place
+from sframe_spark.api.io import catalog_tables
+from sframe_spark.api.io.catalog_tables import require_shared_place
 from sframe_spark.session.user_session import user_session
 
 DATABASE = "sframe_places"
@@ -19,8 +19,8 @@ DATABASE = "sframe_places"
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Directories that were asked about, as on a cluster."""
     found: list[str] = []
-    monkeypatch.setattr(table_places, "is_one_process", lambda _: False)
-    monkeypatch.setattr(table_places, "require_writable", lambda directory, _: found.append(str(Path(directory).parent)))
+    monkeypatch.setattr(catalog_tables, "is_one_process", lambda _: False)
+    monkeypatch.setattr(catalog_tables, "require_writable", lambda directory, _: found.append(str(Path(directory).parent)))
     return found
 
 

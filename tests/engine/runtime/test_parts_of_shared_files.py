@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, config
 from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import split, works
+from sframe_spark.api.io.csv import reader as split
 from sframe_spark.api.io.csv.scan import CsvFiles
 from sframe_spark.api.io.json import parser, reader
 from sframe_spark.engine.runtime import parallel_scan
@@ -118,7 +118,7 @@ def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | 
 
     with short_parts(size, block, behind) as patch, config.using(kept_memory=memory):
         patch.setattr(Threads, "at_a_time", lambda _: 2)
-        for kind in (works.CsvWork, reader.JsonWork):
+        for kind in (split.CsvWork, reader.JsonWork):
             patch.setattr(kind, "__call__", counting(kind))
         if are_sure:
             patch.setattr(CsvFiles, "are_sure", lambda _: True)

@@ -18,10 +18,9 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.csv.blocks import TextBlock
-from sframe_spark.api.io.csv.fields import read_line
+from sframe_spark.api.io.csv.column_types import TextBlock
 from sframe_spark.api.io.csv.options import CsvOptions
-from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, read_by_arrow, sure_end, without_escapes
+from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, read_by_arrow, read_line, sure_end, without_escapes
 from sframe_spark.api.io.text_encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.errors import CsvEncodingError, CsvLineError
 from sframe_spark.storage.filesystem.byte_streams import BEHIND_BYTES, FileRange, open_bytes

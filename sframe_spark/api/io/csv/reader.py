@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from typing import Any
@@ -12,29 +13,287 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.csv.block_reader import SureLines, bytes_at_a_time, bytes_first
-from sframe_spark.api.io.csv.blocks import TextBlock, ValueBlock
-from sframe_spark.api.io.csv.column_types import CsvForm
+from sframe_spark.api.io.csv.block_reader import SureLines, bytes_at_a_time, bytes_first, opened_between
+from sframe_spark.api.io.csv.column_types import CsvForm, LeftOut, TextBlock, ValueBlock, wider
 from sframe_spark.api.io.csv.options import CsvRequest, hinted_types
 from sframe_spark.api.io.csv.parser import NO_NUMBERS
 from sframe_spark.api.io.csv.scan import CsvFiles
-from sframe_spark.api.io.csv.split import split_rows
+from sframe_spark.api.io.text_encoding import UTF_8
 from sframe_spark.config import config
-from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS
-from sframe_spark.engine.runtime.dataset_writer import keep_runs
-from sframe_spark.engine.runtime.parallel_scan import threads_that_read
-from sframe_spark.errors import MisfitError
+from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
+from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.runtime.dataset_writer import keep_runs, new_dataset
+from sframe_spark.engine.runtime.parallel_scan import brought, parts_of, read_in_parts, room_for_rows, run_parts, threads_that_read, whole_files
+from sframe_spark.engine.runtime.rows_of_parts import RowsOfPart, kept_or_written, source_of_parts
+from sframe_spark.engine.task_pickling import Shared
+from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.memory import memory_for_batches
+from sframe_spark.process.memory import memory_for_batches, room_left
 from sframe_spark.process.threads import in_threads_ahead
 from sframe_spark.redaction import without_secrets
+from sframe_spark.session.deployment import is_spark_wanted
+from sframe_spark.storage.filesystem.byte_streams import FileRange, WatchedFiles
 from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.path_resolution import resolve
 from sframe_spark.storage.segments.partition_columns import partition_columns
+
+# Parts of CSV files as works that do not depend on each other: of each the rows are written as a segment.
+
+
+@attrs.frozen(eq=False)
+class CsvPlan(Shared):
+    """What all works have in common.
+
+    Parameters
+    ----------
+    files
+        How the files are read; of them the first one.
+    forms
+        What is known of the fields, whose types are those of the segments.
+    directory
+        Where segments go.
+    room
+        Bytes in which a work keeps lines that are no rows.
+    memory
+        Room for rows that stay in this process; None: all are written.
+    """
+
+    files: CsvFiles
+    forms: Sequence[CsvForm | None]
+    directory: str
+    room: int
+    memory: Room | None = None
+
+
+@attrs.frozen(eq=False)
+class CsvPart:
+    """What was read of a part.
+
+    Parameters
+    ----------
+    start
+        Where its first line starts.
+    end
+        Where the next line after its last one starts.
+    forms
+        Of its fields, and of all that were known before.
+    rows
+        Its rows, as they were written or in memory; None where a value is none of the types that were known.
+    left_out
+        Lines that are no rows, by file.
+    failed
+        Whether something is wrong with it, if its start is right.
+    """
+
+    start: int
+    end: int
+    forms: Sequence[CsvForm | None] = ()
+    rows: RowsOfPart | None = None
+    left_out: Mapping[str, LeftOut] = attrs.Factory(dict)
+    failed: bool = False
+
+
+@attrs.define(eq=False)
+class _Reading:
+    """FrameFiles that are read from one place to another."""
+
+    files: CsvFiles
+    places: Sequence[FileRange]
+    tells_place: bool
+    start: int = 0
+    end: int = 0
+
+    def blocks(self) -> Iterator[SureLines | TextBlock]:
+        """Their lines."""
+        for place in self.places:
+            with opened_between(place, self.files.options, self.tells_place) as text:
+                if not place.start:
+                    self.files.begin(text)
+                elif not place.is_line:
+                    text.find_line(place.start, len(self.files.names))
+                self.start = text.position
+                yield from self.files.blocks_from(text)
+                self.end = text.position
+
+
+@attrs.frozen(eq=False)
+class CsvWork:
+    """Reads whole files, or one part of a file.
+
+    Parameters
+    ----------
+    plan
+        How.
+    places
+        What.
+    number
+        That of its segment.
+    """
+
+    plan: CsvPlan
+    places: tuple[FileRange, ...]
+    number: int
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether another part of the file comes before."""
+        return self.places[0].start > 0
+
+    def begins_before(self, place: int) -> bool:
+        """Whether a line that starts at a place in its file is one of the part, or of one before."""
+        part = self.places[0]
+        assert part.state is not None
+        return place < (part.state.size if part.stop is None else part.stop)
+
+    def from_line(self, start: int) -> CsvWork:
+        """The same part where it is known at which place its first line starts."""
+        return attrs.evolve(self, places=(attrs.evolve(self.places[0], start=start, is_line=True),)) if self.is_continued else self
+
+    def __call__(self) -> CsvPart:
+        """Read and write the rows; what is wrong with them is not told yet."""
+        reading = self._reading(tells_place=False)
+        try:
+            return self._written(reading)
+        except (CsvLineError, CsvEncodingError):
+            return CsvPart(reading.start, reading.end, failed=True)
+
+    def told(self) -> CsvPart:
+        """The same, of a part that begins with a line.
+
+        Raises
+        ------
+        CsvLineError
+            If a line is no row, and that is an error.
+        CsvEncodingError
+            If something is no text.
+        """
+        return self._written(self._reading(tells_place=True))
+
+    def _reading(self, tells_place: bool) -> _Reading:
+        watched = WatchedFiles((place.path, place.state) for place in self.places)
+        numbers = {place.path: place.number for place in self.places}
+        files = attrs.evolve(self.plan.files, bad_lines={}, room=self.plan.room, watched=watched, numbers=numbers)
+        return _Reading(files, self.places, tells_place)
+
+    def _written(self, reading: _Reading) -> CsvPart:
+        files, forms = reading.files, list(self.plan.forms)
+        types = files.types_of(forms)
+        files.know(types)
+        blocks = (files.read(block, forms, types) for block in reading.blocks())
+        rows = None
+        try:
+            runs = files.fitting(blocks, forms)
+            rows = kept_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
+        except MisfitError:
+            # The types of the others are found, too: all is read once more then.
+            files.learn_rest(forms, blocks)
+        return CsvPart(reading.start, reading.end, forms, rows, files.bad_lines)
+
+
+# Large CSV files elsewhere, that a cluster shares, or whose rows are written, read in parts at once: rows are those that one reader finds.
+
+# So little is not worth to be written by several threads.
+FEW_BYTES_HERE = 128 << 20
+# Rows of text take so many times its bytes in memory, or less.
+BYTES_OF_CHARACTER = 2
+# What tells the types of files here; where the rest tells others, it is read twice.
+TYPES_BYTES = 1 << 20
+_RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
+
+
+class _OtherFormsError(Exception):
+    """Fields have other types than those that parts were written with; it tells the parts and the forms of all fields."""
+
+    def __init__(self, parts: list[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> None:
+        super().__init__("parts have other types")
+        self.parts, self.forms = parts, forms
+
+
+def split_rows(files: CsvFiles) -> PlannerNode | None:
+    """A source of all rows, with the types that all their fields have; None where files are not read in parts, or rows are counted."""
+    has_lines = files.options.encoding in UTF_8
+    if not files.names or files.options.nrows is not None:
+        return None
+    placed = read_in_parts(files.files, has_lines, _are_few_here, files.watched.seen, lambda _: files.are_sure())
+    if placed is None:
+        return None
+    files.files = placed
+    # As text, which takes four times as long; elsewhere a request for more takes as long as one for little.
+    files.first_bytes = None if is_elsewhere(placed[0].path) else TYPES_BYTES
+    forms = files.no_forms()
+    files.first_rows(forms, files.blocks())
+    whole = whole_files(files.files)
+    parts = parts_of(whole, has_lines)
+    while True:
+        try:
+            return _written(files, whole, parts, forms)
+        except _OtherFormsError as found:
+            # Rare: once more, with the types that are known now.
+            parts, forms = found.parts, found.forms
+
+
+def _are_few_here(size: int) -> bool:
+    """Whether one reader takes so many bytes of this machine from the first line to the last, whose blocks threads read: rows that stay in memory.
+
+    Others are written, which several threads do for a part each.
+    """
+    # What there is room for is asked of the system.
+    return size <= FEW_BYTES_HERE or (not is_spark_wanted() and size <= room_left() // BYTES_OF_CHARACTER)
+
+
+def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> PlannerNode:
+    """A source of all rows.
+
+    Raises
+    ------
+    _OtherFormsError
+        If they have other types.
+    """
+    files.bad_lines, files.room = {}, config.memory_budget if files.keeps_bad_lines else 0
+    types = files.types_of(forms)
+    with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
+        of_all = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
+        plan = CsvPlan(of_all, forms, dataset.directory, files.room // len(parts), room_for_rows(whole))
+        works = [CsvWork(plan, places, number) for number, places in enumerate(parts)]
+        done = in_order(works, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
+        found = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
+        if files.types_of(found) != types or any(part.forms and part.rows is None for part in done):
+            again = [work.from_line(part.start).places for work, part in zip(works, done, strict=True) if part.forms]
+            raise _OtherFormsError(again, found)
+        for part in done:
+            for path, left_out in part.left_out.items():
+                files.keep(path, left_out.lines, left_out.number)
+        return brought(source_of_parts([part.rows for part in done], dataset), whole)
+
+
+def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:
+    """What is in parts of files, each of which begins where the one before it ends; one without any line has no forms."""
+    done = run(works)
+    again = [number for number, work in enumerate(works) if work.is_continued and _is_apart(work, done[number], done[number - 1])]
+    if again:
+        # Nearly all of these are right then. The end of a part that began amid a field may still be that of another one.
+        for number, part in zip(again, run([works[number].from_line(done[number - 1].end) for number in again]), strict=True):
+            done[number] = part
+    for number, work in enumerate(works):
+        place = done[number - 1].end if work.is_continued else 0
+        if work.is_continued and not work.begins_before(place):
+            done[number] = CsvPart(place, place)
+        elif work.is_continued and done[number].start != place:
+            done[number] = run([work.from_line(place)])[0]
+        if done[number].failed:
+            # Its start is right, so there is something to tell.
+            done[number] = work.from_line(place).told()
+    return done
+
+
+def _is_apart(work: CsvWork, part: CsvPart, before: CsvPart) -> bool:
+    """Whether a part has lines, and begins elsewhere than the one before it ends; of one that failed nobody knows where it does."""
+    return not before.failed and part.start != before.end and work.begins_before(before.end)
+
 
 LOG = logging.getLogger("sframe_spark")
 # To start threads takes as long as to read a fifth of that.

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import first_places, unique_names
 from sframe_spark.api.io.csv.block_reader import CsvText, SureLines, opened_text
-from sframe_spark.api.io.csv.blocks import LeftOut, TextBlock, ValueBlock
-from sframe_spark.api.io.csv.column_types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
+from sframe_spark.api.io.csv.column_types import Converted, CsvForm, LeftOut, TextBlock, ValueBlock, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.io.csv.options import CsvOptions, CsvValues, chosen_columns
 from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
 from sframe_spark.config import config

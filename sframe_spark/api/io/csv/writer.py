@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import array
 import datetime
+import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
 
-from sframe_spark.api.io.csv.fields import SPACE, closing_bracket
+from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.io.csv.options import NEWLINES, CsvOptions, escape_by_doubling, line_ends, require_unicode_text
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.api.io.csv.parser import SPACE, closing_bracket
+from sframe_spark.api.io.paths import file_path_text
+from sframe_spark.engine.execution.export import write_text
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
+from sframe_spark.locations import place_of
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.convert import ESCAPES as READ_ESCAPES
-from sframe_spark.values.datetimes import datetime_text
+from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
+from sframe_spark.values.decode import decode
+from sframe_spark.values.nested.scalar_text import brief_floats, compact_moments
+from sframe_spark.values.nested.text_spans import int_texts, of_different, seem_repeated
+from sframe_spark.values.nested.text_writer import IN_CSV, written
 from sframe_spark.values.tagged_json import display_text, exact_float_text
 from sframe_spark.values.value_model import is_number, plain_number
 
@@ -262,3 +278,355 @@ def instant_text(value: datetime.datetime) -> str:
     '20110102T030405+0000'
     """
     return datetime_text(value) + value.strftime("%z")
+
+
+# Texts as fields of CSV, all of a batch at once: as they are, or in quotes where they would not be read back without.
+
+_SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+
+
+def _table(characters: Sequence[str], place: int) -> np.ndarray:
+    found = np.zeros(256, bool)
+    found[[character.encode()[place] for character in characters]] = True
+    return found
+
+
+# Of the first byte of a text, and of its last one, whether it may start or end with what needs quotes.
+_FIRST, _LAST = _table([*_SPACES, "[", "{", BYTE_ORDER_MARK], 0), _table([*_SPACES], -1)
+# One after the other, so many cost less than a regular expression.
+_FEW_MARKS = 2
+
+
+def text_of(texts: pa.Array) -> memoryview:
+    """The texts of an array end to end, without a copy.
+
+    Examples
+    --------
+    >>> bytes(text_of(pa.array(["a", "é", None, "b"])))
+    b'a\\xc3\\xa9b'
+    """
+    data, ends = texts.buffers()[2], _ends_of(texts)
+    return memoryview(data)[int(ends[0]) : int(ends[-1])] if data is not None else memoryview(b"")
+
+
+def _ends_of(texts: pa.Array) -> np.ndarray:
+    """Where each text starts in the buffer, and where the last one ends."""
+    wide = pa.types.is_large_string(texts.type)
+    offsets = texts.buffers()[1]
+    if offsets is None or not len(texts):
+        return np.zeros(1, np.int64)
+    return np.frombuffer(offsets, np.int64 if wide else np.int32)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def text_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> pa.Array:
+    """Texts as fields, perhaps of an only column; missing ones stay.
+
+    Examples
+    --------
+    >>> text_fields(pa.array(["plain", "a,b", "", "[1", None]), CsvFormat()).to_pylist()
+    ['plain', '"a,b"', '""', '"[1"', None]
+    """
+    if form.quote_level == QUOTE_ALL:
+        return quoted_texts(values, form)
+    marks = found_in(values, _marks(form))
+    if marks and seem_repeated(values):
+        return of_different(values, lambda texts: _fields_of_some(texts, form, is_alone))
+    chosen = _perhaps_special(values, form, marks)
+    if not chosen.any():
+        return values
+    mask = pa.array(chosen)
+    texts = values.filter(mask)
+    fields = _fields_of_some(texts, form, is_alone)
+    return values if fields is texts else pc.replace_with_mask(values, mask, fields)
+
+
+def quoted_texts(texts: pa.Array, form: CsvFormat) -> pa.Array:
+    """Texts in quotes, as :meth:`~.format.CsvFormat.quoted` writes each.
+
+    Examples
+    --------
+    >>> quoted_texts(pa.array(['5" long', None]), CsvFormat()).to_pylist()
+    ['"5"" long"', None]
+    """
+    if form.quote_level == QUOTE_NONE:
+        return texts
+    escape, quote = form.escape_char, form.quote_char
+    replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPES.items())] if escape else []
+    replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
+    # What escapes stand for is in no escape, nor is a quote: who looks once has seen all.
+    there = found_in(texts, [character for character, _ in replaced])
+    for character, instead in replaced:
+        if character in there:
+            texts = pc.replace_substring(texts, character, instead)
+    return pc.binary_join_element_wise(quote, texts, quote, "")
+
+
+def found_in(texts: pa.Array, characters: Sequence[str]) -> list[str]:
+    """Those of some characters that are in one of some texts.
+
+    Examples
+    --------
+    >>> found_in(pa.array(["a,b", "c"]), ",;")
+    [',']
+    """
+    data = bytes(text_of(texts))
+    return [character for character in characters if character.encode() in data]
+
+
+def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Array:
+    """Fields of texts that may be others than they are themselves; of which most are."""
+    fields, rest = texts, None
+    if form.quote_level != QUOTE_NONE:
+        in_quotes = pc.match_substring_regex(texts, texts_in_quotes(form))
+        if in_quotes.true_count == len(texts):
+            return quoted_texts(texts, form)
+        if in_quotes.true_count:
+            fields, rest = pc.if_else(in_quotes, quoted_texts(texts, form), texts), pc.invert(in_quotes)
+    special = pc.match_substring_regex(texts, special_texts(form))
+    special = special if rest is None else pc.and_(special, rest)
+    if not special.true_count:
+        return fields
+    write = form.writer_of(STR_KIND, is_alone)
+    return pc.replace_with_mask(fields, special, pa.array(list(map(write, texts.filter(special).to_pylist())), texts.type))
+
+
+def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) -> np.ndarray:
+    """Which texts may be other fields than they are themselves, for one of some marks or their ends: of the others none is, missing ones neither."""
+    inside = _have_one_of(values, marks)
+    ends = _ends_of(values)
+    starts, ends, lengths = ends[:-1], ends[1:], np.diff(ends)
+    chosen = lengths == 0
+    data = values.buffers()[2]
+    if data is not None and len(data) and form.quote_level != QUOTE_NONE:
+        codes = np.frombuffer(data, np.uint8)
+        # Of an empty text, which is chosen already, what stands beside it.
+        chosen |= _FIRST[codes[np.minimum(starts, len(codes) - 1)]] | _LAST[codes[np.maximum(ends - 1, 0)]]
+    if inside is not None:
+        chosen |= inside
+    return chosen & values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else chosen
+
+
+def _have_one_of(values: pa.Array, marks: Sequence[str]) -> np.ndarray | None:
+    if not marks:
+        return None
+    if len(marks) <= _FEW_MARKS:
+        found = functools.reduce(pc.or_, (pc.match_substring(values, mark) for mark in marks))
+    else:
+        found = pc.match_substring_regex(values, _any_of(marks))
+    return found.fill_null(False).to_numpy(zero_copy_only=False)
+
+
+def _marks(form: CsvFormat) -> list[str]:
+    """Characters that a text is another field with, perhaps."""
+    marks = {*form.quote_char, *form.escape_char, "\n", "\t", "\r"}
+    # A text may end with the start of a delimiter.
+    return sorted(marks if form.quote_level == QUOTE_NONE else marks | {*form.delimiter, *form.line_terminator, "\\"})
+
+
+@functools.lru_cache(maxsize=16)
+def special_texts(form: CsvFormat) -> str:
+    """A regular expression that matches every text that is not its own field, and perhaps others."""
+    if form.quote_level == QUOTE_NONE:
+        return f"^$|{_any_of(_marks(form))}"
+    return f"^$|^{_any_of([*_SPACES, '[', '{', BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(_marks(form))}"
+
+
+@functools.lru_cache(maxsize=16)
+def texts_in_quotes(form: CsvFormat) -> str:
+    """A regular expression that matches texts that are in quotes whatever else they hold, if not all of these."""
+    parts = {mark for text in (form.delimiter, form.line_terminator) if len(text) > 1 for mark in text}
+    sure = {*form.quote_char, *form.escape_char, "\n", "\t", "\r", "\\"}
+    return f"^$|^{_any_of([*_SPACES, BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(sure | ({*_marks(form)} - parts))}"
+
+
+def _any_of(characters: Sequence[str] | set[str]) -> str:
+    return "[" + "".join(sorted(f"\\x{{{ord(character):x}}}" for character in characters)) + "]"
+
+
+# Columns as fields of CSV, by Arrow as far as that writes what :class:`~.format.CsvFormat` writes, value by value elsewhere.
+
+
+def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = False) -> Iterator[bytes | memoryview]:
+    """Rows of fields as text in UTF-8, each row a line, in blocks; it is enough to put them side by side.
+
+    Parameters
+    ----------
+    fields
+        Those of each column.
+    form
+        How they are written.
+    are_plain
+        That none holds what CSV is made of (:meth:`ColumnWriter.are_plain`): Arrow's own writer, which refuses such, takes half the time.
+    """
+    if not len(fields[0]):
+        return
+    if are_plain and len(fields) > 1 and is_of_arrow(form):
+        yield _lines_of_arrow(fields, form.delimiter)
+        return
+    delimiter, end, prefix, nothing = (_scalar(text) for text in (form.delimiter, form.line_terminator, form.line_prefix, ""))
+    rows = fields[0] if len(fields) == 1 else pc.binary_join_element_wise(*fields, delimiter)
+    if form.line_prefix:
+        rows = pc.binary_join_element_wise(prefix, rows, nothing)
+    # All in one list: half the time of an end appended to each.
+    yield text_of(pc.binary_join(pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows), end))
+    yield form.line_terminator.encode()
+
+
+def is_of_arrow(form: CsvFormat) -> bool:
+    """Whether Arrow's own writer has a delimiter and an end of lines."""
+    usual = form.delimiter == "\t" or (form.delimiter.isascii() and form.delimiter.isprintable() and form.delimiter != '"')
+    return usual and len(form.delimiter) == 1 and form.line_terminator == "\n" and not form.line_prefix
+
+
+def _lines_of_arrow(fields: Sequence[pa.Array], delimiter: str) -> memoryview:
+    options = pcsv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none", batch_size=len(fields[0]))
+    lines = pa.BufferOutputStream()
+    pcsv.write_csv(pa.record_batch(list(fields), [str(number) for number in range(len(fields))]), lines, options)
+    return memoryview(lines.getvalue())
+
+
+def _scalar(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+@attrs.frozen
+class ColumnWriter:
+    """Writes the fields of a column.
+
+    Parameters
+    ----------
+    form
+        How.
+    type
+        Type of the column.
+    name
+        Its name.
+    is_alone
+        Whether it is the only column.
+    """
+
+    form: CsvFormat
+    type: ColumnType
+    name: str
+    is_alone: bool
+
+    def fields(self, values: pa.Array, first_row: int | None) -> pa.Array:
+        """The fields of some rows, of which the first has that number if it is known.
+
+        Raises
+        ------
+        DateTimeRangeError
+            If a date-time is outside the years of Python's; it names the column and the row.
+        """
+        found = self._by_arrow(values)
+        if found is None:
+            try:
+                found = self._one_by_one(values)
+            except DateTimeRangeError as error:
+                raise error.located(self.name, first_row) from error.__cause__
+        return found.cast(pa.large_string())
+
+    def are_plain(self, fields: pa.Array) -> bool:
+        """Whether it is sure, and soon known, that no field holds a quote of Arrow's, a delimiter or the end of a line."""
+        structure = ('"', "\n", "\r", self.form.delimiter)
+        if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
+            return not any(mark in self.form.missing_field(self.is_alone) for mark in structure)
+        return self.type.kind == STR_KIND and not found_in(fields, structure)
+
+    def _one_by_one(self, values: pa.Array) -> pa.Array:
+        write = self.form.writer_of(self.type.kind, self.is_alone)
+        return pa.array([write(value) for value in decode(values, self.type)], pa.large_string())
+
+    def _by_arrow(self, values: pa.Array) -> pa.Array | None:
+        """The fields, if Arrow writes them; None otherwise."""
+        found = None
+        if self.type.kind in (INT_KIND, FLOAT_KIND):
+            found = self._numbers(values)
+        elif self.type.kind == STR_KIND:
+            found = text_fields(values, self.form, self.is_alone)
+        elif self.type == DATETIME:
+            found = self._date_times(values)
+        elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
+            texts = written(values, self.type, IN_CSV)
+            # A form feed as JSON escapes it is none to the reader.
+            found = None if texts is None or pc.any(pc.match_substring(texts, r"\f")).as_py() else quoted_texts(texts, self.form)
+        return found if found is None or not found.null_count else found.fill_null(self.form.missing_field(self.is_alone))
+
+    def _numbers(self, values: pa.Array) -> pa.Array | None:
+        """Numbers, unless some would be read as several fields."""
+        if self.form.quote_level != QUOTE_ALL and not self.form.has_plain_numbers:
+            return None
+        texts = int_texts(values) if self.type.kind == INT_KIND else brief_floats(values)
+        return quoted_texts(texts, self.form) if self.form.quote_level == QUOTE_ALL else texts
+
+    def _date_times(self, values: pa.Array) -> pa.Array | None:
+        """Date-times without an offset, if the dialect does nothing to digits."""
+        digits = "0123456789T."
+        start, _, end = self.form.quoted(digits).partition(digits)
+        if not all_in_years_of_python(values) or start + digits + end != self.form.quoted(digits):
+            return None
+        return compact_moments(values, start, end)
+
+
+# Frames as CSV: written range by range into a file that appears when it is complete, so that ``read_csv`` gives every value back.
+
+__all__ = ["CsvFormat", "nested_text", "write_csv"]
+
+
+def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvFormat | None = None) -> None:
+    """Write all rows as CSV into a file that appears when it is complete; compressed as its name says.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    chosen = form or CsvFormat()
+    require_unicode(names)
+    chosen.require_readable(len(names))
+    write_text(node, place_of(file_path_text(path)), CsvRows(chosen, tuple(names), tuple(node.schema)))
+
+
+@attrs.frozen
+class CsvRows:
+    """Rows as lines of CSV.
+
+    Parameters
+    ----------
+    form
+        How they are written.
+    names
+        Names of the columns.
+    types
+        Their types.
+    """
+
+    form: CsvFormat
+    names: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+
+    @property
+    def between(self) -> bytes:
+        """What stands between two rows and not before the first."""
+        return self.form.line_prefix.encode() if self.form.no_prefix_on_first_value else b""
+
+    @property
+    def before(self) -> bytes:
+        """What stands before all rows."""
+        end = self.form.line_terminator
+        first = self.form.file_header + end if self.form.file_header else ""
+        return (first + (self.form.delimiter.join(map(self.form.field, self.names)) + end if self.form.header and self.names else "")).encode()
+
+    @property
+    def after(self) -> bytes:
+        """What stands after all rows."""
+        return (self.form.file_footer + self.form.line_terminator).encode() if self.form.file_footer else b""
+
+    def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
+        """The lines of some rows, of which the first has that number if it is known."""
+        writers = [ColumnWriter(self.form, kind, name, len(self.names) == 1) for kind, name in zip(self.types, self.names, strict=True)]
+        for chunk in chunks if writers else ():
+            fields = [writer.fields(column, first_row) for writer, column in zip(writers, chunk.columns, strict=True)]
+            are_plain = all(writer.are_plain(found) for writer, found in zip(writers, fields, strict=True))
+            yield from lines_of(fields, self.form, are_plain)
+            first_row = None if first_row is None else first_row + chunk.rows

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.io.csv.texts import text_of
+from sframe_spark.api.io.csv.writer import text_of
 from sframe_spark.api.io.paths import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame
 from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import fields as csv_fields
+from sframe_spark.api.io.csv import parser as csv_fields
 from sframe_spark.api.io.csv.block_reader import CsvText, SureLines
-from sframe_spark.api.io.csv.blocks import TextBlock
+from sframe_spark.api.io.csv.column_types import TextBlock
 from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.api.io.csv.parser import NO_NUMBERS
 from sframe_spark.errors import InvalidArgumentError

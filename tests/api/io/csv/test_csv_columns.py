@@ -12,10 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sframe_spark.api.io.csv import texts
-from sframe_spark.api.io.csv.columns import ColumnWriter, lines_of
-from sframe_spark.api.io.csv.texts import special_texts
-from sframe_spark.api.io.csv.writer import CsvFormat
+from sframe_spark.api.io.csv import writer as texts
+from sframe_spark.api.io.csv.writer import ColumnWriter, CsvFormat, lines_of, special_texts
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, dict_of, list_of
 from sframe_spark.values.encode import encode_plain

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api.io.csv.csv_writer import nested_text
+from sframe_spark.api.io.csv.writer import nested_text
 from sframe_spark.errors import InvalidArgumentError
 from tests.api.io.csv.test_csv_writer import exported
 from tests.examples import examples
