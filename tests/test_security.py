@@ -69,7 +69,7 @@ ALLOWED = {
     ("engine/spark/executor_environment.py", "import_module"): "this package, by its own name",
     ("engine/runtime/exchange.py", "from_stream"): "rows that this process wrote, once their check sum was compared",
     ("engine/execution/executor.py", "from_stream"): "rows of our own tasks",
-    ("storage/manifest/blocks.py", "table_of"): "plain values of a schema that is known before, fully validated",
+    ("storage/manifest/segment_index.py", "table_of"): "plain values of a schema that is known before, fully validated",
     ("compute/key_runs.py", "from_stream"): "the state that our own tasks send each other",
     ("operators/groupby/intervals_fill.py", "from_stream"): "the same",
 }

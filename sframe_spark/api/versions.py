@@ -15,8 +15,7 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.locations import is_elsewhere, place_of
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.datasets.vacuum import removable, remove_all
-from sframe_spark.storage.datasets.versioned_datasets import read_version, saved_versions
+from sframe_spark.storage.datasets.versioned_datasets import read_version, removable, remove_all, saved_versions
 
 LONGEST_AGE = 36_500
 

@@ -13,8 +13,7 @@ from sframe_spark.message_text import in_words
 from sframe_spark.process.directory_trees import size_on_disk
 from sframe_spark.process.leases import delete, directory_of_system, leftovers_in, may_be_renamed_by_anyone
 from sframe_spark.storage.filesystem.object_store import listed, require_bucket
-from sframe_spark.storage.filesystem.temporary import scratch_root, temporary_root
-from sframe_spark.storage.filesystem.temporary_datasets import leftovers_elsewhere, remove_all_below
+from sframe_spark.storage.filesystem.temporary_datasets import leftovers_elsewhere, remove_all_below, scratch_root, temporary_root
 
 
 def places(paths: Sequence[str]) -> list[str]:

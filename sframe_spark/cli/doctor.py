@@ -29,7 +29,7 @@ from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
 from sframe_spark.session.launch import connect
 from sframe_spark.session.session import get_base, get_packages
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_FREE_BYTES = 1 << 30

@@ -15,16 +15,138 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere, place_of
+from sframe_spark.locations import is_elsewhere, is_private, place_of
+from sframe_spark.message_text import visible
+from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.leases import HIDDEN, new_name
+from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.commit import flush_directory
-from sframe_spark.storage.datasets.opened import OPEN_DATASETS
-from sframe_spark.storage.datasets.replaceable import checksums_of, refuse_what_no_directory_replaces
-from sframe_spark.storage.datasets.save import move, put_in_place, staged
-from sframe_spark.storage.directories_elsewhere import publish_elsewhere, require_nothing_elsewhere
+from sframe_spark.storage.datasets.load import OPEN_DATASETS
+from sframe_spark.storage.datasets.save import checksums_of, move, put_in_place, refuse_what_no_directory_replaces, staged
 from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.listing import names_in
+from sframe_spark.storage.filesystem.local_files import names_in
+from sframe_spark.storage.filesystem.object_store import listed, place_at, place_within, put_whole, remove, require_bucket, upload
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.staging import Staging, staged_elsewhere
+from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
+
+# Where parts of an export are written before anybody sees them: here, and where tasks of other machines write them.
+
+
+@attrs.define(eq=False)
+class Staging:
+    """Directories for parts.
+
+    Parameters
+    ----------
+    here
+        One of this machine.
+    beside
+        One that is where the export goes, under a name that readers take for no data; of exports here the same one.
+    is_used
+        Whether there may be something in the one elsewhere.
+    """
+
+    here: str
+    beside: str
+    is_used: bool = False
+
+    def for_tasks(self, are_here: bool) -> str:
+        """Return the directory in which tasks write, ``are_here`` if they all see the files of this process."""
+        if are_here or is_private(self.beside):
+            return self.here
+        self.is_used = True
+        return self.beside
+
+
+@contextlib.contextmanager
+def staged_elsewhere(target: str) -> Iterator[Staging]:
+    """Directories for the parts of an export elsewhere, which go when the block ends."""
+    handle = scratch_store().new_dataset()
+    staging = Staging(handle.directory, join(target.rpartition("/")[0], HIDDEN + new_name()))
+    try:
+        yield staging
+    finally:
+        handle.discard()
+        if staging.is_used:
+            # What was exported is there, or an error tells why it is not; what may not be removed stays under names that nobody reads.
+            with contextlib.suppress(StorageError):
+                remove_files([file.uri for file in listed(staging.beside, below=True)])
+
+
+def remove_files(uris: list[str]) -> None:
+    """Remove files elsewhere, side by side."""
+    if uris:
+        in_threads(remove, uris, available_cores())
+
+
+# Directories of parts elsewhere, where no two change places: all parts are there before the first is seen, and part 0 comes last.
+
+
+def require_nothing_elsewhere(target: str) -> None:
+    """Make sure, before any work, that a directory can be made elsewhere without a reader seeing parts of two.
+
+    Raises
+    ------
+    StorageError
+        If there is something, or no bucket.
+    """
+    found = place_at(target)
+    if not found.names:
+        require_bucket(target)
+    if found.is_file:
+        raise StorageError(f"{target} is a file, not a directory: choose another path, or remove it first")
+    if found.names:
+        reason = "directories elsewhere do not change places at one stroke"
+        raise StorageError(f"{target} holds {visible(found.names[0])}, and {reason}: choose another path, or remove it first")
+
+
+def publish_elsewhere(staging: Staging, files: Sequence[str], target: str, names: Sequence[str]) -> None:
+    """Give parts, in row order, their names in a directory: one part by one request, several by copies that the file system makes.
+
+    Raises
+    ------
+    StorageError
+        If a part cannot be written, or somebody else has written there meanwhile; no part of these is left then.
+    """
+    places = [join(target, name) for name in names]
+    if len(files) > 1:
+        staging.is_used = True
+        files = in_threads(lambda file: _beside(file, staging, target), files, available_cores())
+    try:
+        with interrupts_deferred():
+            # Who finds parts and none of number 0 knows that they are not all.
+            in_threads(lambda pair: _place(*pair), list(zip(files, places, strict=True))[1:], available_cores())
+            _place(files[0], places[0])
+            _require_alone(target, names)
+    except BaseException:
+        # What cannot be removed is told by nobody: the error that is the cause is.
+        with contextlib.suppress(StorageError):
+            remove_files(places)
+        raise
+
+
+def _beside(file: str, staging: Staging, target: str) -> str:
+    """Where a part is on the file system of the target, under a name that nobody reads."""
+    if is_elsewhere(file):
+        return file
+    place = join(staging.beside, os.path.basename(file))
+    upload(file, place, target)
+    return place
+
+
+def _place(file: str, place: str) -> None:
+    if is_elsewhere(file):
+        place_within(file, place)
+    else:
+        put_whole(file, place)
+
+
+def _require_alone(target: str, names: Sequence[str]) -> None:
+    strange = sorted(set(place_at(target).names) - set(names))
+    if strange:
+        raise StorageError(f"somebody else wrote {visible(strange[0])} to {target} meanwhile: nothing of theirs was changed; choose another path")
+
 
 _PART = re.compile(r"part-([0-9]{5,9})-([0-9a-f]{32}\.(?:parquet|orc))")
 

@@ -18,7 +18,7 @@ from sframe_spark.operators.sources.generated import constant_source, range_sour
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.filesystem.temporary import scratch_store
+from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.testing.random_tables import KINDS, made_column, write_archive
 from sframe_spark.turicreate.archive import open_archive

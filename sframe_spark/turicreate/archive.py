@@ -22,10 +22,10 @@ from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayloa
 from sframe_spark.locations import normalised
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
+from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.local_files import wait_for_tick
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.saved_places import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.turicreate.block import COLUMN_TYPES, Block, BlockForm, kind_of
 from sframe_spark.turicreate.file_format import (

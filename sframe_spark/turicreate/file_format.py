@@ -21,8 +21,8 @@ from sframe_spark.locations import normalised
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.storage.filesystem.io_errors import missing, telling
 from sframe_spark.storage.filesystem.local_files import FileState
-from sframe_spark.storage.manifest.length import check_length, read_text
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
+from sframe_spark.storage.manifest.manifest_json import check_length, read_text
 from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, MIXED, TYPED
 from sframe_spark.turicreate.object_decoding import MISSING, TENSOR
 

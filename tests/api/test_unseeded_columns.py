@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 ROWS = 3_000
 

@@ -16,7 +16,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from tests.faults.steps import in_child, names_in
 
 pytestmark = [
@@ -34,9 +34,9 @@ WATCHED = tuple(
         "process/leases.py",
         "process/threads.py",
         "process/directory_trees.py",
-        "storage/datasets/opened.py",
+        "storage/datasets/load.py",
         "storage/datasets/save.py",
-        "storage/filesystem/temporary.py",
+        "storage/filesystem/temporary_datasets.py",
     )
 )
 

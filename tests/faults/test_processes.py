@@ -22,7 +22,7 @@ from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.session import get_session
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from tests.faults.steps import in_child, names_in
 
 pytestmark = [

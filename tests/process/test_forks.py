@@ -66,8 +66,8 @@ import multiprocessing, pyarrow.compute as pc, pyarrow as pa
 from concurrent.futures import ProcessPoolExecutor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.execution.runs_actions import Action
-from sframe_spark.storage.filesystem import temporary
-from sframe_spark.storage.datasets.opened import OPEN_DATASETS
+from sframe_spark.storage.filesystem import temporary_datasets as temporary
+from sframe_spark.storage.datasets.load import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})
 frame["b"] = frame["a"] * 2
 assert pc.sum(pa.array(range(10**5))).as_py()

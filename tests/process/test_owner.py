@@ -34,8 +34,8 @@ from sframe_spark.process.leases import (
     remove_own,
     show_in_use,
 )
-from sframe_spark.storage.filesystem import temporary
-from sframe_spark.storage.filesystem.temporary import DatasetHandle
+from sframe_spark.storage.filesystem import temporary_datasets
+from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle
 
 DEAD = 2**22 + 1
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them")
@@ -246,7 +246,7 @@ def test_nothing_in_a_shared_directory_makes_a_start_hang(tmp_path: Path) -> Non
             directory.mkdir()
             make(directory / below)
     done = python(f"""
-from sframe_spark.storage.filesystem.temporary import TemporaryStore
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
 from sframe_spark.session.sockets import socket_directory
 from sframe_spark import SFrame
 socket_directory({str(tmp_path)!r})
@@ -351,7 +351,7 @@ def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tm
     directory.mkdir()
     claims = leases.Claims()
     monkeypatch.setattr(leases, "CLAIMS", claims)
-    monkeypatch.setattr(temporary, "CLAIMS", claims)
+    monkeypatch.setattr(temporary_datasets, "CLAIMS", claims)
     handle = DatasetHandle(str(directory))
     collecting = Collecting([handle])
     dict.update(collecting, claims._paths)
@@ -372,7 +372,7 @@ def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monke
     # A save gives the old rows to those who read them, while another thread deletes what nobody holds.
     claims = leases.Claims()
     monkeypatch.setattr(leases, "CLAIMS", claims)
-    monkeypatch.setattr(temporary, "CLAIMS", claims)
+    monkeypatch.setattr(temporary_datasets, "CLAIMS", claims)
     first = leases.Holder()
     # The order counts: what is abandoned is looked at first.
     gone = leases.Holder()

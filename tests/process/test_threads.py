@@ -23,8 +23,8 @@ from sframe_spark.process import threads
 from sframe_spark.process.leases import CLAIMS
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets import integrity
-from sframe_spark.storage.filesystem.temporary import temporary_store
-from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import INT
 

@@ -11,8 +11,7 @@ import attrs
 
 from sframe_spark.locations import normalised
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, copied_dataset
-from sframe_spark.storage.datasets.save import saving_directory
+from sframe_spark.storage.datasets.save import LEAST_TOGETHER, copied_dataset, saving_directory
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.writer import write_segment

@@ -14,9 +14,15 @@ import pyspark
 import pytest
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
-from sframe_spark.storage.hybrid import days_to_gregorian, days_to_hybrid, ticks_to_gregorian
-from sframe_spark.storage.hybrid_calendar import HybridColumns, instants_to_hybrid
-from sframe_spark.storage.zones import UTC, zone_of
+from sframe_spark.storage.hybrid_calendar import (
+    UTC,
+    HybridColumns,
+    days_to_gregorian,
+    days_to_hybrid,
+    instants_to_hybrid,
+    ticks_to_gregorian,
+    zone_of,
+)
 
 ALL = HybridColumns(dates=True, instants=True, unzoned=True)
 # Days since 1970 that the hybrid calendar calls so, by Julian day numbers.

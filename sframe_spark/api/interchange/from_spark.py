@@ -18,7 +18,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, Schema
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.deployment import naming_our_python
-from sframe_spark.storage.filesystem.saved_places import refuse_files_of_saved_for_spark
+from sframe_spark.storage.filesystem.file_kind import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.types import (
     ARRAY,

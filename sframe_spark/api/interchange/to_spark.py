@@ -28,7 +28,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import is_remote
 from sframe_spark.session.user_session import in_session, keeping_active, starts_our_python, user_session
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:

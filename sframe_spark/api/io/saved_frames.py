@@ -39,21 +39,23 @@ from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.optional_parts import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets.gather import copied_columns, copied_dataset, may_copy_columns, stretches
 from sframe_spark.storage.datasets.integrity import damage_in
-from sframe_spark.storage.datasets.load import read_manifest
-from sframe_spark.storage.datasets.opened import OPEN_DATASETS
-from sframe_spark.storage.datasets.referred import digest_for_reference, load_referred
-from sframe_spark.storage.datasets.remote_save import saving_version
-from sframe_spark.storage.datasets.save import PendingSave, check_replaceable, saving_directory
-from sframe_spark.storage.datasets.versioned_datasets import load_remote
+from sframe_spark.storage.datasets.load import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
+from sframe_spark.storage.datasets.save import (
+    PendingSave,
+    check_replaceable,
+    copied_columns,
+    copied_dataset,
+    may_copy_columns,
+    saving_directory,
+    stretches,
+)
+from sframe_spark.storage.datasets.versioned_datasets import load_remote, saving_version
 from sframe_spark.storage.filesystem.compression import require_clear_name, without_packing
-from sframe_spark.storage.filesystem.remote import Download
-from sframe_spark.storage.filesystem.remote_files import WEB
-from sframe_spark.storage.filesystem.saved_places import ARCHIVE_FILE, is_archive
-from sframe_spark.storage.filesystem.temporary import temporary_store
-from sframe_spark.storage.manifest.elsewhere import OWN, DatasetElsewhere, Elsewhere
-from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME, Manifest
+from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, is_archive
+from sframe_spark.storage.filesystem.remote_files import WEB, Download
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, DatasetElsewhere, Elsewhere, Manifest
 
 # Archives of Turi Create that users name: directories and index files of this machine, or elsewhere. What reads them is an optional part.
 

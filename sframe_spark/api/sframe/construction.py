@@ -183,7 +183,7 @@ def frame_from_parquet(path: Any) -> Frame:
     from sframe_spark.operators.sources.source import segment_source
     from sframe_spark.storage.external.parquet import manifest_of_files, natural
     from sframe_spark.storage.filesystem.path_resolution import resolve
-    from sframe_spark.storage.filesystem.temporary import temporary_root
+    from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
     from sframe_spark.storage.segments.reader import iterate_rows
 
     files = resolve(path, natural, "Parquet file", in_place=True)

@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.export import write_parts
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError, listed
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.export_directories import exporting
-from sframe_spark.storage.part_files import ORC, PARQUET, PartForm
+from sframe_spark.storage.export_files import ORC, PARQUET, PartForm
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

@@ -30,7 +30,7 @@ from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
 from sframe_spark.planner.ours import is_ours
-from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
 
 # Of more rows, or longer ones, laws and batches save more than they cost.
 MOST_ROWS = 4_096

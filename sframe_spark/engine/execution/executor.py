@@ -46,7 +46,7 @@ from sframe_spark.planner.pieces import Pieces
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.session import get_session, is_remote
 from sframe_spark.session.deployment import reads_our_files
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
 # What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no

@@ -26,10 +26,9 @@ from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_session
-from sframe_spark.storage.export_files import staged_text, write_text_part
-from sframe_spark.storage.part_files import PartForm, write_part
+from sframe_spark.storage.export_directories import Staging
+from sframe_spark.storage.export_files import PartForm, staged_text, write_part, write_text_part
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP
-from sframe_spark.storage.staging import Staging
 
 Result = TypeVar("Result")
 RangeWork = Callable[[RangeTask, int, str], Result]

@@ -19,11 +19,11 @@ from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.filesystem.handles import TemporaryHandle
 from sframe_spark.storage.filesystem.io_errors import lost
-from sframe_spark.storage.filesystem.listing import files_below
+from sframe_spark.storage.filesystem.local_files import files_below
 from sframe_spark.storage.filesystem.object_store import listed
 from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 
 MOST_BYTES, MOST_GENERATIONS = 16 << 20, 32
 # About what a node, and what is known of a column of a segment, takes.

@@ -22,9 +22,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.traits import Origin
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.recorded_order import RecordedOrder
-from sframe_spark.storage.segments.held_order import Held, held_order, parts_of
-from sframe_spark.storage.segments.order_verification import claimed_orders
+from sframe_spark.storage.manifest.statistics import RecordedOrder
+from sframe_spark.storage.segments.order_verification import Held, claimed_orders, held_order, parts_of
 
 # So many rows are compared here in less time than a Spark that has not been started needs for it.
 MOST_ROWS_HERE = 16_000_000

@@ -8,7 +8,7 @@ from sframe_spark.operators.sources.source import Source, Watched
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments.watched import require_unchanged
+from sframe_spark.storage.segments.order_verification import require_unchanged
 
 
 def require_unchanged_files(root: PlannerNode) -> None:

@@ -17,7 +17,7 @@ from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import work_memory
-from sframe_spark.storage.filesystem.temporary import temporary_root
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
 # Gathered rows, what is found of them, and the result.
 COPIES_OF_GATHERED = 4

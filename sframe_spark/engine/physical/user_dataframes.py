@@ -20,7 +20,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import Need
 from sframe_spark.session import get_frames
-from sframe_spark.storage.filesystem.handles import TemporaryHandle
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 from sframe_spark.storage.manifest.manifest import Manifest
 
 if TYPE_CHECKING:

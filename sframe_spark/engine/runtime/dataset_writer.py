@@ -29,12 +29,11 @@ from sframe_spark.planner.pieces import Pieces
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.session.deployment import is_spark_wanted
-from sframe_spark.storage.datasets.adopt import adopt
-from sframe_spark.storage.datasets.commit import in_row_order, publish
+from sframe_spark.storage.datasets.commit import adopt, in_row_order, publish
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
 
 

@@ -19,7 +19,7 @@ from sframe_spark.planner.row_sizes import bytes_of_runs
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.temporary import DatasetHandle, scratch_store
+from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
 from sframe_spark.values.arrow_ipc import QUICK
 
 # Rows of a task and a range, with the numbers of the task and of the file that put them in order, and what reads them.

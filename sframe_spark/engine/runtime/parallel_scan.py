@@ -25,9 +25,9 @@ from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
 from sframe_spark.session.progress import open_counted
 from sframe_spark.storage.filesystem.byte_streams import FileRange, divided
 from sframe_spark.storage.filesystem.compression import packing_of
-from sframe_spark.storage.filesystem.in_place import AT_A_TIME
 from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.filesystem.path_resolution import DataFile
+from sframe_spark.storage.filesystem.remote_files import AT_A_TIME
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")

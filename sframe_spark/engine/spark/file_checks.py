@@ -35,7 +35,7 @@ from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_packages
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 
 def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:

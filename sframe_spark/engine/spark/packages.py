@@ -17,7 +17,7 @@ from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.deployment import importing_safely, is_one_process, require_python_of_tasks
 from sframe_spark.session.session import get_packages, ship
 from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
 # What Python, and Spark's worker, say where packages are not as they should be.

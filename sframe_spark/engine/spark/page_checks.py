@@ -14,8 +14,8 @@ from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
 from sframe_spark.operators.sources.spark_scan import page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.parquet.page_checks import PageCheck, PageChecks
-from sframe_spark.storage.parquet.sound import Identity
+from sframe_spark.storage.parquet.checksums import PageCheck, PageChecks
+from sframe_spark.storage.parquet.footer import Identity
 
 # Files that take more than this are checked by tasks: for fewer, starting these takes longer.
 CHECKED_HERE = 128 << 20

@@ -10,7 +10,7 @@ from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.session.job_control import run_cancellable
 from sframe_spark.storage.filesystem.io_errors import damage_told_by, full_disk, full_disk_of_executor, tells_of_full_disk
-from sframe_spark.storage.filesystem.temporary import scratch_root
+from sframe_spark.storage.filesystem.temporary_datasets import scratch_root
 from sframe_spark.udf.errors import error_transport
 
 Value = TypeVar("Value")

@@ -13,7 +13,7 @@ from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.parquet.footer import segment_footer
-from sframe_spark.storage.segments.neighbours import together
+from sframe_spark.storage.segments.reader import together
 
 # Rows of a block that is not a row group.
 BLOCK_ROWS = 131_072

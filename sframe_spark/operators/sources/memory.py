@@ -21,8 +21,7 @@ from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.pieces import Pieces, aligned
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.manifest.statistics import ColumnStatistics
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnStatistics, RecordedOrder
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 

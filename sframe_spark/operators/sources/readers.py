@@ -12,8 +12,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.row_sizes import row_bytes
-from sframe_spark.storage.segments.cursor import Cursor
-from sframe_spark.storage.segments.row_group_decoder import DecodedPart
+from sframe_spark.storage.segments.row_group_decoder import Cursor, DecodedPart
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources.source import SegmentSource, Source

@@ -14,7 +14,7 @@ from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.launch import has_file_system, is_remote
 from sframe_spark.session.sockets import acknowledge_at_once
-from sframe_spark.storage.filesystem.file_systems import is_given
+from sframe_spark.storage.filesystem.object_store import is_given
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
 from sframe_spark.storage.segments.reader import iterate_rows

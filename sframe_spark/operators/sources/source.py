@@ -24,10 +24,9 @@ from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.manifest.statistics import ColumnStatistics
-from sframe_spark.storage.segments.packs import last_pack_start, packed_rows
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnStatistics, RecordedOrder
 from sframe_spark.storage.segments.reader import last_group_start
+from sframe_spark.storage.segments.row_group_decoder import last_pack_start, packed_rows
 
 # What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
 MOST_BYTES_OF_PIECE = 256 << 20
@@ -269,7 +268,7 @@ class SegmentSource(Source):
         from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
         from sframe_spark.storage.datasets.versioned_datasets import with_version_checksums
         from sframe_spark.storage.external.parquet import with_states_elsewhere
-        from sframe_spark.storage.filesystem.listing import states_below
+        from sframe_spark.storage.filesystem.local_files import states_below
 
         manifest = self.manifest
         if place_of(manifest.directory) != manifest.directory:

@@ -12,8 +12,8 @@ from sframe_spark.operators.sources.segment_tasks import ranges_of_segments, rea
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
+from sframe_spark.storage.parquet.checksums import PageCheck, SumsOfFile, as_it_is, places_of_sums
 from sframe_spark.storage.parquet.footer import footer_of_entry
-from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, as_it_is, places_of_sums
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession

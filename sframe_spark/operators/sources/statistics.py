@@ -10,9 +10,7 @@ from sframe_spark.order.facts import Ordering
 from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.manifest.shown_order import shown_order
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, shown_order
 from sframe_spark.storage.segments.statistics import column_statistics, merge, of_some_rows
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets.commit import check_file
 from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.listing import sizes_below
+from sframe_spark.storage.filesystem.local_files import sizes_below
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.temporary import local_file
+from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, is_stored_as

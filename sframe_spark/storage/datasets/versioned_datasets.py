@@ -5,19 +5,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import functools
+import os
+import re
 import time
+import uuid
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from sframe_spark.errors import NotSavedError, StorageError
-from sframe_spark.storage.filesystem.object_store import FoundFile, listed, read_range, require_bucket
+from sframe_spark.errors import ConcurrentSaveError, NotSavedError, StorageError
+from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.threads import in_threads
+from sframe_spark.storage.datasets.commit import write_beside
+from sframe_spark.storage.filesystem.file_kind import MANIFESTS, VERSION_FILE
+from sframe_spark.storage.filesystem.object_store import (
+    FoundFile,
+    create,
+    creates_exclusively,
+    identity_of,
+    listed,
+    read_range,
+    remove,
+    require_bucket,
+    upload,
+)
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.saved_places import MANIFESTS, VERSION_FILE
-from sframe_spark.storage.manifest.length import check_length
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.manifest_json import damaged, unsealed
+from sframe_spark.storage.manifest.manifest_json import check_length, damaged, unsealed
+from sframe_spark.storage.manifest.segment_index import is_stored_beside
+from sframe_spark.storage.segments.writer import delivering
 
 DATA = "data"
 # What a manifest says, beside what every one does, of when it was saved.
@@ -190,3 +210,227 @@ def with_version_checksums(manifest: Manifest) -> Manifest:
             segments = [attrs.evolve(known[entry.file, entry.size, entry.rows], columns=()) for entry in manifest.segments]
             return attrs.evolve(manifest, segments=tuple(segments))
     raise StorageError(f"the plan reads files of {manifest.directory} that no version of it names: make the plan again")
+
+
+# Saving elsewhere: files under a name that nobody else has, then the manifest of the next version, put only where there is none.
+
+PROBE = "probe-"
+
+
+@attrs.define(eq=False)
+class NewVersion:
+    """A version of a frame elsewhere that is being made.
+
+    Parameters
+    ----------
+    root
+        The place of the frame.
+    number
+        The number that it is to have.
+    data
+        The directory of its files, relative to the root.
+    is_tried
+        Whether its manifest may have been put, so that its files may be somebody's rows.
+    """
+
+    root: str
+    number: int
+    data: str
+    is_tried: bool = False
+
+    @property
+    def directory(self) -> str:
+        """Where its files go."""
+        return join(self.root, self.data)
+
+    def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
+        """Let a dataset in the directory of this version be the newest one; nothing was seen of it before.
+
+        Raises
+        ------
+        ConcurrentSaveError
+            If somebody else has saved meanwhile.
+        StorageError
+            If a file is not there as it was written.
+        """
+        segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in made.segments if entry.rows)
+        complete = Manifest(made.types, segments, self.root, names=tuple(names), kind=kind, order=made.order)
+        self._require_whole(complete)
+        text = manifest_text(complete, datetime.datetime.now(datetime.UTC), self._beside(complete))
+        place = manifest_place(self.root, self.number)
+        self.is_tried = True
+        try:
+            put = create(place, text)
+        except StorageError as error:
+            # The answer may have got lost, not the request.
+            if not _holds(place, text):
+                raise StorageError(f"{error}; nobody knows whether it was saved: load it, or save it again") from None
+            return complete
+        # A request that was sent once more meets what it has written itself.
+        if not put and not _holds(place, text):
+            self.is_tried = False
+            raise ConcurrentSaveError(
+                f"somebody else saved {self.root} meanwhile, as version {self.number}: nothing of theirs was changed; look at it, or save again"
+            )
+        return complete
+
+    def _beside(self, made: Manifest) -> dict[str, Any] | None:
+        """Upload the segments of a manifest where they are many, among the files of this version, and return what it is to say of them."""
+        if not is_stored_beside(made):
+            return None
+        with delivering(self.directory) as delivery:
+            said = write_beside(made, delivery.directory, durable=False)
+            assert said is not None
+            upload(join(delivery.directory, said["file"]), join(self.directory, said["file"]))
+        return {**said, "file": f"{self.data}/{said['file']}"}
+
+    def _require_whole(self, made: Manifest) -> None:
+        """Make sure that files are there as long as they should be: one that was cut is copied as it is, and may be removed by a vacuum meanwhile."""
+        lengths = {file.uri: file.size for file in listed(self.directory)}
+        for entry in made.segments:
+            found = lengths.get(join(self.root, entry.file))
+            if found != entry.size:
+                has = "is gone" if found is None else f"has {found} bytes, not {entry.size}"
+                why = "it is a copy of one that was cut or replaced" if found is not None else "somebody has removed it"
+                raise StorageError(
+                    f"cannot save to {self.root}: {entry.file}, which was written for it, {has}: {why}; load the rows anew, or save again"
+                )
+
+
+def _holds(place: str, text: bytes) -> bool:
+    with contextlib.suppress(StorageError):
+        return read_range(place, 0, len(text) + 1) == text
+    return False
+
+
+@contextlib.contextmanager
+def saving_version(root: str) -> Iterator[NewVersion]:
+    """A new version of a frame elsewhere: of a block that fails nothing is left, and what was saved before stays as it was.
+
+    Raises
+    ------
+    StorageError
+        If the file system cannot be written, or does not keep two savers apart.
+    """
+    before = versions_at(root)
+    _proved(_Proof(root, "/".join(root.split("/")[:3]), identity_of(root), os.getpid()))
+    number = (before[-1].number if before else 0) + 1
+    if number > MOST_VERSIONS:
+        raise StorageError(f"{root} has a version {number - 1}, after which there is none: save to another place")
+    new = NewVersion(root, number, f"{DATA}/{uuid.uuid4().hex}")
+    try:
+        yield new
+    except BaseException:
+        if not new.is_tried:
+            with contextlib.suppress(StorageError):
+                for file in listed(new.directory, below=True):
+                    remove(file.uri)
+        raise
+
+
+@attrs.frozen
+class _Proof:
+    """Which file system it is that keeps savers apart, in which process; the root is where it is tried."""
+
+    root: str = attrs.field(eq=False)
+    bucket: str
+    options: str = attrs.field(repr=False)
+    process: int
+
+
+@functools.lru_cache(maxsize=64)
+def _proved(proof: _Proof) -> None:
+    """Make sure that a file system refuses to create a file that is there; a refusal is remembered for no later save."""
+    place = join(proof.root, MANIFESTS, f"{PROBE}{uuid.uuid4().hex}")
+    if not creates_exclusively(proof.root) or not create(place, b"1"):
+        raise _unfit(proof.root)
+    try:
+        if create(place, b"2") or read_range(place, 0, 2) != b"1":
+            raise _unfit(proof.root)
+    finally:
+        # Where nothing may be removed it stays, and nobody takes it for a version.
+        with contextlib.suppress(StorageError):
+            remove(place)
+
+
+def _unfit(root: str) -> StorageError:
+    return StorageError(
+        f"cannot save to {root}: its file system creates files that are there already, so that one of two savers would lose its rows without a word: "
+        "save to another one, or to a local or mounted directory"
+    )
+
+
+# Removing old versions of a frame saved elsewhere, and what saves that did not come to their end have left.
+
+# Names that only our writers give; whatever else there is below a frame's place is somebody's.
+_OURS = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")
+
+
+@attrs.frozen
+class Removable:
+    """What may be removed of a frame.
+
+    Parameters
+    ----------
+    versions
+        Numbers of versions.
+    files
+        Manifests first, so that nobody opens a version of which files are gone.
+    """
+
+    versions: tuple[int, ...]
+    files: tuple[FoundFile, ...]
+
+
+def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime | None = None) -> Removable:
+    """Return what nobody needs of a frame: versions that had a newer one for so long, and files as old that no other version names.
+
+    Parameters
+    ----------
+    root
+        The place of the frame.
+    older_than
+        How long a version may still be in use after the next one was saved, and how long a save may take.
+    now
+        The time; None: that of this machine.
+
+    Raises
+    ------
+    StorageError
+        If a version that stays cannot be read: its files are not known, so none is removed.
+    """
+    # Before the manifests are read: files that come later belong to saves that come later.
+    files = listed(join(root, DATA), below=True)
+    found = saved_versions(root)
+    limit = (now or datetime.datetime.now(datetime.UTC)) - older_than
+    old, kept = _split(root, found, limit)
+    manifests = [version.manifest for version in kept]
+    named = {join(root, entry.file) for manifest in manifests for entry in manifest.segments}
+    named |= {join(root, manifest.stored.file) for manifest in manifests if manifest.stored is not None}
+    ours = [file for file in files if _OURS.fullmatch(file.uri.removeprefix(join(root, DATA, "")))]
+    unnamed = [file for file in ours if file.uri not in named and is_old(file, limit)]
+    probes = [file for file in listed(join(root, MANIFESTS)) if file.uri.rpartition("/")[2].startswith(PROBE) and is_old(file, limit)]
+    return Removable(tuple(version.number for version in old), (*(version.file for version in old), *probes, *unnamed))
+
+
+def _split(root: str, found: Sequence[Version], limit: datetime.datetime) -> tuple[list[Version], list[SavedVersion]]:
+    """The versions that had a newer one before some time, and the others, read."""
+    old: list[Version] = []
+    # From the oldest on, so that none goes before those below it.
+    while len(found) > 1 and is_old(found[1].file, limit):
+        old.append(found[0])
+        found = found[1:]
+    return old, in_threads(lambda version: read_version(root, version), found, available_cores())
+
+
+def is_old(file: FoundFile, limit: datetime.datetime) -> bool:
+    """Say whether a file was written before some time; of one that does not tell nobody knows."""
+    return file.written is not None and file.written <= limit
+
+
+def remove_all(found: Removable) -> None:
+    """Remove what may be removed, manifests before what they name."""
+    for file in found.files:
+        if file.uri.endswith(".json"):
+            remove(file.uri)
+    in_threads(lambda file: remove(file.uri), [file for file in found.files if not file.uri.endswith(".json")], available_cores())

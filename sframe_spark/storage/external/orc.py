@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
 
 import attrs
 import pyarrow as pa
@@ -12,7 +15,6 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.storage.external.orc_footer import orc_footer
 from sframe_spark.storage.external.parquet import common_names, common_type
 from sframe_spark.storage.filesystem.file_kind import ORC, refuse_other_kind
 from sframe_spark.storage.filesystem.io_errors import telling
@@ -21,12 +23,210 @@ from sframe_spark.storage.filesystem.path_resolution import DataFiles
 from sframe_spark.storage.hybrid_calendar import HybridColumns
 from sframe_spark.storage.manifest.physical_types import convert_foreign
 from sframe_spark.storage.manifest.statistics import Scalar
-from sframe_spark.storage.parquet.spark_types import field_by_note
+from sframe_spark.storage.parquet.column_annotations import field_by_note
 from sframe_spark.storage.segments.partition_columns import partition_columns, repeated
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import lost_nanoseconds
 from sframe_spark.values.from_arrow import tell_of_types
 from sframe_spark.values.value_errors import column_named
+
+# What the footer of an ORC file says of its writer's calendar and of types that pyarrow does not know, which pyarrow does not tell.
+
+# Fields of a postscript, of a footer, and of a type.
+_FOOTER_LENGTH, _COMPRESSION = 1, 2
+_TYPES, _WRITER, _CALENDAR = 4, 9, 11
+_KIND, _SUBTYPES, _FIELD_NAMES = 1, 2, 3
+# The last kind of type that pyarrow reads: an instant. Of one that came later it takes the values for booleans.
+_LAST_KIND = 18
+_LEAVE_OUT = "have it written as another type, or without this column"
+_AS_TEXT = "which no column can have: have it written as text, as ST_AsText(...) gives it, or without this column"
+_REFUSED = {19: f"it holds values of ORC's type GEOMETRY, {_AS_TEXT}", 20: f"it holds values of ORC's type GEOGRAPHY, {_AS_TEXT}"}
+_ZLIB, _SNAPPY, _LZ4, _ZSTD = 1, 2, 4, 5
+_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
+_CHUNK_HEADER = 3
+_UNKNOWN, _PROLEPTIC = 0, 2
+_JAVA = 0
+# A footer has some hundred bytes for each column and stripe.
+MOST_FOOTER_BYTES = 256 << 20
+
+
+@attrs.frozen
+class OrcFooter:
+    """What pyarrow does not tell of a file.
+
+    A file says in which calendar its writer counts. Older files of Java programs, Hive's and Spark's among them, do not, and are in the hybrid one;
+    those of other programs that do not, such as Arrow's, are in the proleptic one. Time stamps are concerned as dates are; those that pyarrow reads
+    are from 1678 on.
+
+    Parameters
+    ----------
+    hybrid
+        Which columns are in the hybrid calendar; None where none is.
+    refused
+        Why columns cannot be read, by their names.
+    """
+
+    hybrid: HybridColumns | None
+    refused: dict[str, str]
+
+
+def orc_footer(path: str) -> OrcFooter:
+    """Return what the footer of a file says; where it is packed in a way that is not known here, what most files of Java programs would say."""
+    try:
+        with open(path, "rb") as file:
+            footer = _footer(file)
+        found = dict(_numbers(footer))
+        refused = _refused([content for field, content in _fields(footer) if field == _TYPES and isinstance(content, bytes)])
+    except (ValueError, IndexError, OSError, zlib.error, pa.ArrowException):
+        # What pyarrow reads and we do not, as it knows more ways to pack a footer, or what nobody reads, which it tells.
+        found, refused = {}, {}
+    calendar, writer = found.get(_CALENDAR, _UNKNOWN), found.get(_WRITER, _JAVA)
+    is_proleptic = calendar == _PROLEPTIC or (calendar == _UNKNOWN and writer != _JAVA)
+    return OrcFooter(None if is_proleptic else HybridColumns(dates=True, instants=False, unzoned=False), refused)
+
+
+def _refused(types: list[bytes]) -> dict[str, str]:
+    """Why columns cannot be read: the first type is that of a row, and all types below it come in the order in which they are met."""
+    if not types:
+        return {}
+    names = [content.decode("utf-8", "replace") for field, content in _fields(types[0]) if field == _FIELD_NAMES and isinstance(content, bytes)]
+    starts = _subtypes(types[0])
+    found = {}
+    for name, start, stop in zip(names, starts, [*starts[1:], len(types)], strict=False):
+        kinds = [dict(_numbers(content)).get(_KIND, 0) for content in types[start:stop]]
+        unknown = [kind for kind in kinds if kind > _LAST_KIND]
+        if unknown:
+            found[name] = _REFUSED.get(unknown[0], f"it holds values of type {unknown[0]} of ORC, which is not known here: {_LEAVE_OUT}")
+    return found
+
+
+def _subtypes(content: bytes) -> list[int]:
+    """The numbers of the types of the parts, one by one or packed together."""
+    found: list[int] = []
+    for field, value in _fields(content):
+        if field == _SUBTYPES and isinstance(value, int):
+            found.append(value)
+        elif field == _SUBTYPES and isinstance(value, bytes):
+            at = 0
+            while at < len(value):
+                number, at = _varint(value, at)
+                found.append(number)
+    return found
+
+
+def _footer(file: BinaryIO) -> bytes:
+    """The footer of a file, unpacked."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 256, 0))
+    end = file.read(256)
+    postscript = dict(_numbers(end[-1 - end[-1] : -1]))
+    length = postscript.get(_FOOTER_LENGTH, 0)
+    start = size - 1 - end[-1] - length
+    if not 0 <= start <= size or length > MOST_FOOTER_BYTES:
+        raise ValueError("no footer")
+    file.seek(start)
+    packed = file.read(length)
+    compression = postscript.get(_COMPRESSION, 0)
+    return packed if not compression else b"".join(_unpacked(packed, _CODECS.get(compression, _unknown)))
+
+
+def _numbers(content: bytes) -> Iterator[tuple[int, int]]:
+    """Those fields of a message that are numbers."""
+    return ((field, value) for field, value in _fields(content) if isinstance(value, int))
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and bytes of a message in the encoding of protocol buffers, each with the number of its field; all else is passed over."""
+    at = 0
+    while at < len(content):
+        key, at = _varint(content, at)
+        kind = key & 7
+        if kind == _VARINT:
+            value, at = _varint(content, at)
+            yield key >> 3, value
+        elif kind == _BYTES:
+            length, at = _varint(content, at)
+            yield key >> 3, content[at : at + length]
+            at += length
+        elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
+            at += 8 if kind == _EIGHT_BYTES else 4
+        else:
+            raise ValueError("no message")
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+        if shift > 63:
+            raise ValueError("a number has no end")
+
+
+def _unpacked(packed: bytes, unpack: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """The chunks that a compressed part of a file consists of; each says how long it is, and whether it is compressed."""
+    at = 0
+    while at + _CHUNK_HEADER <= len(packed):
+        header = int.from_bytes(packed[at : at + _CHUNK_HEADER], "little")
+        at += _CHUNK_HEADER
+        chunk = packed[at : at + (header >> 1)]
+        at += header >> 1
+        yield chunk if header & 1 else unpack(chunk)
+
+
+def _of_zlib(chunk: bytes) -> bytes:
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, MOST_FOOTER_BYTES)
+
+
+def _of_zstd(chunk: bytes) -> bytes:
+    with pa.input_stream(io.BytesIO(chunk), compression="zstd") as stream:
+        return bytes(stream.read(MOST_FOOTER_BYTES))
+
+
+def _of_snappy(chunk: bytes) -> bytes:
+    length, _ = _varint(chunk, 0)
+    if length > MOST_FOOTER_BYTES:
+        raise ValueError("too long")
+    return pa.decompress(chunk, decompressed_size=length, codec="snappy", asbytes=True)
+
+
+def _of_lz4(chunk: bytes) -> bytes:
+    """A block of LZ4 does not tell how long it is unpacked, which pyarrow has to be told."""
+    found, at = bytearray(), 0
+    while at < len(chunk):
+        token = chunk[at]
+        literals, at = _lz4_length(chunk, at + 1, token >> 4)
+        found += chunk[at : at + literals]
+        at += literals
+        if at >= len(chunk):
+            break
+        distance = int.from_bytes(chunk[at : at + 2], "little")
+        length, at = _lz4_length(chunk, at + 2, token & 15)
+        if not 0 < distance <= len(found) or len(found) + length > MOST_FOOTER_BYTES:
+            raise ValueError("no block of LZ4")
+        for _ in range(length + 4):
+            found.append(found[-distance])
+    return bytes(found)
+
+
+def _lz4_length(chunk: bytes, at: int, length: int) -> tuple[int, int]:
+    if length == 15:
+        while True:
+            length += chunk[at]
+            at += 1
+            if chunk[at - 1] < 255:
+                break
+    return length, at
+
+
+def _unknown(chunk: bytes) -> bytes:
+    raise ValueError("an unknown compression")
+
+
+_CODECS: dict[int, Callable[[bytes], bytes]] = {_ZLIB: _of_zlib, _SNAPPY: _of_snappy, _LZ4: _of_lz4, _ZSTD: _of_zstd}
 
 
 @attrs.frozen

@@ -15,12 +15,11 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.compression import Continued, packing_of, require_content, says_more_than_text, unpacked
 from sframe_spark.storage.filesystem.file_kind import SAMPLE_BYTES
-from sframe_spark.storage.filesystem.in_place import require_still
 from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.local_files import FileState, changed_meanwhile, is_same, unchanged
+from sframe_spark.storage.filesystem.local_files import FileState, changed_meanwhile, is_same, open_regular, unchanged
 from sframe_spark.storage.filesystem.object_store import read_range
 from sframe_spark.storage.filesystem.ranged_reads import SizedFile
-from sframe_spark.storage.filesystem.regular import open_regular
+from sframe_spark.storage.filesystem.remote_files import require_still
 
 # What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
 PACKED_BYTES = 8 << 20

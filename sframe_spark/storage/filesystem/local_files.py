@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import itertools
 import os
 import stat
 import time
+from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -12,6 +16,7 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere
+from sframe_spark.process.directory_trees import entries_below
 from sframe_spark.storage.filesystem.io_errors import telling
 
 # Clocks of file systems stand still for so long at most, network and memory cards apart.
@@ -112,3 +117,145 @@ def wait_for_tick(locations: Iterable[str]) -> None:
     # Clocks of other machines may be ahead.
     if 0 < left <= TICK_NANOSECONDS:
         time.sleep(left / 1e9)
+
+
+# What is in a directory and below it; links are seen as links and not followed.
+
+# As much as one look at what is below a directory sees: of all, of each directory, and so many levels down.
+MOST_SEEN, MOST_SEEN_IN_EACH, DEEPEST_SEEN = 1000, 200, 4
+
+
+def files_below(directory: str) -> list[str]:
+    """Return what is below a directory and no directory itself, relative to it, sorted by name; nothing when there is no directory."""
+    with telling("list", directory):
+        return sorted(name for name, _ in entries_below(directory))
+
+
+def some_below(directory: str) -> dict[str, list[str]]:
+    """Return some directories, one and those nearest below it, with the names of some files in each: enough to say what it may be of any disk.
+
+    What cannot be listed below it is left out.
+    """
+    seen: dict[str, list[str]] = {}
+    waiting, left = deque([(directory, 0)]), MOST_SEEN
+    while waiting:
+        path, depth = waiting.popleft()
+        names = seen[path] = []
+        with contextlib.suppress(OSError) if depth else telling("list", path), os.scandir(path) as scan:
+            for entry in itertools.islice(scan, min(left, MOST_SEEN_IN_EACH)):
+                left -= 1
+                if not entry.is_dir(follow_symlinks=False):
+                    names.append(entry.name)
+                elif depth < DEEPEST_SEEN:
+                    waiting.append((entry.path, depth + 1))
+    return seen
+
+
+def names_in(directory: str) -> list[str]:
+    """Return what is in a directory, directories with a slash at their end, sorted by name; nothing when there is no directory."""
+    with telling("list", directory):
+        try:
+            scan = os.scandir(directory)
+        except FileNotFoundError:
+            return []
+        with scan:
+            return sorted(f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in scan)
+
+
+def sizes_below(directory: str) -> dict[str, int]:
+    """Return the length of every regular file below a directory, by its name relative to it."""
+    with telling("list", directory):
+        statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
+        return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
+
+
+def states_below(directory: str) -> dict[str, FileState]:
+    """Return every regular file below a directory as it is now, by its name relative to it."""
+    with telling("list", directory):
+        statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
+        return {name: FileState.of(status) for name, status in statuses if stat.S_ISREG(status.st_mode)}
+
+
+def is_hidden(name: str) -> bool:
+    """Say whether a name is that of no data: notes of whoever wrote the files, or what he has not finished.
+
+    Examples
+    --------
+    >>> is_hidden("_SUCCESS"), is_hidden(".part-0.crc"), is_hidden("_day=1")
+    (True, True, False)
+    """
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def require_file(path: str) -> None:
+    """Make sure that a path is one of a file, or of a link to one.
+
+    Raises
+    ------
+    StorageError
+        If it is not.
+    """
+    if os.path.isfile(path):
+        return
+    if os.path.islink(path) and not os.path.exists(path):
+        raise StorageError(f"{path} is a link to {os.readlink(path)}, where nothing is: mount or fetch what it leads to, or remove it")
+    if os.path.isdir(path):
+        raise StorageError(f"{path} is a directory among files: its rows would be left out; read it by itself, or move it")
+    raise StorageError(f"{path} is a pipe, a socket or a device, which cannot be read twice: copy what it gives into a file, or leave it out")
+
+
+# Regular files opened and read as one: what is looked at is what is read, and nobody can change one for the other in between.
+
+# Opening a named pipe would otherwise wait for someone to write into it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FOLLOWS_NONE = getattr(os, "O_NOFOLLOW", 0)
+_FOLLOWS = not hasattr(os, "O_NOFOLLOW")
+
+
+def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat_result]:
+    """Open a regular file, not what a link points to unless that is said, and say how it is; who calls closes the descriptor.
+
+    Raises
+    ------
+    StorageError
+        If it is a link, or no regular file.
+    OSError
+        As the system says, where there is none or it cannot be opened.
+    """
+    if _FOLLOWS and not may_be_link:
+        file_state(location, may_be_link=False)
+    try:
+        descriptor = os.open(location, _FLAGS if may_be_link else _FLAGS | _FOLLOWS_NONE)
+    except OSError as error:
+        if error.errno == errno.ELOOP and os.path.islink(location):
+            raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy") from error
+        raise
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise StorageError(f"{location} is no regular file; restore it from a copy")
+    return descriptor, status
+
+
+def read_regular(location: str, most: int) -> tuple[bytes, FileState]:
+    """Return the bytes of a regular file, no more than so many and one that tells that there are more, and the file as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with open(f"{directory}/a", "wb") as stream:
+    ...         _ = stream.write(b"abcdef")
+    ...     content, state = read_regular(f"{directory}/a", 3)
+    >>> content, state.size
+    (b'abcd', 6)
+    """
+    descriptor, status = open_regular(location)
+    try:
+        content = os.read(descriptor, most + 1)
+        # A system may give less than there is, as network file systems do.
+        while len(content) <= most and (more := os.read(descriptor, most + 1 - len(content))):
+            content += more
+    finally:
+        os.close(descriptor)
+    return content, FileState.of(status)

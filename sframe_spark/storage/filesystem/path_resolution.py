@@ -19,13 +19,10 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.in_place import found_in_place
+from sframe_spark.storage.filesystem.file_kind import refuse_saved
 from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.listing import is_hidden, require_file
-from sframe_spark.storage.filesystem.local_files import FileState
-from sframe_spark.storage.filesystem.remote import Download
-from sframe_spark.storage.filesystem.remote_files import METADATA_OF_ICEBERG, other_rows_than_its_files
-from sframe_spark.storage.filesystem.saved_places import refuse_saved
+from sframe_spark.storage.filesystem.local_files import FileState, is_hidden, require_file
+from sframe_spark.storage.filesystem.remote_files import METADATA_OF_ICEBERG, Download, found_in_place, other_rows_than_its_files
 
 _PATTERN = re.compile(r"[*?[]")
 # What Hive, and whoever writes tables as it does, calls a missing value.

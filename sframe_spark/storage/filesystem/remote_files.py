@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
+import http
 import os
+import re
+import string
 import urllib.error
-from collections.abc import Callable, Collection, Iterator, Mapping
+import urllib.parse
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import attrs
+
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import INSTEAD_OF_PASSWORDS, require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme
+from sframe_spark.locations import INSTEAD_OF_PASSWORDS, is_private, place_of, require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme
 from sframe_spark.message_text import visible
-from sframe_spark.redaction import is_unclear, without_secrets
-from sframe_spark.storage.filesystem.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
-from sframe_spark.storage.filesystem.io_errors import NO_SPACE, full_disk
-from sframe_spark.storage.filesystem.listing import is_hidden
-from sframe_spark.storage.filesystem.object_store import require_bucket
-from sframe_spark.storage.filesystem.saved_places import refuse_saved_elsewhere
-from sframe_spark.storage.filesystem.temporary import scratch_store
+from sframe_spark.process.threads import in_threads, raise_if_cancelled
+from sframe_spark.redaction import is_unclear, redacted, without_secrets
+from sframe_spark.storage.filesystem.file_kind import refuse_saved_elsewhere
+from sframe_spark.storage.filesystem.io_errors import NO_SPACE, full_disk, missing
+from sframe_spark.storage.filesystem.local_files import FileState, is_hidden
+from sframe_spark.storage.filesystem.object_store import (
+    INSTALL,
+    PACKAGES,
+    changed_at,
+    explanation,
+    file_system,
+    is_given,
+    is_shared,
+    options_of,
+    require_bucket,
+    telling,
+    unknown_scheme,
+)
+from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
 
 WEB = ("http", "https")
 # What follows the scheme is a machine, which paths in its file system do not name; or a container and whose it is.
@@ -235,3 +257,270 @@ def telling_of(url: str) -> Iterator[None]:
             raise StorageError(f"cannot read {shown}: {explanation(error, with_usual_scheme(url))}") from None
         lines = str(error).strip().splitlines() or [""]
         raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
+
+
+# Files of others elsewhere that stay where they are: found with what tells their content from a later one, which is asked for again.
+
+# So many files of a directory are asked for one by one; more are listed together, up to a thousand by a request.
+FEW_FILES = 8
+AT_A_TIME = 8
+# Names for a content that file systems give, which change with every write.
+_TAGS = ("ETag", "etag", "generation", "version_id")
+
+
+@attrs.frozen
+class FileInPlace:
+    """A file that stays where it is.
+
+    Parameters
+    ----------
+    uri
+        Where it is.
+    inside
+        Its path below the directory that was named.
+    state
+        What its file system told of it.
+    """
+
+    uri: str
+    inside: str
+    state: FileState
+
+
+def found_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[FileInPlace] | None:
+    """Return the files that a URL names, in order; None where they have to be fetched, since no task could read ranges of them where they are.
+
+    Raises
+    ------
+    StorageError
+        If there are none, or they cannot be listed.
+    """
+    url = whole(url)
+    usual = with_usual_scheme(url)
+    if "::" in url or is_private(usual) or not (is_given(usual) or usual.partition(":")[0] in PACKAGES):
+        return None
+    with telling_of(url):
+        files, path = file_system(usual)
+        if not is_shared(usual):
+            return None
+        found = []
+        for file in listed_at(url, files, path, sort_key, is_pattern):
+            uri, state = with_usual_scheme(name_of(url, files, file.place)), state_of_item(file.details)
+            if state is None or not _is_plain(uri, file.place):
+                return None
+            found.append(FileInPlace(uri, file.inside, state))
+        return found
+
+
+def _is_plain(uri: str, path: str) -> bool:
+    """Say whether a URI means the path that was listed, and nothing else to anybody."""
+    try:
+        return place_of(uri) == uri and file_system(uri)[1].strip("/") == path.strip("/")
+    except StorageError:
+        return False
+
+
+def state_of_item(item: Mapping[str, Any]) -> FileState | None:
+    """Return what a file system tells of a file; None where it does not tell its length, or nothing that any later content changes.
+
+    Examples
+    --------
+    >>> first, second = ({"size": 3, "ETag": tag, "LastModified": None} for tag in ('"a"', "a"))
+    >>> state_of_item(first) == state_of_item(second), state_of_item({"size": 3, "ETag": "b"}) == state_of_item(second)
+    (True, False)
+    """
+    if item.get("size") is None:
+        return None
+    size, tag = int(item["size"]), next((str(item[name]).strip('"') for name in _TAGS if item.get(name) is not None), None)
+    if tag is not None:
+        return FileState(size, 0, int.from_bytes(hashlib.blake2b(tag.encode(), digest_size=7).digest(), "big"), 0)
+    written = changed_at(item)
+    # A time of whole seconds is that of two writes within one.
+    return FileState(size, round(written.timestamp() * 1e9), 0, 0) if written is not None and written.microsecond else None
+
+
+def states_now(uris: Sequence[str]) -> list[FileState | None]:
+    """Return what is told now of files; None of those that are gone. Many in a directory take a request for each thousand in it."""
+    by_directory: dict[str, list[str]] = defaultdict(list)
+    for uri in uris:
+        by_directory[os.path.dirname(uri)].append(uri)
+    few = [uri for named in by_directory.values() if len(named) <= FEW_FILES for uri in named]
+    many = [directory for directory, named in by_directory.items() if len(named) > FEW_FILES]
+    # Found here: who runs in threads of others may see other options. Files of one directory may have several, by their prefixes.
+    files = {place: file_system(place)[0] for place in (*few, *many)}
+    for each in {id(found): found for found in files.values()}.values():
+        each.invalidate_cache()
+    states = dict(zip(few, in_threads(lambda uri: _state_now(files[uri], uri), few, AT_A_TIME), strict=True))
+    for listed in in_threads(lambda directory: _states_in(files[directory], directory), many, AT_A_TIME):
+        states.update(listed)
+    return [states.get(uri) for uri in uris]
+
+
+def _state_now(files: Any, uri: str) -> FileState | None:
+    with telling("read", uri):
+        try:
+            item = files.info(file_system(uri)[1])
+        except FileNotFoundError:
+            return None
+    return state_of_item(item) if item["type"] == "file" else None
+
+
+def _states_in(files: Any, directory: str) -> dict[str, FileState | None]:
+    with telling("list", directory):
+        try:
+            items = files.ls(file_system(directory)[1], detail=True)
+        except FileNotFoundError:
+            return {}
+    return {f"{directory}/{item['name'].rpartition('/')[2]}": state_of_item(item) for item in items if item["type"] == "file"}
+
+
+def require_still(uri: str, state: FileState) -> None:
+    """Make sure that a file is the one that was found before, so that what was read of it since is of that one (see :func:`require_all_still`)."""
+    require_all_still({uri: state})
+
+
+def require_all_still(states: Mapping[str, FileState]) -> None:
+    """Make sure that files are those that were found before.
+
+    Raises
+    ------
+    StorageError
+        If one has gone, or is another one.
+    """
+    for (uri, state), now in zip(states.items(), states_now(list(states)), strict=True):
+        if now is None:
+            raise StorageError(missing(uri))
+        if now != state:
+            raise changed(uri)
+
+
+def changed(location: str) -> StorageError:
+    """Return the error of a file that is not the one any more that a frame was made of."""
+    return StorageError(f"{location} was changed since it was opened, so what is known of its rows may not be so any more; read it again")
+
+
+# Files from elsewhere: fetched once, block by block, into the temporary store, where Spark's tasks find them too.
+
+# Of files that are fetched under their own names.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
+BLOCK_BYTES = 4 << 20
+SECONDS_OF_SILENCE = 60
+
+
+class Fetched(NamedTuple):
+    """A file that was fetched: where it is, its URL, and its path below the directory that was named."""
+
+    path: str
+    origin: str
+    inside: str
+
+
+class Download:
+    """Fetches files into one temporary directory, which lives as long as its holder."""
+
+    def __init__(self) -> None:
+        self.holder: DatasetHandle | None = None
+        self._number = 0
+
+    def fetch(self, url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[Fetched]:
+        """Fetch what a URL names: a file, or, but from the web, the files in a directory or that match a pattern.
+
+        Raises
+        ------
+        StorageError
+            If that cannot be done; the message tells why.
+        """
+        url = whole(url)
+        if scheme_of(url) in WEB:
+            return [self._from_web(url)]
+        with telling_of(url):
+            files, path = file_system_of(url)
+            found = listed_at(url, files, path, sort_key, is_pattern)
+            return self._copied(files, [Fetched(file.place, name_of(url, files, file.place), file.inside) for file in found])
+
+    def fetch_directory(self, url: str, member: str) -> str | None:
+        """Fetch the files of a directory under their own names and return where they are; None where it has no such member, or cannot be listed.
+
+        Raises
+        ------
+        StorageError
+            If one cannot be fetched, or has a name that is no plain one.
+        """
+        url = whole(url)
+        if scheme_of(url) in WEB:
+            return None
+        with telling_of(url):
+            files, path = file_system_of(url)
+            root = path.rstrip("/") + "/"
+            files.invalidate_cache()
+            if not files.isfile(root + member):
+                return None
+            names = sorted(place.removeprefix(root) for place in files.find(path, maxdepth=1))
+            for name in names:
+                if not _PLAIN_NAME.fullmatch(name):
+                    shown = visible(without_secrets(url))
+                    raise StorageError(f"{shown} holds {visible(name)!r:.200}, which is no plain name: copy the directory here")
+            self._copied(files, [Fetched(root + name, name_of(url, files, root + name), name) for name in names], as_named=True)
+        return self.holder.directory if self.holder is not None else None
+
+    def _from_web(self, url: str) -> Fetched:
+        with telling_of(url):
+            request = _request(url)
+            name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(request.full_url).path))
+            with urllib.request.urlopen(request, timeout=SECONDS_OF_SILENCE) as stream:
+                # Others that are no errors come with a part of a file, or with none.
+                if stream.status != http.HTTPStatus.OK:
+                    shown = visible(without_secrets(url))
+                    raise StorageError(f"cannot read {shown}: the server answers {stream.status} {visible(stream.reason)}, not with a whole file")
+                said = stream.headers.get("Content-Length")
+                size = int(said) if said is not None and said.isdecimal() else None
+                shown = without_secrets(url)
+                return Fetched(_kept(stream, self._new_path(name), size, shown), shown, name)
+
+    def _copied(self, files: Any, found: Sequence[Fetched], as_named: bool = False) -> list[Fetched]:
+        """Copy files that are elsewhere, several at a time: most of the time of each is spent waiting."""
+
+        def copied(work: tuple[Fetched, str]) -> Fetched:
+            (place, origin, inside), path = work
+            with telling_of(origin), files.open(place, "rb") as stream:
+                return Fetched(_kept(stream, path, files.info(place).get("size"), origin), origin, inside)
+
+        paths = [self._new_path(os.path.basename(file.path), as_named) for file in found]
+        return in_threads(copied, list(zip(found, paths, strict=True)), AT_A_TIME)
+
+    def _new_path(self, name: str, as_named: bool = False) -> str:
+        """Where a copy goes: its name ends as that of the file, or is that of the file, where that is a plain one."""
+        if self.holder is None:
+            self.holder = scratch_store().new_dataset()
+        # What somebody else named is no path of ours; its ending says how it is compressed.
+        harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in redacted(name))[-100:]
+        path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
+        self._number += 1
+        return path
+
+
+def _request(url: str) -> urllib.request.Request:
+    """A request for a web page; who its address names, with a password, is told to its own server alone, not to where that sends us."""
+    # The user may have brackets, which whoever reads a whole address takes for those of IPv6.
+    scheme, mark, rest = url.partition("://")
+    named = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    user, at, host = named.rpartition("@")
+    # Blanks and letters beyond ASCII, which people write and servers do not take.
+    written = urllib.parse.quote(f"{scheme}{mark}{host}{rest[len(named) :]}", safe=string.punctuation)
+    request = urllib.request.Request(written)
+    if at:
+        credentials = base64.b64encode(urllib.parse.unquote_to_bytes(user if ":" in user else f"{user}:"))
+        request.add_unredirected_header("Authorization", f"Basic {credentials.decode('ascii')}")
+    return request
+
+
+def _kept(stream: Any, path: str, size: int | None, origin: str) -> str:
+    """Copy a stream into a new file; Ctrl-C ends it between two blocks."""
+    with open(path, "xb") as file:
+        while block := stream.read(BLOCK_BYTES):
+            raise_if_cancelled()
+            file.write(block)
+    found = os.path.getsize(path)
+    if size is not None and found != size:
+        raise StorageError(f"{visible(origin)} has {size} bytes, but {found} came: read it again")
+    return path

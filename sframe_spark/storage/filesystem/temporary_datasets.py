@@ -8,23 +8,121 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import itertools
 import os
 import queue
 import re
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
+from typing import Protocol
 
+from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.process.leases import SECONDS_BETWEEN_HEARTBEATS, SECONDS_WITHOUT_HEARTBEAT, is_running, new_name, owner_in
+from sframe_spark.locations import is_elsewhere, normalised
+from sframe_spark.process.fork_safety import keep_whole_at_fork
+from sframe_spark.process.leases import (
+    CLAIMS,
+    SECONDS_BETWEEN_HEARTBEATS,
+    SECONDS_WITHOUT_HEARTBEAT,
+    delete,
+    directory_of_system,
+    is_running,
+    new_name,
+    own_directory,
+    owner_in,
+    remove_leftovers,
+    require_directory,
+)
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.filesystem.handles import TemporaryHandle
-from sframe_spark.storage.filesystem.object_store import listed, place_at, put_bytes, remove
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.object_store import download, listed, place_at, put_bytes, remove, upload
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.quota import TakenBytes
+
+# What keeps temporary data alive, here or elsewhere.
+
+
+class TemporaryHandle:
+    """Keeps a temporary dataset alive: its directory is given up with the last reference to the handle.
+
+    Parameters
+    ----------
+    directory
+        Where the dataset is.
+    give_up
+        Called then with the directory, ``arguments`` and the number of this process: forked workers inherit handles.
+    """
+
+    __slots__ = ("__weakref__", "_finalizer", "directory", "recipe")
+
+    def __init__(self, directory: str, give_up: Callable[..., None], *arguments: object) -> None:
+        self.directory = directory
+        # How the rows were made, for who makes them again (engine.execution.recovery).
+        self.recipe: object = None
+        self._finalizer = weakref.finalize(self, give_up, directory, *arguments, os.getpid())
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """To tasks it goes as a name alone: how rows were made is for who may make them again."""
+        return None, {"directory": self.directory, "_finalizer": self._finalizer, "recipe": None}
+
+    def discard(self) -> None:
+        """Give the directory up now: an error under way would keep references to it, and the disk may be full."""
+        self._finalizer()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the directory was not given up yet."""
+        return self._finalizer.alive
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.directory!r})"
+
+
+# How many bytes of temporary data a process has, and may have.
+
+
+class Kept(Protocol):
+    """Keeps a temporary dataset alive."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the dataset was not removed yet."""
+
+
+class TakenBytes:
+    """Bytes of the datasets of a store, by whoever keeps them alive."""
+
+    def __init__(self) -> None:
+        self._sizes: weakref.WeakKeyDictionary[Kept, int] = weakref.WeakKeyDictionary()
+
+    def count(self, handle: Kept, size: int) -> None:
+        """Count the bytes of a dataset, all that it has by now; nobody keeps one that is too much.
+
+        Raises
+        ------
+        StorageError
+            If it takes what is there above ``config.temporary_quota``.
+        """
+        quota = config.temporary_quota
+        if quota is not None and self._taken_beside(handle) + size > quota:
+            # Frames in cycles are there until somebody looks for them.
+            gc.collect()
+            taken = self._taken_beside(handle)
+            if taken + size > quota:
+                raise StorageError(
+                    f"{size:,} bytes of rows are too many beside {taken:,} bytes of temporary data, with a quota of {quota:,}: save() frames and "
+                    "load them, let go of others (del), or raise config.temporary_quota (SFRAME_SPARK_TMP_QUOTA)"
+                )
+        self._sizes[handle] = size
+
+    def _taken_beside(self, one: Kept) -> int:
+        """Bytes of all datasets but one, which may have grown since it was counted."""
+        return sum(size for handle, size in list(self._sizes.items()) if handle is not one and handle.is_there)
+
 
 OWNER = "owner"
 # What our writers leave below a directory of a process; anything else is somebody's.
@@ -185,3 +283,138 @@ def at_end_of_process(work: Callable[[], None]) -> None:
     # The process ends already: its next one on this machine removes what it leaves.
     with contextlib.suppress(RuntimeError):
         threading._register_atexit(work)  # type: ignore[attr-defined]
+
+
+# Temporary datasets: they live as long as someone refers to them, and no longer than the process.
+
+
+class DatasetHandle(TemporaryHandle):
+    """Keeps a temporary dataset alive; its directory is deleted with the last reference to the handle.
+
+    Parameters
+    ----------
+    directory
+        The directory to delete.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, directory: str) -> None:
+        CLAIMS.add(directory, self)
+        super().__init__(directory, remove_directory)
+
+
+class TemporaryStore:
+    """One directory of this process, with one directory per dataset in it; all of it goes when the process ends.
+
+    Starting a store also removes what processes that died on this machine have left.
+
+    Parameters
+    ----------
+    root
+        Directory that all executors reach, in which the directory of the process is made.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._owner = os.getpid()
+        self._numbers = itertools.count()
+        self._kept: list[object] = []
+        self.taken = TakenBytes()
+        location = normalised(root)
+        require_directory(location)
+        with telling("create a temporary directory in", location):
+            remove_leftovers(location)
+            self.directory = own_directory(location)
+
+    def new_dataset(self) -> DatasetHandle:
+        """Return a handle on a new, empty directory."""
+        CLAIMS.remove_abandoned()
+        directory = join(self.directory, f"dataset-{next(self._numbers):06d}")
+        handle = DatasetHandle(directory)
+        with telling("create temporary directory", directory):
+            os.makedirs(directory, exist_ok=True)
+        return handle
+
+    def keep(self, holder: object) -> None:
+        """Keep the datasets that something refers to until the process ends."""
+        self._kept.append(holder)
+
+
+def remove_directory(directory: str, owner: int) -> None:
+    """Delete a directory, but only in the process that made it: forked workers inherit the finalizers.
+
+    Nobody is left to be told when deleting fails; the start of the next store tries again.
+    """
+    if os.getpid() == owner:
+        delete(directory)
+
+
+_STORES: dict[tuple[str, int], TemporaryStore | StoreElsewhere] = {}
+_STORES_LOCK = threading.Lock()
+keep_whole_at_fork(_STORES_LOCK, "temporary data")
+
+
+def temporary_root() -> str:
+    """Return the place of temporary data: the configured one, here or elsewhere, or the directory of the system."""
+    return config.temporary_directory or directory_of_system()
+
+
+def scratch_root() -> str:
+    """Return the directory of this machine for files that nobody else reads."""
+    root = temporary_root()
+    return directory_of_system() if is_elsewhere(root) else root
+
+
+def temporary_store() -> TemporaryStore | StoreElsewhere:
+    """Return the store of this process in the configured place, for datasets that Spark's tasks read and write; it starts at its first use."""
+    root = temporary_root()
+    return _store(root)
+
+
+def scratch_store() -> TemporaryStore:
+    """Return the store of this process for files that nobody else reads, which are on this machine; it starts at its first use."""
+    found = _store(scratch_root())
+    assert isinstance(found, TemporaryStore)
+    return found
+
+
+def _store(root: str) -> TemporaryStore | StoreElsewhere:
+    with _STORES_LOCK:
+        key = root, os.getpid()
+        store = _STORES.get(key)
+        if store is None and is_elsewhere(root):
+            store = _STORES[key] = StoreElsewhere(root)
+        # Someone may have emptied the temporary directory under a process that runs for weeks.
+        elif store is None or (isinstance(store, TemporaryStore) and not os.path.isdir(store.directory)):
+            store = _STORES[key] = TemporaryStore(root)
+        return store
+
+
+@contextlib.contextmanager
+def local_file(location: str) -> Iterator[str]:
+    """A path of a file here or elsewhere; of one elsewhere there is a copy, as long as the block is."""
+    if not is_elsewhere(location):
+        yield location
+        return
+    handle = scratch_store().new_dataset()
+    try:
+        place = join(handle.directory, location.rpartition("/")[2])
+        download(location, place)
+        yield place
+    finally:
+        handle.discard()
+
+
+@contextlib.contextmanager
+def written_here(directory: str) -> Iterator[str]:
+    """A directory of this machine to write files in that go to one here or elsewhere: there they are when the block ends, unless an error ends it."""
+    if not is_elsewhere(directory):
+        yield directory
+        return
+    handle = scratch_store().new_dataset()
+    try:
+        yield handle.directory
+        for name in sorted(os.listdir(handle.directory)):
+            upload(join(handle.directory, name), join(directory, name))
+    finally:
+        handle.discard()

@@ -7,24 +7,166 @@ import functools
 import hashlib
 import itertools
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.errors import StorageError, UnknownColumnTypeError
+from sframe_spark.message_text import is_unicode
 from sframe_spark.storage.filesystem.local_files import Seen
-from sframe_spark.storage.manifest.decoded_columns import DecodedColumns
-from sframe_spark.storage.manifest.elsewhere import Elsewhere
-from sframe_spark.storage.manifest.json_values import optional_tuple, scalar_from_json, scalar_to_json, tuple_of_list
-from sframe_spark.storage.manifest.manifest_json import damaged, sealed, unsealed
+from sframe_spark.storage.manifest.manifest_json import damaged, optional_tuple, scalar_from_json, scalar_to_json, sealed, tuple_of_list, unsealed
 from sframe_spark.storage.manifest.physical_types import file_column, type_to_json, types_from_json
-from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.manifest.segment_index import StoredSegments
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
-from sframe_spark.storage.manifest.told_values import ToldValues
+from sframe_spark.storage.manifest.segment_index import StoredSegments, ToldValues
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, Scalar
 from sframe_spark.storage.manifest.validation import check
 from sframe_spark.types import ColumnType
+
+# Columns of a dataset that were decoded, as long as somebody has its manifest.
+
+
+@attrs.define(eq=False)
+class DecodedColumns:
+    """What is in memory of a dataset of many short segments (:mod:`sframe_spark.storage.segments.row_group_decoder`).
+
+    Parameters
+    ----------
+    edges
+        Where packs of segments begin, and the last one ends; None before somebody has looked, and empty where there are none.
+    apart
+        The first rows of those that are no packs, but a long segment each.
+    arrays
+        Columns of packs, by the first row of the pack and the position of the column. Dicts of Python may be read and added to by several threads.
+    """
+
+    edges: tuple[int, ...] | None = None
+    apart: frozenset[int] = frozenset()
+    arrays: dict[tuple[int, int], pa.Array] = attrs.field(factory=dict, repr=False)
+
+
+# Columns of a saved frame that are in other datasets: what a manifest says of these.
+
+# The number of the dataset itself, where columns are counted by datasets.
+OWN = -1
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_LARGEST = (1 << 63) - 1
+
+
+@attrs.frozen
+class DatasetElsewhere:
+    """Rows of another saved dataset.
+
+    Parameters
+    ----------
+    directory
+        Its absolute local path.
+    digest
+        SHA-256 of its manifest file, in hexadecimal digits. What it names has check sums of all rows, so no other rows pass for these; and who has
+        not read the manifest cannot name them.
+    start, stop
+        Which rows, the last one excluded.
+    """
+
+    directory: str
+    digest: str
+    start: int
+    stop: int
+
+
+@attrs.frozen
+class Elsewhere:
+    """All columns of a frame of which some are in other datasets.
+
+    Parameters
+    ----------
+    names
+        Of all columns, in order.
+    columns
+        For each of them, which dataset has it (``OWN``: the one whose manifest says this) and at which position.
+    datasets
+        The others.
+
+    Examples
+    --------
+    >>> dataset = DatasetElsewhere("/data/frame", "0" * 64, 0, 3)
+    >>> found = Elsewhere(("a", "b"), ((0, 2), (OWN, 0)), (dataset,))
+    >>> Elsewhere.from_json(found.to_json()) == found
+    True
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[tuple[int, int], ...]
+    datasets: tuple[DatasetElsewhere, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {
+            "names": list(self.names),
+            "columns": [list(place) for place in self.columns],
+            "datasets": [attrs.asdict(item) for item in self.datasets],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Elsewhere:
+        """Return what :meth:`to_json` described.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range, a path is not absolute, or names and columns do not go together.
+        """
+        found = cls(
+            tuple(value["names"]),
+            tuple((dataset, position) for dataset, position in value["columns"]),
+            tuple(DatasetElsewhere(item["directory"], item["digest"], item["start"], item["stop"]) for item in value["datasets"]),
+        )
+        _check(found)
+        return found
+
+    def check_own(self, width: int, rows: int) -> None:
+        """Make sure that the dataset itself has what is said of it.
+
+        Raises
+        ------
+        ValueError
+            If it has another number of columns, or of rows.
+        """
+        if sorted({position for dataset, position in self.columns if dataset == OWN}) != list(range(width)):
+            raise ValueError(f"its files have {width} columns, and others are named")
+        if width and rows != self.rows:
+            raise ValueError(f"its files have {rows} rows, and {self.rows} are elsewhere")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of each dataset."""
+        return self.datasets[0].stop - self.datasets[0].start
+
+
+def _check(found: Elsewhere) -> None:
+    if not all(type(name) is str and is_unicode(name) for name in found.names) or len(set(found.names)) != len(found.names):
+        raise ValueError("a name is no text, or there twice")
+    if len(found.names) != len(found.columns) or not found.datasets:
+        raise ValueError(f"{len(found.names)} names for {len(found.columns)} columns in {len(found.datasets)} datasets")
+    for dataset, position in found.columns:
+        if type(dataset) is not int or type(position) is not int or not OWN <= dataset < len(found.datasets) or not 0 <= position <= _LARGEST:
+            raise ValueError(f"no column is at {dataset!r:.30}, {position!r:.30}")
+    for item in found.datasets:
+        _check_dataset(item)
+        if item.stop - item.start != found.rows:
+            raise ValueError("datasets of several lengths")
+
+
+def _check_dataset(item: DatasetElsewhere) -> None:
+    directory = item.directory
+    if type(directory) is not str or not directory.startswith("/") or not is_unicode(directory) or "\0" in directory:
+        raise ValueError(f"{directory!r:.200} is no absolute path")
+    if type(item.digest) is not str or not _DIGEST.fullmatch(item.digest):
+        raise ValueError(f"{item.digest!r:.80} is no digest")
+    if type(item.start) is not int or type(item.stop) is not int or not 0 <= item.start <= item.stop <= _LARGEST:
+        raise ValueError(f"there are no rows {item.start!r:.30} to {item.stop!r:.30}")
+
 
 SFRAME, SARRAY = "sframe", "sarray"
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import zlib
-from typing import Any
+from typing import Any, BinaryIO
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.saved_places import FORMAT_NAME
+from sframe_spark.message_text import in_words
+from sframe_spark.process.memory import AvailableMemory, available_memory
+from sframe_spark.storage.filesystem.file_kind import FORMAT_NAME
 
 FORMAT_VERSION = 2
 # Version 3 names columns in other datasets, which readers of version 2 would leave out.
@@ -99,3 +102,84 @@ def _checksum(text: str) -> str:
 
 def _refused(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+# Values of manifests as JSON has them, and back; what is of another form is refused.
+
+
+def optional_tuple(items: Any) -> tuple[Any, ...] | None:
+    """Return the items of a JSON list; a text is no list of letters."""
+    if items is None:
+        return None
+    if not isinstance(items, list):
+        raise TypeError(f"{items!r:.80} is no list")
+    return tuple(items)
+
+
+def tuple_of_list(items: Any) -> tuple[Any, ...]:
+    """Return the items of a JSON list, of which there is one."""
+    return optional_tuple(items) or ()
+
+
+def flag_of(value: Any) -> bool:
+    """Return a JSON flag; no other value passes for one."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r:.80} is neither true nor false")
+    return value
+
+
+def scalar_to_json(value: Any) -> Any:
+    """Return a scalar as JSON; JSON has no NaN and no infinities."""
+    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def scalar_from_json(value: Any) -> Any:
+    """Undo :func:`scalar_to_json`."""
+    return float(str(value["float"])) if isinstance(value, dict) else value
+
+
+# How long a manifest may be: what its text becomes in memory, at worst, must fit.
+
+# Measured: 5 for facts about columns, 24 for a text of dicts with one short key.
+MEMORY_FOR_LENGTH = 28
+# What any machine has room for; the system is not asked.
+SHORT = 16 << 20
+# Where the system does not tell.
+USUAL_MEMORY = AvailableMemory(8 << 30, "assumed, since the system does not tell")
+BLOCK_BYTES = 1 << 20
+
+
+def check_length(file: str, size: int) -> None:
+    """Refuse a manifest that memory could not hold.
+
+    Raises
+    ------
+    StorageError
+        If it is so long.
+    """
+    if size <= SHORT:
+        return
+    available = available_memory() or USUAL_MEMORY
+    if size * MEMORY_FOR_LENGTH > available.size:
+        raise StorageError(
+            f"{file} has {in_words(size)}, and reading it may take {in_words(size * MEMORY_FOR_LENGTH)} of memory; {in_words(available.size)} are "
+            f"{available.source}: if the frame is so large, read it where more memory is free, otherwise the file is damaged: restore it from a copy"
+        )
+
+
+def read_text(file: str, stream: BinaryIO, size: int) -> bytes:
+    """Return the bytes of a text, which may have at most some size; a file with a hole in it is not read any further.
+
+    Raises
+    ------
+    StorageError
+        If it holds what no text holds, or has become longer meanwhile.
+    """
+    content = bytearray()
+    while block := stream.read(min(BLOCK_BYTES, size + 1 - len(content))):
+        if b"\0" in block:
+            raise StorageError(f"{file} is damaged: it is no text; restore it from a copy or save the frame again")
+        content += block
+        if len(content) > size:
+            raise StorageError(f"{file} changes while it is read; try again")
+    return bytes(content)

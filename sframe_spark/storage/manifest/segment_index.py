@@ -8,9 +8,11 @@ the check sum of each, and says what is known of each column of all rows.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -18,16 +20,209 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.local_files import open_regular
+from sframe_spark.storage.filesystem.object_store import read_range
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.manifest.blocks import BlockWriter, StoredBlock, block_from_json, damaged_file, read_block
-from sframe_spark.storage.manifest.lazy_values import FactsOfSegment, GroupSumsOfSegment, SumsOfSegment
-from sframe_spark.storage.manifest.stored_checks import wrong_segments
-from sframe_spark.storage.manifest.validation import class_of_values
+from sframe_spark.storage.manifest.validation import class_of_values, wrong_segments
 from sframe_spark.types import ColumnType
+from sframe_spark.values.arrow_ipc import stream_of, table_of
 
 if TYPE_CHECKING:
     from sframe_spark.storage.manifest.manifest import Manifest
     from sframe_spark.storage.manifest.statistics import ColumnStatistics
+
+
+# Blocks of Arrow values, one behind the other in a file: each has a check sum of its own and is read when somebody asks for it.
+
+# Where a block starts and ends, and its check sum.
+StoredBlock = tuple[int, int, int]
+
+
+class BlockWriter:
+    """Writes blocks into a file.
+
+    Parameters
+    ----------
+    stream
+        The file, from its start.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> start, stop, _ = BlockWriter(stream).add({"number": pa.array([1, 2])})
+    >>> start, stop == len(stream.getvalue())
+    (0, True)
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.size = 0
+
+    def add(self, columns: dict[str, pa.Array]) -> StoredBlock:
+        """Append values, as an Arrow stream of one batch, and return the block."""
+        batch = pa.record_batch(list(columns.values()), names=list(columns))
+        content = stream_of([batch])
+        self._stream.write(content)
+        start, self.size = self.size, self.size + content.size
+        return start, self.size, zlib.crc32(content)
+
+
+def block_from_json(value: Any, size: int) -> StoredBlock:
+    """Return a block of a file of some length that a manifest names.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if not isinstance(value, list) or len(value) != 3 or not all(type(item) is int and item >= 0 for item in value):
+        raise ValueError(f"{value!r:.80} is no block")
+    start, stop, checksum = value
+    if not start < stop <= size or checksum >= 1 << 32:
+        raise ValueError(f"{value!r:.80} is no block of {size} bytes")
+    return start, stop, checksum
+
+
+def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """Return the values of a block.
+
+    Parameters
+    ----------
+    location
+        The file.
+    size
+        How long it is.
+    block
+        The block.
+    schema, rows
+        What its values are, and how many: anything else is damage.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, damaged or another one.
+    """
+    start, stop, checksum = block
+    content = read_range(location, start, stop) if is_elsewhere(location) else _read_here(location, size, start, stop)
+    if len(content) != stop - start or zlib.crc32(content) != checksum:
+        raise damaged_file(location, f"the check sum of bytes {start} to {stop} is another one")
+    try:
+        table = table_of(content)
+        # Offsets that point outside of a buffer are refused here, before anything follows them.
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged_file(location, str(error).splitlines()[0][:200]) from error
+    if not table.schema.equals(schema):
+        raise damaged_file(location, f"bytes {start} to {stop} hold other values than they should")
+    if table.num_rows != rows:
+        raise damaged_file(location, f"bytes {start} to {stop} hold {table.num_rows} values, not {rows}")
+    return table.combine_chunks().to_batches()[0] if rows else pa.RecordBatch.from_pylist([], schema)
+
+
+def _read_here(location: str, size: int, start: int, stop: int) -> bytes:
+    with telling("read", location):
+        try:
+            descriptor, status = open_regular(location)
+        except FileNotFoundError:
+            raise StorageError(missing(location)) from None
+        with os.fdopen(descriptor, "rb") as stream:
+            if status.st_size != size:
+                raise damaged_file(location, f"it has {status.st_size} of {size} bytes")
+            stream.seek(start)
+            return stream.read(stop - start)
+
+
+def damaged_file(location: str, reason: str) -> StorageError:
+    """Return the error of a file of blocks that is not the one that was written."""
+    return StorageError(f"{location} is damaged or was replaced: {reason}; restore it from a copy or save the frame again")
+
+
+# What is known of one of many segments, as the sequences that an entry has, read when somebody looks at it.
+
+
+class LazyValues(Sequence[Any]):
+    """Values of a segment; they are equal to a sequence of the same, and become a tuple where they are pickled.
+
+    Parameters
+    ----------
+    stored
+        The file.
+    row
+        Which of its segments.
+    """
+
+    __slots__ = ("row", "stored")
+
+    def __init__(self, stored: StoredSegments, row: int) -> None:
+        self.stored, self.row = stored, row
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(other) == len(self) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (list(self),)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} values of segment {self.row} in {self.stored.file}>"
+
+    def _place(self, index: int) -> int:
+        """A place counted from the start."""
+        length = len(self)
+        if not -length <= index < length:
+            raise IndexError(index)
+        return index % length
+
+
+class FactsOfSegment(LazyValues):
+    """What is known of each column of a segment."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return self.stored.width
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.stored.facts_of(self.row, self._place(index))
+
+
+class SumsOfSegment(LazyValues):
+    """Check sums of page headers of each column of a segment, and of its key."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return self.stored.width + 1
+
+    def __getitem__(self, index: Any) -> Any:
+        return int(self.stored.sums_of(self.row)[self._place(index)])
+
+    def __iter__(self) -> Iterator[int]:
+        values: list[int] = self.stored.sums_of(self.row).tolist()
+        return iter(values)
+
+
+class GroupSumsOfSegment(LazyValues):
+    """The same of each row group of a segment."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self, stored: StoredSegments, row: int, count: int) -> None:
+        super().__init__(stored, row)
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.stored.group_sums_of(self.row, self._place(index))
+
 
 # Of so many columns of segments a manifest is one text: 10 MB, which takes half a second.
 LEAST_CELLS = 50_000
@@ -345,3 +540,58 @@ def _flags(known: ColumnStatistics) -> int:
     values = [getattr(known, name) for name in _FLAGS]
     pairs = sum((0 if value is None else 1 + value) << 2 * bit for bit, value in enumerate(values))
     return pairs | (_EDGES if known.edges_known else 0) | (_BOUNDS if known.bounds_known else 0)
+
+
+# What a task is told of a segment: values of the columns that it reads, and of no others.
+
+
+class ToldValues(Sequence[Any]):
+    """Values of some columns of a segment, in the places that they have among all.
+
+    Parameters
+    ----------
+    length
+        How many values there are.
+    values
+        Those that are told, by their places.
+    otherwise
+        What the others are where nothing need be known; None: asking for one is an error.
+
+    Examples
+    --------
+    >>> told = ToldValues.of([10, 11, 12, 13], [2, -1])
+    >>> len(told), told[2], told[-1]
+    (4, 12, 13)
+    """
+
+    __slots__ = ("length", "otherwise", "values")
+
+    def __init__(self, length: int, values: dict[int, Any], otherwise: Any = None) -> None:
+        self.length, self.values, self.otherwise = length, values, otherwise
+
+    @classmethod
+    def of(cls, values: Sequence[Any], places: Iterable[int], otherwise: Any = None) -> ToldValues:
+        """Return some of all values; the others are not looked at, which may have to be read."""
+        return cls(len(values), {place % len(values): values[place] for place in places}, otherwise)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: Any) -> Any:
+        if not -self.length <= index < self.length:
+            raise IndexError(index)
+        found = self.values.get(index % self.length, self.otherwise)
+        if found is None:
+            raise StorageError(f"a task was not told of column {index} of a segment: this is a fault of the engine, please report it")
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ToldValues):
+            return (self.length, self.values, self.otherwise) == (other.length, other.values, other.otherwise)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.length, tuple(self.values)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ToldValues, (self.length, self.values, self.otherwise)

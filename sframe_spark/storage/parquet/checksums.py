@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.local_files import state_of
 from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.ranged_reads import BytesOfGroup
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
-from sframe_spark.storage.parquet.footer import footer_of
+from sframe_spark.storage.parquet.footer import SOUND_COLUMNS, Footer, Identity, footer_of, footer_of_entry
+from sframe_spark.storage.parquet.open_file import check_pages
 from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, page_headers
 from sframe_spark.storage.parquet.small_files import SHORT_BYTES
 
@@ -133,3 +140,173 @@ def checksum_of(location: str) -> str:
             raise_if_cancelled()
             value = zlib.crc32(block, value)
     return f"crc32:{value:08x}"
+
+
+# Check sums of page headers by row group, of files elsewhere: bytes are checked as they come, and none are fetched to check others.
+
+
+def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> SegmentEntry:
+    """Return the entry of a local file of ours with check sums of each row group, where it has several.
+
+    Parameters
+    ----------
+    entry
+        The entry, with check sums of the file.
+    location
+        The file.
+    columns
+        How many columns it has, besides the key.
+    """
+    with pa.OSFile(location) as source:
+        footer, content = pq.read_metadata(source), FileBytes(source)
+        if footer.num_row_groups < 2:
+            return attrs.evolve(entry, group_pages=None)
+        names = [*map(file_column, range(columns)), KEY_NAME]
+        sums = [page_headers(content, footer, groups=[group]).sums for group in range(footer.num_row_groups)]
+    return attrs.evolve(entry, group_pages=tuple(tuple(found[name] for name in names) for found in sums))
+
+
+def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: Iterable[int]) -> Callable[[int, BytesOfGroup], None] | None:
+    """Return what compares page headers of columns of a file elsewhere as their bytes come; None where all of the file has to be looked at."""
+    location, groups = join(manifest.directory, entry.file), footer.metadata.num_row_groups
+    by_group = entry.group_pages or ((entry.pages,) if entry.pages is not None else ())
+    if not is_elsewhere(location) or len(by_group) != groups:
+        return None
+    names = {manifest.file_name(column): column for column in columns}
+
+    def check(group: int, content: BytesOfGroup) -> None:
+        try:
+            found = page_headers(content, footer.metadata, names.keys(), groups=[group]).sums
+        except BrokenThrift as error:
+            raise StorageError(f"{location} is damaged: {error}; save the frame again") from None
+        for name, column in names.items():
+            if found.get(name) != by_group[group][column]:
+                raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; save the frame again")
+
+    return check
+
+
+# Checks of the page headers of whole files, which can be made here or in a task of Spark.
+
+
+def places_of_sums(manifest: Manifest, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
+    """Return where the sums of some columns are among those of a segment, by their names in its file."""
+    places = {manifest.file_name(column): column for column in columns}
+    return {**places, KEY_NAME: -1} if with_key else places
+
+
+class SumsOfFile(Mapping[str, int]):
+    """Check sums of some columns of a file, by their names: many files share these, and a sum is read when somebody asks.
+
+    Parameters
+    ----------
+    places
+        Where the sum of each column is among all.
+    pages
+        All of them; None where none was recorded.
+
+    Examples
+    --------
+    >>> dict(SumsOfFile({"c1": 1, "_key": -1}, [7, 8, 9]))
+    {'c1': 8, '_key': 9}
+    """
+
+    __slots__ = ("_pages", "_places")
+
+    def __init__(self, places: Mapping[str, int], pages: Sequence[int] | None) -> None:
+        self._places, self._pages = {} if pages is None else places, pages
+
+    def __getitem__(self, name: str) -> int:
+        place = self._places[name]
+        assert self._pages is not None
+        return self._pages[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = [] if self._pages is None else list(self._pages)
+        return dict, ({name: known[place] for name, place in self._places.items()},)
+
+
+@attrs.frozen
+class PageCheck:
+    """Columns of one file of a dataset, whose page headers are to be compared with their check sums.
+
+    Parameters
+    ----------
+    directory
+        Directory of the dataset.
+    entry
+        The file.
+    sums
+        Check sum for each column, by its name in the file.
+    """
+
+    directory: str
+    entry: SegmentEntry
+    sums: Mapping[str, int]
+
+    def sent(self) -> PageCheck:
+        """Return the check as a task is told of it: the entry has nothing about values, nor check sums, which the check has itself."""
+        return attrs.evolve(self, entry=attrs.evolve(self.entry, columns=(), pages=None, group_pages=None))
+
+    def run_if_due(self) -> None:
+        """Run the check unless this process knows that it passes; then not even the footer is read."""
+        file = self.file()
+        if file is None or self.is_due(file):
+            self.run()
+
+    def run(self) -> None:
+        """Read the footer and walk through page headers, as far as this process has not done so before.
+
+        Raises
+        ------
+        StorageError
+            If the file is missing, damaged or another one.
+        """
+        check_pages(footer_of_entry(self.directory, self.entry), join(self.directory, self.entry.file), self.sums)
+
+    def file(self) -> Identity | None:
+        """Return the file as it is now (see :func:`as_it_is`)."""
+        return as_it_is(self.directory, self.entry)
+
+    def is_due(self, file: Identity) -> bool:
+        """Say whether this process does not know that the columns of a file are sound."""
+        return bool(SOUND_COLUMNS.unchecked(file, self.sums))
+
+    def done_elsewhere(self, file: Identity) -> None:
+        """Remember that a task has run the check of a file."""
+        SOUND_COLUMNS.add(file, self.sums)
+
+
+@attrs.frozen
+class PageChecks:
+    """Checks that one task makes, sent as one value.
+
+    Parameters
+    ----------
+    checks
+        What it makes, as :meth:`PageCheck.sent` tells of them.
+    """
+
+    travels_as_one: ClassVar[bool] = True
+
+    checks: tuple[PageCheck, ...]
+
+    def run(self) -> None:
+        """Run them, one after the other."""
+        for check in self.checks:
+            check.run()
+
+
+def as_it_is(directory: str, entry: SegmentEntry) -> Identity | None:
+    """Return the file of a segment as it is now; None where there is none, or one of another length, which reading its footer tells."""
+    location = join(directory, entry.file)
+    with contextlib.suppress(OSError, StorageError):
+        state = state_of(location, entry.size, may_be_link=entry.tail is None)
+        return (location, state) if entry.size in (None, state.size) else None
+    return None

@@ -14,14 +14,13 @@ from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.temporary import local_file
+from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.storage.parquet.checksums import sealed
 from sframe_spark.storage.parquet.footer import FOOTER_END, Footer, segment_footer
 from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, column_names, page_headers
-from sframe_spark.storage.parquet.thrift import BINARY, INTEGERS, LISTS, STRUCT
-from sframe_spark.storage.parquet.thrift_values import Struct, Value, read_struct, write_struct
+from sframe_spark.storage.parquet.thrift import BINARY, INTEGERS, LISTS, STRUCT, Struct, Value, read_struct, write_struct
 
 I64 = INTEGERS[2]
 LIST = LISTS[0]

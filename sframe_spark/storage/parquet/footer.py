@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import sys
+import threading
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,23 +19,134 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import BrokenThrift, SchemaError, StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.in_place import changed, require_still
+from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.storage.filesystem.io_errors import missing, telling
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, state_of
 from sframe_spark.storage.filesystem.object_store import read_range, require_size
 from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.remote_files import changed, require_still
 from sframe_spark.storage.hybrid_calendar import HybridColumns
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
-from sframe_spark.storage.parquet import int96
-from sframe_spark.storage.parquet.column_annotations import column_not_read, geometries_by_note, refused_columns
+from sframe_spark.storage.parquet.column_annotations import column_not_read, geometries_by_note, hybrid_columns, refused_columns, types_by_notes
 from sframe_spark.storage.parquet.footer_validation import check_footer
-from sframe_spark.storage.parquet.hybrid_files import hybrid_columns
 from sframe_spark.storage.parquet.page_headers import MAGIC
-from sframe_spark.storage.parquet.sound import Identity
-from sframe_spark.storage.parquet.spark_types import types_by_notes
 from sframe_spark.types import ColumnType
+
+# Time stamps in 96 bits, as Spark writes them unless told otherwise: moments, which pyarrow takes for date-times without a zone, in nanoseconds.
+
+SPARK_WROTE = b"org.apache.spark.version"
+# Nanoseconds in 64 bits end in the year 2262, and others would come out as other years.
+UNIT = "us"
+
+
+def moments_in(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
+    """The types of columns with time stamps of 96 bits in a file of Spark's: they are in UTC. Other writers mean what they like by them."""
+    if SPARK_WROTE not in (metadata.metadata or {}):
+        return {}
+    schema = metadata.schema.to_arrow_schema()
+    found = {field.name: in_utc(field.type) for field in schema}
+    return {name: data_type for name, data_type in found.items() if data_type != schema.field(name).type}
+
+
+def in_utc(data_type: pa.DataType) -> pa.DataType:
+    """The type with time stamps in UTC in place of those that only 96 bits have in a file of Spark's.
+
+    Examples
+    --------
+    >>> str(in_utc(pa.list_(pa.timestamp("ns")))), in_utc(pa.timestamp("us")) == pa.timestamp("us")
+    ('list<item: timestamp[us, tz=UTC]>', True)
+    """
+    if pa.types.is_timestamp(data_type):
+        return pa.timestamp(UNIT, "UTC") if data_type.unit == "ns" and data_type.tz is None else data_type
+    if pa.types.is_list(data_type):
+        return pa.list_(_field_in_utc(data_type.value_field))
+    if pa.types.is_map(data_type):
+        return pa.map_(_field_in_utc(data_type.key_field), _field_in_utc(data_type.item_field))
+    if pa.types.is_struct(data_type):
+        return pa.struct([_field_in_utc(field) for field in data_type])
+    return data_type
+
+
+def _field_in_utc(field: pa.Field) -> pa.Field:
+    return field.with_type(in_utc(field.type))
+
+
+# Which columns of which files were found sound: remembered by process, for far more files than there are footers in memory.
+
+# Path and state, which tell one content of a path from another.
+Identity = tuple[str, FileState]
+
+# About 70 MB at most: a column takes some tens of bytes, a file as much as several columns. Files of one dataset share the set of their columns, so
+# that a hundred thousand of them are remembered, however wide they are.
+MOST_REMEMBERED = 1_000_000
+COLUMNS_WORTH_A_FILE = 8
+
+
+class SoundColumns:
+    """Names of columns of files whose page headers were compared with their check sums; those of the files asked for longest ago are forgotten first.
+
+    Parameters
+    ----------
+    most
+        How much is remembered: columns, and some for each file.
+
+    Examples
+    --------
+    >>> sound, now, later = SoundColumns(most=20), FileState(10, 1, 7, 1), FileState(10, 2, 7, 2)
+    >>> sound.add(("/a", now), ["c0", "c1"])
+    >>> sound.unchecked(("/a", now), ["c1", "c2"]), sound.unchecked(("/a", later), ["c1"])
+    ({'c2'}, {'c1'})
+    >>> sound.add(("/b", now), ["c0", "c1", "c2"])
+    >>> sound.unchecked(("/a", now), ["c0"]), sound.unchecked(("/b", now), ["c0"])
+    ({'c0'}, set())
+    """
+
+    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+        self._lock = threading.RLock()
+        self._most = most
+        self._size = 0
+        self._names: OrderedDict[Identity, frozenset[str]] = OrderedDict()
+        # Each set with how many files it is that of.
+        self._sets: dict[frozenset[str], tuple[frozenset[str], int]] = {}
+
+    def unchecked(self, file: Identity, names: Iterable[str]) -> set[str]:
+        """Return those of some columns of a file that are not known to be sound."""
+        with self._lock:
+            known = self._names.get(file)
+            if known is None:
+                return set(names)
+            self._names.move_to_end(file)
+            return {name for name in names if name not in known}
+
+    def add(self, file: Identity, names: Iterable[str]) -> None:
+        """Remember that columns of a file are sound."""
+        with self._lock:
+            known = self._names.pop(file, None)
+            found = frozenset(map(sys.intern, names))
+            if known is not None:
+                self._let_go(known)
+                found |= known
+            self._keep(file, found)
+            while self._size > self._most and self._names:
+                self._let_go(self._names.popitem(last=False)[1])
+
+    def _keep(self, file: Identity, names: frozenset[str]) -> None:
+        shared, files = self._sets.get(names, (names, 0))
+        self._size += COLUMNS_WORTH_A_FILE + (0 if files else len(names))
+        self._sets[shared], self._names[file] = (shared, files + 1), shared
+
+    def _let_go(self, names: frozenset[str]) -> None:
+        shared, files = self._sets.pop(names)
+        self._size -= COLUMNS_WORTH_A_FILE + (0 if files > 1 else len(names))
+        if files > 1:
+            self._sets[shared] = (shared, files - 1)
+
+
+SOUND_COLUMNS = SoundColumns()
+keep_whole_at_fork(SOUND_COLUMNS._lock, "verified columns")
+
 
 # A footer, how many bytes it takes with what follows it and their check sum, and why columns cannot be read.
 _FooterOfOthers = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
@@ -97,7 +211,7 @@ class Footer:
 
     @functools.cached_property
     def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
-        moments = int96.moments_in(self.metadata)
+        moments = moments_in(self.metadata)
         fields = [field.with_type(moments.get(field.name, field.type)) for field in self._stored_schema]
         types, refused = types_by_notes(self.metadata.metadata, pa.schema(fields))
         return {**moments, **types}, refused

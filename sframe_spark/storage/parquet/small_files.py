@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.local_files import read_regular
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.regular import read_regular
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.storage.parquet import int96
+from sframe_spark.storage.parquet import footer as int96
 from sframe_spark.storage.parquet.footer import Footer, damaged_footer, other_length, require_rows
 
 # A file below this takes longer to open than to read.

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 
+import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.local_files import FileState, Seen
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.remote_files import changed, require_all_still
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import Scalar
-from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.segments.statistics import has_order_statistics
+from sframe_spark.storage.parquet.footer import Footer, footer_of, segment_footer
+from sframe_spark.storage.segments.reader import iterate_rows
+from sframe_spark.storage.segments.statistics import has_order_statistics, steps
 
 Ordering = tuple[tuple[int, bool], ...]
 # Smallest and largest value of some rows, None where all are missing; and whether any is missing.
@@ -170,3 +181,170 @@ def _said_by(manifest: Manifest, footer: Footer) -> list[Ordering]:
                 said.append((position, not item.descending))
         found.append(tuple(said))
     return found
+
+
+# Rows of a dataset compared with an order: how much of it holds, and where rows tie.
+
+
+@attrs.frozen
+class Held:
+    """What comparing rows with the ones before them told of an ordering.
+
+    Parameters
+    ----------
+    columns
+        How many of its first columns the rows are in order of.
+    untied
+        With how many of these, from the first on, no two rows tie; None where two tie in all.
+    """
+
+    columns: int
+    untied: int | None = None
+
+    @classmethod
+    def in_all(cls, parts: Iterable[Held]) -> Held:
+        """Return what holds of all rows, of which each part begins with the last row of the one before.
+
+        Examples
+        --------
+        >>> Held.in_all([Held(2, 1), Held(2, 2)]), Held.in_all([Held(2, 2), Held(1, None)])
+        (Held(columns=2, untied=2), Held(columns=1, untied=None))
+        """
+        found = list(parts)
+        columns = min(part.columns for part in found)
+        untied = [part.untied for part in found]
+        longest = None if None in untied else max(part.untied or 0 for part in found)
+        return cls(columns, longest if longest is not None and longest <= columns else None)
+
+
+def held_order(manifest: Manifest, ordering: Ordering, start: int = 0, stop: int | None = None) -> Held:
+    """Return how much of an ordering some rows are in; reading ends where nothing of it holds.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    ordering
+        Columns, none of them twice, that :func:`~sframe_spark.storage.segments.statistics.has_order_statistics` of, and whether each ascends.
+    start, stop
+        The rows, by their numbers.
+    """
+    columns = [column for column, _ in ordering]
+    held, tied = len(ordering), np.zeros(len(ordering), dtype=bool)
+    last: list[pa.Array] | None = None
+    for arrays in iterate_rows(manifest, columns, start, stop):
+        seam = [] if last is None else [[pa.concat_arrays([old, new[:1]]) for old, new in zip(last, arrays, strict=True)]]
+        for rows in (*seam, arrays):
+            held = _compare(manifest, ordering[:held], rows, tied)
+            if not held:
+                return Held(0)
+        last = [array[-1:] for array in arrays]
+    untied = next((place + 1 for place in range(held) if not tied[place]), None)
+    return Held(held, untied)
+
+
+def _compare(manifest: Manifest, ordering: Ordering, rows: list[pa.Array], tied: np.ndarray) -> int:
+    """Return how many columns of an ordering hold between neighbours, and take note of the columns with which some tie."""
+    if len(rows[0]) < 2:
+        return len(ordering)
+    equal = np.ones(len(rows[0]) - 1, dtype=bool)
+    for place, (column, up) in enumerate(ordering):
+        step = steps(rows[place], manifest.types[column])
+        if (equal & (step > 0 if up else step < 0)).any():
+            return place
+        equal &= step == 0
+        if not equal.any():
+            return len(ordering)
+        tied[place] = True
+    return len(ordering)
+
+
+def parts_of(rows: int, size: int) -> list[tuple[int, int]]:
+    """Return ranges of row numbers, each of which begins with the last row of the one before.
+
+    Examples
+    --------
+    >>> parts_of(5, 2), parts_of(0, 2)
+    ([(0, 2), (1, 4), (3, 5)], [])
+    """
+    return [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
+
+
+# Files whose statistics are believed although no check sum of ours holds them: they must still be the ones that these were taken from.
+
+# Datasets whose files were touched, with orders that were found in their rows.
+REMEMBERED_ORDERS = 64
+
+
+def require_unchanged(manifest: Manifest) -> None:
+    """Make sure that the files of others are as they were when their statistics were taken; one call of the system for each, elsewhere fewer.
+
+    Where one was touched since its rows were compared with an order, they are compared once more: the footer does not tell how rows are ordered.
+
+    Parameters
+    ----------
+    manifest
+        The dataset. Of saved frames with check sums nothing is asked: these tell of every file that it is another one when it is read, and what
+        the manifest says is true of the frame that was loaded, whatever has become of its directory since.
+
+    Raises
+    ------
+    StorageError
+        If a file has gone, or is another one.
+    """
+    if is_elsewhere(manifest.directory):
+        require_all_still({join(manifest.directory, entry.file): entry.seen.state for entry in manifest.watched if entry.seen is not None})
+        return
+    touched = []
+    for entry in manifest.watched:
+        location, seen = join(manifest.directory, entry.file), entry.seen
+        try:
+            status = os.stat(location)
+        except FileNotFoundError:
+            raise StorageError(missing(location)) from None
+        except OSError:
+            with telling("read", location):
+                raise
+        state = FileState.of(status)
+        if seen is None or seen.state == state:
+            continue
+        if not _is_same(location, state, seen):
+            raise changed(location)
+        # Nobody can set this time, so the content is the same where it is.
+        if seen.state.changed != state.changed:
+            touched.append((location, state))
+    order = manifest.order
+    if touched and any(held for _, held in order.compared) and not _is_in_order(_Touched(manifest, order.compared, order.keys, tuple(touched))):
+        raise changed(touched[0][0])
+
+
+def _is_same(location: str, state: FileState, seen: Seen) -> bool:
+    """Say whether a file of which something is another than it was still has its content."""
+    if (state.size, state.modified) != (seen.state.size, seen.state.modified):
+        return False
+    # Links and rights were changed, or the file was restored from a copy with its time, or the file system makes up numbers for files.
+    return state.inode == seen.state.inode if seen.tail is None else footer_of(location).tail == seen.tail
+
+
+@attrs.frozen(cache_hash=True)
+class _Touched:
+    """A dataset some of whose files have another time of changes than they had, and what comparing their rows told before."""
+
+    manifest: Manifest
+    compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...]
+    keys: tuple[tuple[int, ...], ...]
+    files: tuple[tuple[str, FileState], ...]
+
+
+@functools.lru_cache(maxsize=REMEMBERED_ORDERS)
+def _is_in_order(touched: _Touched) -> bool:
+    """Say whether rows are in the orders that they were found in: other rows in another order may have the same footer."""
+    for ordering, held in touched.compared:
+        columns = tuple(column for column, _ in ordering[:held])
+        found = held_order(touched.manifest, ordering[:held]) if held else None
+        if found is None:
+            continue
+        keys = [len(key) for key in touched.keys if key == columns[: len(key)]]
+        if found.columns < held or (keys and (found.untied is None or found.untied > min(keys))):
+            return False
+    return True

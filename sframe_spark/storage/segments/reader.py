@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Container, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,9 @@ from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
-from sframe_spark.storage.parquet.coded_texts import coded_texts, decoded
+from sframe_spark.storage.parquet.checksums import SumsOfFile, checking, places_of_sums
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.group_sums import checking
-from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, opened
-from sframe_spark.storage.parquet.page_checks import SumsOfFile, places_of_sums
+from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, coded_texts, decoded, opened
 from sframe_spark.storage.parquet.small_files import ShortFile, is_short, read_short
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
@@ -276,3 +275,48 @@ def other_rows(location: str, found: int, said: int) -> StorageError:
 def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some row groups; the one place where data pages are read."""
     return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)
+
+
+# Short segments that stand next to each other are worked on together: each is a file to open, whatever is in it.
+
+# A segment, and the number of its first row.
+Placed = tuple[SegmentEntry, int]
+
+
+def together(
+    segments: Iterable[Placed], size_of: Callable[[SegmentEntry], int | None], most_rows: int, most_bytes: int, most: float = math.inf
+) -> Iterator[list[Placed]]:
+    """Neighbouring segments in runs, none of which has more rows, bytes or segments unless it is a single one.
+
+    Parameters
+    ----------
+    segments
+        All of them, in order; those without rows are left out.
+    size_of
+        How many bytes one has; None of those that stay alone.
+    most_rows, most_bytes, most
+        What a run may have.
+
+    Examples
+    --------
+    >>> sizes = [10, 10, 90, None, 10, 10, 10]
+    >>> placed = [(SegmentEntry(str(place), place, 1, group_bytes=size), place) for place, size in enumerate(sizes)]
+    >>> [[offset for _, offset in run] for run in together(placed, lambda entry: entry.group_bytes, 100, 100, 2)]
+    [[0, 1], [2], [3], [4, 5], [6]]
+    """
+    run: list[Placed] = []
+    rows = size = 0
+    for entry, offset in segments:
+        if not entry.rows:
+            continue
+        more = size_of(entry)
+        if run and (more is None or rows + entry.rows > most_rows or size + more > most_bytes or len(run) >= most):
+            yield run
+            run, rows, size = [], 0, 0
+        if more is None:
+            yield [(entry, offset)]
+        else:
+            run.append((entry, offset))
+            rows, size = rows + entry.rows, size + more
+    if run:
+        yield run

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
+from itertools import pairwise
 from queue import SimpleQueue
 
 import attrs
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sframe_spark.process.memory import threads_with_room
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.process.memory import arrow_bytes, kept_memory, lasting_pool, threads_with_room
 from sframe_spark.process.threads import ThreadPool
-from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest import DecodedColumns, Manifest, SegmentEntry
 from sframe_spark.storage.parquet.small_files import SHORT_BYTES
-from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, group_starts, intersecting, segment_batches
+from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, group_starts, intersecting, segment_batches, together
 
 # Values of some rows, one array for each column.
 DecodedPart = list[pa.Array]
@@ -64,7 +68,7 @@ class Decoder:
     Parameters
     ----------
     manifest, columns, stop, size_of, most_bytes, threads, coded
-        As of :class:`~sframe_spark.storage.segments.cursor.Cursor`.
+        As of :class:`~sframe_spark.storage.segments.row_group_decoder.Cursor`.
     step
         How many rows of row groups that are not short are decoded at a time; it may be set meanwhile.
     """
@@ -265,3 +269,259 @@ def taken(found: Found) -> Iterator[DecodedPart]:
     finally:
         # It refers to this frame.
         del error
+
+
+# Packs: neighbouring short segments, of which the columns that were decoded once stay in memory while there is room.
+
+# A segment that takes longer to open than to decode.
+SHORT_ROWS, SHORT_GROUP_BYTES = 8_192, 1 << 20
+# A pack has no more segments, rows and bytes than this; look-ups read 64 segments at a time.
+MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
+# Of fewer short segments nothing is gained.
+FEW_SEGMENTS = 64
+# Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
+SHARE_OF_ROWS, MOST_AT_ONCE = 4, 64
+# Nobody looks for packs, through all segments, who asks for rows of fewer than these.
+SEGMENTS_ASKED_FOR = 4
+# So much of the room for results is left to results.
+SHARE_LEFT = 4
+# What whole numbers are kept as where all of a pack fit in: memory that is new is what keeping them takes.
+NARROW_INTEGERS = (pa.int8(), pa.int16(), pa.int32())
+
+
+def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[pa.ChunkedArray] | None:
+    """Columns of the rows ``start`` to ``stop`` out of packs; None where they are to be read from segments, as few of them are asked for."""
+    decoded = manifest.decoded
+    if decoded.edges is None and (stop - start) * len(manifest.segments) < SEGMENTS_ASKED_FOR * manifest.rows:
+        return None
+    edges = edges_of(manifest, decoded)
+    first = bisect.bisect_right(edges, start) - 1
+    last = bisect.bisect_left(edges, stop)
+    if not edges or first < 0 or last >= len(edges):
+        return None
+    packs = list(pairwise(edges[first : last + 1]))
+    if any(pack[0] in decoded.apart for pack in packs):
+        return None
+    if len(packs) > MOST_AT_ONCE:
+        return None
+    missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
+    if missing and (stop - start) * SHARE_OF_ROWS < edges[last] - edges[first]:
+        return None
+    # Looking at how much memory there is takes longer than to read a segment.
+    most = most_bytes() if missing else 0
+    if missing and not may_keep(most):
+        return None
+    kinds = [manifest.types[column].physical for column in columns]
+    parts = [_cut(_columns_of(manifest, columns, pack, decoded, most), kinds, pack, start, stop) for pack in packs]
+    return [pa.chunked_array([part[place] for part in parts], kind) for place, kind in enumerate(kinds)]
+
+
+def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a pack ends: rows of several are copied into one array.
+
+    None where there is none, or nobody has looked for packs yet.
+    """
+    edges = manifest.decoded.edges or ()
+    place = bisect.bisect_right(edges, stop) - 1
+    return edges[place] if place >= 0 and edges[place] > start else None
+
+
+def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
+    """Where packs begin, and the last one ends; none where the dataset has few short segments, is not all here, or not of ours."""
+    if decoded.edges is None:
+        is_of_ours = manifest.column_names_in_files is None and not manifest.watched
+        is_whole = manifest.left_out == (0, 0) and not is_elsewhere(manifest.directory)
+        short = list(map(is_short, manifest.segments)) if is_of_ours and is_whole else []
+        if sum(short) >= FEW_SEGMENTS:
+            decoded.apart = frozenset(row for row, is_one in zip(manifest.offsets, short, strict=True) if not is_one)
+            decoded.edges = tuple(_edges(manifest))
+        else:
+            decoded.edges = ()
+    return decoded.edges
+
+
+def is_short(entry: SegmentEntry) -> bool:
+    """Say whether a segment, one row group of ours, takes longer to open than to decode."""
+    return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_GROUP_BYTES and entry.tail is not None
+
+
+def most_bytes() -> int:
+    """How many bytes Arrow may hold in this process where packs are among them."""
+    most = kept_memory()
+    return most - most // SHARE_LEFT
+
+
+def may_keep(most: int) -> bool:
+    """Say whether there is room for one more pack where Arrow may hold so many bytes."""
+    return arrow_bytes() + MOST_BYTES <= most
+
+
+def _edges(manifest: Manifest) -> Iterator[int]:
+    """The first rows of packs, and of long segments between them, and the number of all rows."""
+    placed = zip(manifest.segments, manifest.offsets, strict=True)
+    yield from (pack[0][1] for pack in together(placed, _size_in_pack, MOST_ROWS, MOST_BYTES, MOST_SEGMENTS))
+    yield manifest.rows
+
+
+def _size_in_pack(entry: SegmentEntry) -> int | None:
+    return entry.group_bytes if is_short(entry) else None
+
+
+def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns, most: int) -> list[pa.Array]:
+    start, stop = pack
+    missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
+    found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
+    if missing:
+        read, stays = _read(manifest, missing, start, stop), may_keep(most)
+        kept = {column: _kept(chunks) for column, chunks in zip(missing, read, strict=True)} if stays else {}
+        decoded.arrays.update(((start, column), values) for column, values in kept.items())
+        for column, chunks in zip(missing, read, strict=True):
+            found[column] = kept[column] if column in kept and kept[column].type == chunks[0].type else pa.concat_arrays(chunks)
+    return [found[column] for column in columns]
+
+
+def _kept(chunks: Sequence[pa.Array]) -> pa.Array:
+    """Values as they stay in memory: whole numbers in as few bytes as all of them fit in.
+
+    Examples
+    --------
+    >>> kept = _kept([pa.array([1, None]), pa.array([-128])])
+    >>> kept.type, kept.to_pylist(), _kept([pa.array([1 << 40])]).type
+    (DataType(int8), [1, None, -128], DataType(int64))
+    """
+    if chunks[0].type == pa.int64():
+        bounds = pc.min_max(pa.chunked_array(chunks)).as_py()
+        for kind in NARROW_INTEGERS:
+            limit = 1 << kind.bit_width - 1
+            if bounds["min"] is None or -limit <= bounds["min"] <= bounds["max"] < limit:
+                # What stands in the places of missing values may be anything.
+                return pa.concat_arrays(chunks).cast(kind, safe=False, memory_pool=lasting_pool())
+    return pa.concat_arrays(chunks, memory_pool=lasting_pool())
+
+
+def _read(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[list[pa.Array]]:
+    """Chunks of columns of a pack."""
+    parts = intersecting(manifest, start, stop)
+    batches = [batch for entry, low, high in parts for batch in segment_batches(manifest, entry, tuple(columns), low, high, None)]
+    return [[batch[place] for batch in batches] for place in range(len(columns))]
+
+
+def _cut(columns: Sequence[pa.Array], kinds: Sequence[pa.DataType], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
+    low, high = max(start, pack[0]), min(stop, pack[1])
+    parts = (column.slice(low - pack[0], high - low) for column in columns)
+    return [part if part.type == kind else part.cast(kind) for part, kind in zip(parts, kinds, strict=True)]
+
+
+# Rows of a dataset, one range after the other: those that were decoded for the last one are not decoded again.
+
+
+class Cursor:
+    """Where somebody reads a dataset who goes through its rows in order; others should ask for rows by number.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    columns
+        Positions of the wanted columns, at least one.
+    stop
+        The row behind the last one that is read.
+    size_of
+        What is known of the length of rows.
+    most_bytes
+        Row groups that take more are decoded step by step, and no more than that is decoded before it is asked for.
+    threads
+        How many decode what comes next; 0: nothing is decoded before it is asked for.
+    coded
+        Columns of texts that may come as numbers in a dictionary.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.segments.writer import write_segment
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     manifest = publish(directory, [INT], [write_segment(directory, 0, [INT], [[pa.array([10, 11, 12])]])])
+    ...     cursor = Cursor(manifest, (0,), 3, lambda start, stop: 8.0 * (stop - start), 1000)
+    ...     [[part[0].to_pylist() for part in cursor.read(*rows)] for rows in ((0, 2), (1, 3))]
+    [[[10, 11]], [[11, 12]]]
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        columns: tuple[int, ...],
+        stop: int,
+        size_of: SizeOf,
+        most_bytes: float,
+        threads: int = 0,
+        coded: frozenset[int] = frozenset(),
+    ) -> None:
+        self._of = manifest, columns, stop, size_of, most_bytes, threads, coded
+        self._process = os.getpid()
+        # What was decoded and may be asked for again: the rows from `_first` to `_end`.
+        self._kept: deque[DecodedPart] = deque()
+        self._first = self._end = -1
+        self._decoder = Decoder(*self._of, step=1)
+        self._parts: Iterator[DecodedPart] = iter(())
+
+    def can_go_on(self, start: int) -> bool:
+        """Say whether a row is among those read last, or follows them, so that nothing is decoded twice."""
+        return self._first <= start <= self._end and self._process == os.getpid()
+
+    def read(self, start: int, stop: int) -> list[DecodedPart]:
+        """Return rows in pieces; fewer, if the files have no more. The cursor goes to them first where it cannot go on."""
+        if self.can_go_on(start) or self._is_near(start, stop):
+            self._decoder.step = stop - min(start, self._end)
+        else:
+            self._begin(start, stop - start)
+        try:
+            self._decode_to(stop)
+        except BaseException:
+            # What decodes has ended amid the rows: whoever asks again should not be told that there are no more.
+            self.close()
+            raise
+        while self._kept and self._first + len(self._kept[0][0]) <= start:
+            self._first += len(self._kept.popleft()[0])
+        return list(self._between(start, stop))
+
+    def _is_near(self, start: int, stop: int) -> bool:
+        """Say whether no more rows lie before a range than it has: they cost less than to look for it in its row group."""
+        return self._first >= 0 and self._end < start <= self._end + (stop - start) and self._process == os.getpid()
+
+    def rest(self, start: int, most_rows: int) -> Iterator[DecodedPart]:
+        """Yield the rows from one to the end, as they are decoded: row groups that are not short by so many rows."""
+        self._begin(start, most_rows)
+        yield from self._parts
+
+    def close(self) -> None:
+        """Let the threads end with what they are at; the cursor begins anew where it is asked for more."""
+        self._decoder.close()
+        self._kept.clear()
+        self._first = self._end = -1
+
+    def _begin(self, start: int, step: int) -> None:
+        self.close()
+        self._process = os.getpid()
+        self._first = self._end = start
+        self._decoder = Decoder(*self._of, step=step)
+        self._parts = self._decoder.parts(start)
+
+    def _decode_to(self, stop: int) -> None:
+        while self._end < stop:
+            part = next(self._parts, None)
+            if part is None:
+                break
+            self._kept.append(part)
+            self._end += len(part[0])
+
+    def _between(self, start: int, stop: int) -> Iterator[DecodedPart]:
+        first = self._first
+        for part in self._kept:
+            rows = len(part[0])
+            low, high = max(start - first, 0), min(stop - first, rows)
+            if low < high:
+                yield part if high - low == rows else [column.slice(low, high - low) for column in part]
+            first += rows

@@ -11,8 +11,8 @@ from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.ranged_reads import Check
 from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.parquet.checksums import checking
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.group_sums import checking
 from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, opened
 from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
 

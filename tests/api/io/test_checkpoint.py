@@ -12,7 +12,7 @@ from sframe_spark import SArray, SFrame, config, load_sframe
 from sframe_spark.api.io import saved_frames
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 ROWS = [{"n": number, "half": number / 2} for number in range(1_000)]
 

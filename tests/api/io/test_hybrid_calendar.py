@@ -181,7 +181,7 @@ def _varint(value: int) -> bytes:
 
 
 def _fields(message: bytes) -> dict[int, int]:
-    from sframe_spark.storage.external.orc_footer import _numbers
+    from sframe_spark.storage.external.orc import _numbers
 
     return dict(_numbers(message))
 

@@ -16,10 +16,9 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.storage.external import orc_footer
-from sframe_spark.storage.parquet.column_annotations import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL
-from sframe_spark.storage.parquet.spark_types import field_by_note
-from sframe_spark.storage.parquet.thrift_values import read_struct, write_struct
+from sframe_spark.storage.external import orc as orc_footer
+from sframe_spark.storage.parquet.column_annotations import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL, field_by_note
+from sframe_spark.storage.parquet.thrift import read_struct, write_struct
 from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, element, number, union, without_rows
 
 TEXTS = pa.array([b"ab", b"{}", None], pa.binary())

@@ -17,9 +17,9 @@ from sframe_spark import SArray, SFrame, config, history, load_sarray, load_sfra
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import place_of, with_usual_scheme
 from sframe_spark.process.leases import new_name
-from sframe_spark.storage.filesystem import file_systems
-from sframe_spark.storage.filesystem.file_systems import telling as telling_elsewhere
+from sframe_spark.storage.filesystem import object_store
 from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.object_store import telling as telling_elsewhere
 from sframe_spark.storage.filesystem.remote_files import whole
 
 READ: dict[str, Callable[[Any], Any]] = {
@@ -130,7 +130,7 @@ def test_files_that_are_read_as_tables(tmp_path: Path) -> None:
 
 def test_addresses_that_are_none() -> None:
     error = ValueError("Invalid endpoint: 127.0.0.1")
-    assert "check endpoint_url in config.storage_options" in file_systems.explanation(error, "s3://bucket/a", "{}")
+    assert "check endpoint_url in config.storage_options" in object_store.explanation(error, "s3://bucket/a", "{}")
     assert "check the address and the network" in told(lambda: SFrame.read_csv("http://127.0.0.1:9/a.csv"))
 
 
@@ -164,7 +164,7 @@ def test_two_slashes_are_another_name() -> None:
 
 def test_a_temporary_place_elsewhere_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     from sframe_spark.storage.filesystem import temporary_datasets
-    from sframe_spark.storage.filesystem.temporary import temporary_store
+    from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
     def refused(*_: object) -> None:
         with telling("write", "s3://bucket/tmp"):

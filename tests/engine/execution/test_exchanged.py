@@ -30,7 +30,7 @@ from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
-from sframe_spark.storage.filesystem.temporary import scratch_store
+from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.testing.oracle.values import rows_equal
 from tests.examples import square
 

@@ -25,7 +25,7 @@ from sframe_spark.planner import pieces
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.process.memory import arrow_bytes
 from sframe_spark.session import is_started
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 ROWS = 3_000
 NONE_IN_MEMORY = MaterializeOptions(in_memory=0)

@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.materialize import in_pieces, read_all
 from sframe_spark.engine.execution.recovery import Recipe, recipe_of
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.storage.filesystem.temporary import DatasetHandle, temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, temporary_store
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import MOST_UNITED
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 ROWS = 100
 

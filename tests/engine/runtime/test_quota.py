@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.temporary import TemporaryStore, temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore, temporary_store
 
 ROWS = 20_000
 

@@ -22,7 +22,7 @@ from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import deployment
-from sframe_spark.storage.filesystem.temporary import temporary_root
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
 ROWS = 1_000
 pytestmark = pytest.mark.spark

@@ -16,7 +16,7 @@ from sframe_spark.engine.task_pickling import packed
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet import footer, open_file
-from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile
+from sframe_spark.storage.parquet.checksums import PageCheck, SumsOfFile
 
 ROWS = 3_000
 

@@ -13,7 +13,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets import commit
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter, write_segment

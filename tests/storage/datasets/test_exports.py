@@ -16,9 +16,9 @@ import pytest
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.execution import export as running
 from sframe_spark.errors import StorageError, UserFunctionError
-from sframe_spark.storage import directories_elsewhere, export_files
+from sframe_spark.storage import export_directories, export_files
 from sframe_spark.storage.filesystem import object_store
-from sframe_spark.storage.filesystem.file_systems import file_system
+from sframe_spark.storage.filesystem.object_store import file_system
 from tests.storage.damage import frame_of_every_type
 from tests.storage.datasets.conftest import Bucket, Requests
 
@@ -178,13 +178,13 @@ def test_few_requests(bucket: Bucket, requests: Requests) -> None:
 
 
 def test_two_who_write_one_directory(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = directories_elsewhere._place
+    real = export_directories._place
 
     def late(file: str, place: str) -> None:
         real(file, place)
         bucket.files.pipe_file(place.rpartition("/")[0].removeprefix("s3://") + "/part-00000-other.parquet", b"1")
 
-    monkeypatch.setattr(directories_elsewhere, "_place", late)
+    monkeypatch.setattr(export_directories, "_place", late)
     with pytest.raises(StorageError, match=r"somebody else wrote part-00000-other\.parquet"):
         SFrame({"a": [1]}).write_parquet(bucket.uri + "/p")
     assert bucket.names() == ["p/part-00000-other.parquet"]
@@ -240,7 +240,7 @@ def test_of_parts_that_cannot_be_put_none_is_left(
             raise StorageError("cut off")
         real(origin, target)
 
-    monkeypatch.setattr(directories_elsewhere, "place_within", cut)
+    monkeypatch.setattr(export_directories, "place_within", cut)
     with config.using(small_rows=0, single_task_rows=0, default_segments=3):
         stored = load_sframe(str(tmp_path / "stored"))
         with pytest.raises(StorageError, match="cut off"):

@@ -20,7 +20,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.plugin import node_of
 from sframe_spark.storage.filesystem import ranged_reads
-from sframe_spark.storage.filesystem.temporary import scratch_store, temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import scratch_store, temporary_store
 from sframe_spark.storage.parquet.footer import _load
 from tests.examples import part, square
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket, Requests

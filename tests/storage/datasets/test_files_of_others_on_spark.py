@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.temporary import scratch_store
+from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.storage.parquet.footer import _load
 from tests.storage.datasets.conftest import Bucket
 from tests.storage.datasets.test_files_of_others import CHANGES, LAYOUTS, PROGRAMS, files_in, put, put_here

@@ -18,7 +18,7 @@ from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.plugin import node_of
 from sframe_spark.storage.filesystem import byte_streams
-from sframe_spark.storage.filesystem.temporary import scratch_store
+from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from tests.examples import examples, square
 from tests.storage.datasets.conftest import Bucket, Requests, Store
 from tests.storage.datasets.test_csv_in_parts import CHANGES

@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
 from tests.storage.saved import save_dataset
 
 

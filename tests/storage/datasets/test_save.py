@@ -15,13 +15,12 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import commit, gather, save
-from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.opened import FEW_DATASETS, OPEN_DATASETS, OpenDatasets
+from sframe_spark.storage.datasets import commit, save
+from sframe_spark.storage.datasets.load import FEW_DATASETS, OPEN_DATASETS, OpenDatasets, load_manifest
 from sframe_spark.storage.datasets.save import staged
-from sframe_spark.storage.filesystem.listing import files_below
-from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
-from sframe_spark.storage.filesystem.temporary import TemporaryStore
+from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.filesystem.local_files import files_below
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter
@@ -79,7 +78,7 @@ def test_without_links_files_are_copied(dataset: Any, tmp_path: Any, monkeypatch
     def no_links(*_: Any) -> None:
         raise OSError("not here")
 
-    monkeypatch.setattr(gather.os, "link", no_links)
+    monkeypatch.setattr(save.os, "link", no_links)
     save_dataset([dataset("a", [1, 2])], tmp_path / "target")
     assert values(load_manifest(tmp_path / "target", verify=True)) == [1, 2]
 
@@ -155,7 +154,7 @@ def test_damage_is_not_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.M
     content[50] ^= 1
     os.remove(file)
     file.write_bytes(content)
-    monkeypatch.setattr(gather, "_is_duplicated", lambda *_: False)
+    monkeypatch.setattr(save, "_is_duplicated", lambda *_: False)
     with pytest.raises(StorageError, match="is damaged"):
         save_dataset([saved], tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

@@ -18,11 +18,11 @@ from sframe_spark.cli import clean
 from sframe_spark.cli.clean import run_clean
 from sframe_spark.errors import StorageError
 from sframe_spark.process.leases import HIDDEN, new_name
-from sframe_spark.storage import staging
-from sframe_spark.storage.datasets import remote_save
+from sframe_spark.storage import export_directories
+from sframe_spark.storage.datasets import versioned_datasets
+from sframe_spark.storage.export_directories import staged_elsewhere
 from sframe_spark.storage.filesystem import temporary_datasets
 from sframe_spark.storage.filesystem.object_store import put_bytes
-from sframe_spark.storage.staging import staged_elsewhere
 from tests.examples import part
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 from tests.storage.datasets.test_errors_elsewhere import DOORS
@@ -64,7 +64,7 @@ def key_of(server: str) -> Callable[[tuple[str, ...]], dict[str, str]]:
 @pytest.fixture
 def as_user(bucket: Bucket, key_of: Callable[[tuple[str, ...]], dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[As]:
     """Lets a block run as one who may do only some things."""
-    monkeypatch.setattr(remote_save, "_proved", remote_save._proved.__wrapped__)
+    monkeypatch.setattr(versioned_datasets, "_proved", versioned_datasets._proved.__wrapped__)
 
     @contextlib.contextmanager
     def acting(*actions: str) -> Iterator[None]:
@@ -140,7 +140,7 @@ def test_who_may_remove_nothing_saves(bucket: Bucket, as_user: As) -> None:
 
 
 def test_parts_that_may_not_be_removed_hide_no_error_and_fail_no_export(bucket: Bucket, as_user: As) -> None:
-    def use(used: staging.Staging) -> None:
+    def use(used: export_directories.Staging) -> None:
         used.is_used = True
         put_bytes(used.beside + "/.part-0", b"rows")
 

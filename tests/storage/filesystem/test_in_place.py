@@ -16,8 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from sframe_spark import SFrame, config
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.in_place import found_in_place, state_of_item, states_now
-from sframe_spark.storage.filesystem.remote_files import name_of
+from sframe_spark.storage.filesystem.remote_files import found_in_place, name_of, state_of_item, states_now
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 A_MOMENT = datetime.timedelta(microseconds=1)

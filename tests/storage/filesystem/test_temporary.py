@@ -23,7 +23,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.plotting.html_pages import write_page
 from sframe_spark.process.leases import mark_of_this_process, owner_in
 from sframe_spark.session.launch import local_settings
-from sframe_spark.storage.filesystem.temporary import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
@@ -63,7 +63,7 @@ def test_directories_are_new_and_empty(tmp_path: Any) -> None:
 
 def test_everything_goes_with_the_process(tmp_path: Any) -> None:
     done = run(f"""
-from sframe_spark.storage.filesystem.temporary import TemporaryStore
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
 store = TemporaryStore({str(tmp_path)!r})
 handle = store.new_dataset()
 store.keep(store.new_dataset())
@@ -77,7 +77,7 @@ open(handle.directory + "/x", "w").close()
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Any) -> None:
     run(f"""
 import os, signal
-from sframe_spark.storage.filesystem.temporary import TemporaryStore
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
 handle = TemporaryStore({str(tmp_path)!r}).new_dataset()
 os.kill(os.getpid(), signal.SIGKILL)
 """)
@@ -91,7 +91,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_forked_worker_deletes_nothing(tmp_path: Any) -> None:
     done = run(f"""
 import gc, os
-from sframe_spark.storage.filesystem.temporary import TemporaryStore
+from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
 store = TemporaryStore({str(tmp_path)!r})
 handle = store.new_dataset()
 directory = handle.directory

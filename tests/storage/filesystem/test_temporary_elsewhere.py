@@ -27,15 +27,21 @@ from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.process.leases import mark_of_this_process, new_name, owner_in
 from sframe_spark.storage.filesystem import temporary_datasets
 from sframe_spark.storage.filesystem.object_store import listed, put_bytes
-from sframe_spark.storage.filesystem.temporary import TemporaryStore, scratch_store, temporary_store
-from sframe_spark.storage.filesystem.temporary_datasets import StoreElsewhere, leftovers_elsewhere, remove_leftovers_elsewhere
+from sframe_spark.storage.filesystem.temporary_datasets import (
+    StoreElsewhere,
+    TemporaryStore,
+    leftovers_elsewhere,
+    remove_leftovers_elsewhere,
+    scratch_store,
+    temporary_store,
+)
 
 SEGMENT = f"segment-00000000-{uuid.uuid4().hex}.parquet"
 STARTS = """
 import json, os, sys
 from sframe_spark import config
 from sframe_spark.storage.filesystem.object_store import put_bytes
-from sframe_spark.storage.filesystem.temporary import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 config.storage_options, config.temporary_directory = {"s3://": json.loads(sys.argv[1])}, sys.argv[2]
 handle = temporary_store().new_dataset()
 put_bytes(handle.directory + "/" + sys.argv[3], b"rows")
@@ -279,7 +285,7 @@ def test_a_bucket_that_is_none_or_may_not_be_written(root: str, monkeypatch: pyt
 
 
 def put_refused(uri: str, refused: Callable[[], None]) -> None:
-    from sframe_spark.storage.filesystem.file_systems import telling
+    from sframe_spark.storage.filesystem.object_store import telling
 
     with telling("write", uri):
         refused()

@@ -19,11 +19,10 @@ from sframe_spark import SFrame, load_sframe
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.errors import BrokenPages, StorageError
 from sframe_spark.process.memory import AvailableMemory
-from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
-from sframe_spark.storage.manifest import length as manifest_length
-from sframe_spark.storage.manifest.length import MEMORY_FOR_LENGTH, SHORT, check_length, read_text
+from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.manifest import manifest_json as manifest_length
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.manifest_json import sealed
+from sframe_spark.storage.manifest.manifest_json import MEMORY_FOR_LENGTH, SHORT, check_length, read_text, sealed
 from sframe_spark.storage.parquet import footer
 from sframe_spark.storage.parquet.footer import footer_of
 from sframe_spark.storage.parquet.page_headers import LONGEST_HEADER, _header
@@ -160,7 +159,7 @@ def test_what_texts_become_in_memory_is_as_much_as_said(tmp_path: Path) -> None:
         + """
 import os, sys
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.length import MEMORY_FOR_LENGTH
+from sframe_spark.storage.manifest.manifest_json import MEMORY_FOR_LENGTH
 
 def read(path):
     text = open(path).read()

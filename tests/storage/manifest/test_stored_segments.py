@@ -22,12 +22,12 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.commit import publish, write_manifest
 from sframe_spark.storage.datasets.integrity import damage_in
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
 from sframe_spark.storage.manifest import segment_index
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
-from sframe_spark.storage.manifest.recorded_order import RecordedOrder
 from sframe_spark.storage.manifest.segment_index import FIRST_COLUMNS, StoredSegments, is_file_of_segments
+from sframe_spark.storage.manifest.statistics import RecordedOrder
 from sframe_spark.storage.segments.pruning import matching_ranges, recorded_bounds
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.statistics import dataset_statistics

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.storage.parquet.thrift_values import Struct, Value, read_struct, write_struct
+from sframe_spark.storage.parquet.thrift import Struct, Value, read_struct, write_struct
 
 TRUE, INT32, BINARY, STRUCT = 1, 5, 8, 12
 CONVERTED, SCALE, PRECISION, LOGICAL = 6, 7, 8, 10

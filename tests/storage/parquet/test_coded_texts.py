@@ -12,9 +12,9 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.execution.materialize import read_all
-from sframe_spark.storage.parquet import coded_texts as coded
-from sframe_spark.storage.parquet.coded_texts import coded_texts
+from sframe_spark.storage.parquet import open_file as coded
 from sframe_spark.storage.parquet.footer import footer_of
+from sframe_spark.storage.parquet.open_file import coded_texts
 
 ROWS = 3 * coded.LEAST_ROWS
 WORDS = ["", "é", "\U0001f600", "z" * 300, *[f"word {number}" for number in range(300)]]

@@ -17,8 +17,8 @@ from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
 from sframe_spark.storage.parquet import footer, open_file, small_files
-from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, places_of_sums
-from sframe_spark.storage.parquet.sound import SoundColumns
+from sframe_spark.storage.parquet.checksums import PageCheck, SumsOfFile, places_of_sums
+from sframe_spark.storage.parquet.footer import SoundColumns
 from sframe_spark.storage.segments import row_sizes
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import write_segment

@@ -16,9 +16,9 @@ import pytest
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets import integrity
 from sframe_spark.storage.datasets.commit import publish, publish_manifest, write_manifest
-from sframe_spark.storage.datasets.gather import copied_columns
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.saved_places import MANIFEST_FILE
+from sframe_spark.storage.datasets.save import copied_columns
+from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet import small_files
 from sframe_spark.storage.parquet.small_files import is_short

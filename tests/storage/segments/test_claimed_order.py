@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments.held_order import Held, held_order, parts_of
-from sframe_spark.storage.segments.order_verification import claimed_orders
+from sframe_spark.storage.segments.order_verification import Held, claimed_orders, held_order, parts_of
 from sframe_spark.storage.segments.statistics import dataset_statistics
 from tests.storage.foreign_manifests import foreign_manifest
 

@@ -30,7 +30,7 @@ from sframe_spark.operators.sources import source as sources
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import reader, row_group_decoder
-from sframe_spark.storage.segments.cursor import Cursor
+from sframe_spark.storage.segments.row_group_decoder import Cursor
 from tests.examples import examples
 
 ROWS = 1_000

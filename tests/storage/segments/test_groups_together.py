@@ -14,7 +14,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import row_group_decoder
-from sframe_spark.storage.segments.cursor import Cursor
+from sframe_spark.storage.segments.row_group_decoder import Cursor
 
 # A data page's number of values, 100, as its header writes it, and one less.
 HUNDRED, LESS = b"\xc8\x01", b"\xc6\x01"

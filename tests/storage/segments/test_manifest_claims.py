@@ -24,11 +24,9 @@ from sframe_spark.storage.datasets.commit import publish, write_manifest
 from sframe_spark.storage.datasets.integrity import damage_in
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.recorded_order import RecordedOrder
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
-from sframe_spark.storage.segments import distinct
-from sframe_spark.storage.segments.distinct import equal_rows
-from sframe_spark.storage.segments.manifest_verification import check_order
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.segments import manifest_verification
+from sframe_spark.storage.segments.manifest_verification import check_order, equal_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from tests.examples import examples
@@ -240,7 +238,7 @@ def test_orders_and_keys_are_judged_as_brute_force_does(tmp_path_factory: pytest
 def test_verify_tells_where_there_is_no_room_for_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = str(tmp_path / "frame")
     SFrame({"a": [3, 1, 2, 3, 1] * 10, "b": range(50)}).groupby("a", {"n": aggregate.SUM("b")}).sort("n").save(target)
-    monkeypatch.setattr(distinct, "ROWS_IN_MEMORY", 1)
+    monkeypatch.setattr(manifest_verification, "ROWS_IN_MEMORY", 1)
     lines: list[str] = []
     # It is made, as for all other temporary data.
     monkeypatch.setattr(config, "temporary_directory", str(tmp_path / "new"))
@@ -254,11 +252,11 @@ def test_verify_tells_where_there_is_no_room_for_hashes(tmp_path: Path, monkeypa
 @pytest.mark.parametrize("in_memory", [1 << 23, 100, 1])
 @pytest.mark.parametrize("collide", [False, True])
 def test_rows_are_told_apart_exactly_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int, collide: bool) -> None:
-    monkeypatch.setattr(distinct, "ROWS_IN_MEMORY", in_memory)
+    monkeypatch.setattr(manifest_verification, "ROWS_IN_MEMORY", in_memory)
     # Most of a second of each case would be for making files.
-    monkeypatch.setattr(distinct, "MOST_FILES", 16)
+    monkeypatch.setattr(manifest_verification, "MOST_FILES", 16)
     if collide:
-        monkeypatch.setattr(distinct, "_mixed", lambda values: values & distinct.np.uint64(7))
+        monkeypatch.setattr(manifest_verification, "_mixed", lambda values: values & manifest_verification.np.uint64(7))
     rows = 300
     types = [INT, STR, FLOAT, DATETIME, ZONED_DATETIME, ARRAY]
     columns: list[list[Any]] = [

@@ -17,11 +17,10 @@ from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import ColumnStatistics
 from sframe_spark.storage.parquet import page_headers
 from sframe_spark.storage.segments import writer
-from sframe_spark.storage.segments.mixed_texts import LEAST_ROWS, is_mixed, written_bounds
 from sframe_spark.storage.segments.pruning import matching_ranges
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.statistics import LONGEST_TEXT, column_statistics
-from sframe_spark.storage.segments.writer import SegmentWriter
+from sframe_spark.storage.segments.writer import LEAST_ROWS, SegmentWriter, is_mixed, written_bounds
 from sframe_spark.types import INT, STR, ColumnType, list_of
 
 # Of two batches, so that the second may find a dictionary full.
