@@ -108,7 +108,7 @@ from sframe_spark.operators.reverse import reverse
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.law import Law, Stage, law

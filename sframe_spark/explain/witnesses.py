@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.order.relation import requirement
+from sframe_spark.order.properties import requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
 

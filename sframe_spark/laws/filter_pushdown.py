@@ -8,7 +8,7 @@ from sframe_spark.expressions.program import Literal, Operand, Program, Register
 from sframe_spark.laws.fusion import computed
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.filter import FilterRows
-from sframe_spark.order.relation import RelationProperties, ValueBounds
+from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

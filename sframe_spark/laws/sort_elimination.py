@@ -14,7 +14,7 @@ from sframe_spark.operators.slice import SliceRows, slice_rows
 from sframe_spark.operators.sort import Sort, SuffixSort, sort_rows
 from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.operators.top_rows import TopRows
-from sframe_spark.order.relation import requirement
+from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

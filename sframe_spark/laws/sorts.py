@@ -9,7 +9,7 @@ from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sort import Sort, SuffixSort
 from sframe_spark.operators.top_rows import TopRows
-from sframe_spark.order.relation import requirement
+from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

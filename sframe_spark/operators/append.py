@@ -9,7 +9,7 @@ import attrs
 
 from sframe_spark.errors import LengthMismatchError
 from sframe_spark.operators.append_properties import appended_properties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sframe_spark.order import OrderingItem, OrderingProperties
-from sframe_spark.order.relation import RelationProperties, ValueBounds
+from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Facts
 
 Ordering = tuple[OrderingItem, ...]

@@ -11,7 +11,7 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.project import Project, Zip, all_columns, lengths_differ, places_of, project, shows_all
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

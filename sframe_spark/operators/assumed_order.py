@@ -12,7 +12,7 @@ from sframe_spark.operators.project import places_of
 from sframe_spark.operators.sort import describe_order, moved_order
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.order.relation import RelationProperties, requirement
+from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema, require_columns
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -12,7 +12,7 @@ from sframe_spark.expressions.program import Function, Literal, Operand, Program
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.project import joined_schemas, places_of, side_by_side
 from sframe_spark.operators.property_inference import program_properties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.project import places_of
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

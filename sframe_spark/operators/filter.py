@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import LengthMismatchError
 from sframe_spark.operators.project import Zip, side_by_side
 from sframe_spark.operators.property_inference import filtered_properties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

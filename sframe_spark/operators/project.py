@@ -11,7 +11,7 @@ from typing import ClassVar
 import attrs
 
 from sframe_spark.errors import LengthMismatchError
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

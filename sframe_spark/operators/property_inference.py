@@ -12,7 +12,7 @@ from sframe_spark.expressions.program import Literal, Operand, Program, Register
 from sframe_spark.operators.masks import constants_and_present
 from sframe_spark.order import Monotone, SequenceFacts
 from sframe_spark.order.facts import Effect, flip
-from sframe_spark.order.relation import RelationProperties, ValueBounds
+from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, INT, STR, ColumnType
 

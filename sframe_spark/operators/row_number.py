@@ -13,7 +13,7 @@ from sframe_spark.errors import ExecutionError, InvalidArgumentError
 from sframe_spark.expressions.functions.datetimes import raised
 from sframe_spark.message_text import brief
 from sframe_spark.order import OrderingProperties, derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -15,7 +15,7 @@ from sframe_spark.compute.sort_parts import sort_parts
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.project import places_of
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties, requirement
+from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

@@ -5,7 +5,7 @@ operator family; :mod:`~sframe_spark.order.spark_partitioning` says what Spark's
 """
 
 from sframe_spark.order.facts import Case, Hidden, Monotone, OrderingItem, SequenceFacts, ordering_item
+from sframe_spark.order.implication import Witness
 from sframe_spark.order.properties import OrderingProperties
-from sframe_spark.order.witness import Witness
 
 __all__ = ["Case", "Hidden", "Monotone", "OrderingItem", "OrderingProperties", "SequenceFacts", "Witness", "ordering_item"]

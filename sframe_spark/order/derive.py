@@ -6,13 +6,684 @@ does not say is not promised; an operator without a function here yields ``Order
 Source: ``docs/order.md`` section 3.
 """
 
-from sframe_spark.order.combining import append, merge_sorted, zip_rows
-from sframe_spark.order.grouping import group_any_order, group_streaming, unique_first
-from sframe_spark.order.joining import asof_left, join_inner, join_left, join_range, join_semi
-from sframe_spark.order.projecting import filtered, project
-from sframe_spark.order.rows import first_rows, repeat_each, reverse, row_number, subset
-from sframe_spark.order.running import cumulative_max, cumulative_min, cumulative_sum, lag
-from sframe_spark.order.sorting import sort, unordered
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from sframe_spark.order.fact_transforms import columns_of, common_row_facts, facts_of_rows_of_both, right_side, turned_facts
+from sframe_spark.order.facts import (
+    ALL,
+    EQUAL,
+    GREATER,
+    LESS,
+    NO_NULLS,
+    NULL_TO_VALUE,
+    TIES,
+    VALUE_TO_NULL,
+    Case,
+    Column,
+    Direction,
+    FunctionalDependency,
+    Hidden,
+    Monotone,
+    NullPlacement,
+    Ordering,
+    OrderingItem,
+    SequenceFacts,
+    merged,
+    ordering,
+)
+from sframe_spark.order.properties import OrderingProperties
+
+# Operators that bring the rows of two inputs together one after the other, merged, or side by side.
+
+
+def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterable[Sequence[Any]] = (), strict: bool = False) -> OrderingProperties:
+    """Properties of all rows of one input, then all rows of the other, which has the same columns.
+
+    Parameters
+    ----------
+    left, right
+        Of the inputs.
+    boundary
+        An ordering that is known to hold between the last row of the left and the first row of the right.
+    strict
+        Those two rows do not tie on it.
+
+    Examples
+    --------
+    >>> known = OrderingProperties(orderings=[[("a", "asc"), ("b", "asc")]])
+    >>> append(known, known).satisfies([("a", "asc")])
+    False
+    >>> append(known, known, boundary=[("a", "asc")]).satisfies([("a", "asc")])
+    True
+    >>> append(known, known, boundary=[("a", "asc")], strict=True).satisfies([("a", "asc"), ("b", "asc")])
+    True
+    """
+    items = ordering(boundary)
+    # From the boundary's two rows to all rows: both sides must be in its order.
+    length = min(left.satisfied_length(items), right.satisfied_length(items))
+    across = SequenceFacts(orderings=(items[:length],), keys=(_columns(items),) if strict and length == len(items) else ())
+    if not length:
+        return OrderingProperties.of(common_row_facts(left.facts, right.facts))
+    facts = facts_of_rows_of_both(left.facts, right.facts, across, None)
+    return OrderingProperties.of(facts._replace(orderings=_orderings_of_all(left, right, across, items[:length])))
+
+
+def merge_sorted(left: OrderingProperties, right: OrderingProperties, by: Iterable[Sequence[Any]]) -> OrderingProperties:
+    """Properties of a two-way merge, left rows first where both tie.
+
+    Examples
+    --------
+    >>> known = OrderingProperties(orderings=[[("a", "asc"), ("b", "asc")]])
+    >>> merge_sorted(known, known, [("a", "asc")]).satisfies([("a", "asc")])
+    True
+    """
+    items = ordering(by)
+    length = min(left.satisfied_length(items), right.satisfied_length(items))
+    across = SequenceFacts(orderings=(items[:length],))
+    ties = (_columns(items),) if length == len(items) else ()
+    facts = facts_of_rows_of_both(left.facts, right.facts, across, across._replace(keys=ties))
+    return OrderingProperties.of(facts._replace(orderings=_orderings_of_all(left, right, across, items[:length])))
+
+
+def zip_rows(left: OrderingProperties, right: OrderingProperties) -> OrderingProperties:
+    """Properties of rows side by side: all facts of both.
+
+    Examples
+    --------
+    >>> known = zip_rows(OrderingProperties(orderings=[[("a", "asc")]]), OrderingProperties(orderings=[[("b", "asc")]]))
+    >>> known.satisfies([("b", "asc"), ("a", "asc")])
+    True
+    """
+    return left.meet(right)
+
+
+def _columns(items: Ordering) -> tuple[Any, ...]:
+    return tuple(item.column for item in items)
+
+
+def _orderings_of_all(left: OrderingProperties, right: OrderingProperties, across: SequenceFacts, items: Ordering) -> tuple[Ordering, ...]:
+    """Orderings of both sides that hold across them too: they stay even where the cases of the two sides are given up."""
+    between = OrderingProperties.of(merged(common_row_facts(left.facts, right.facts), across))
+    candidates = [items, *left.common_orderings(right)]
+    return tuple(filter(None, (candidate[: between.satisfied_length(candidate)] for candidate in candidates)))
+
+
+# Projections with computed columns, and filters.
+
+
+def project(
+    properties: OrderingProperties,
+    outputs: Mapping[Any, Column | None],
+    monotone: Iterable[Monotone] = (),
+    determined: Iterable[Sequence[Iterable[Column]]] = (),
+    constants: Iterable[Column] = (),
+) -> OrderingProperties:
+    """Properties after a projection.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    outputs
+        For each output column the input or computed column that it shows; None where nothing is known.
+    monotone
+        Computed columns that are monotone functions of input columns or of other computed columns, null exactly where an argument is.
+    determined
+        Pairs of columns and columns that they determine: what other deterministic expressions read and give, and the reverse where an
+        expression never gives one value for two arguments.
+    constants
+        Computed columns that are literals.
+
+    Examples
+    --------
+    >>> known = OrderingProperties(orderings=[[("a", "asc"), ("b", "asc")]])
+    >>> negated = project(known, {"x": "-a", "b": "b"}, [Monotone("-a", (("a", "dec"),), True)])
+    >>> negated.satisfies([("x", "desc", "nulls_first"), ("b", "asc")])
+    True
+    """
+    return properties.add(monotone=monotone, functional_dependencies=determined, constants=constants).project(outputs)
+
+
+def filtered(
+    properties: OrderingProperties,
+    constants: Iterable[Column] = (),
+    equivalences: Iterable[Iterable[Column]] = (),
+    not_null: Iterable[Column] = (),
+) -> OrderingProperties:
+    """Properties of the rows that a predicate keeps.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    constants
+        Columns that the predicate compares with a literal by ``=``.
+    equivalences
+        Columns that it compares with each other by ``=``; only where equality is that of the order (no -0.0 beside 0.0, no NaN).
+    not_null
+        Columns on which it is not true if they are null.
+
+    Examples
+    --------
+    >>> filtered(OrderingProperties(orderings=[[("a", "asc"), ("b", "asc")]]), constants=["a"]).satisfies([("b", "asc")])
+    True
+    """
+    return properties.add(constants=constants, equivalences=equivalences, not_null=not_null)
+
+
+# Operators that keep, leave out, repeat, turn round or number rows.
+
+
+def subset(properties: OrderingProperties) -> OrderingProperties:
+    """Properties of any part of the rows in the same order: every fact is about all pairs of rows, so all stay.
+
+    Examples
+    --------
+    >>> known = OrderingProperties(orderings=[[("a", "asc")]])
+    >>> subset(known) == known
+    True
+    """
+    return properties
+
+
+def first_rows(properties: OrderingProperties, rows: int) -> OrderingProperties:
+    """Properties of a given number of neighbouring rows: the first, the last or a slice.
+
+    Examples
+    --------
+    >>> first_rows(OrderingProperties(), 1).satisfies([("a", "asc"), ("a", "desc")])
+    True
+    """
+    return properties.add(keys=[()]) if rows <= 1 else properties
+
+
+def reverse(properties: OrderingProperties) -> OrderingProperties:
+    """Properties of the rows in opposite order.
+
+    Examples
+    --------
+    >>> reverse(OrderingProperties(orderings=[[("a", "desc")]])).satisfies([("a", "asc")])
+    True
+    """
+    return properties.reverse()
+
+
+def repeat_each(properties: OrderingProperties, columns: Iterable[Column]) -> OrderingProperties:
+    """Properties after each row is repeated in place: a key is one no more, but it still determines the row.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    columns
+        All columns.
+
+    Examples
+    --------
+    >>> known = repeat_each(OrderingProperties(orderings=[[("i", "asc")]], keys=[["i"]]), ["i", "a"])
+    >>> known.has_key(["i"]), known.satisfies([("i", "asc"), ("a", "desc")])
+    (False, True)
+    """
+    determined = tuple(dict.fromkeys([*columns, *columns_of(properties.facts)]))
+    return OrderingProperties.of(keys_that_determine(properties.facts, determined))
+
+
+def keys_that_determine(facts: SequenceFacts, determined: tuple[Column, ...]) -> SequenceFacts:
+    """Facts in which each key determines some columns instead of excluding a second row.
+
+    Examples
+    --------
+    >>> keys_that_determine(SequenceFacts(keys=(("i",),)), ("a",)).functional_dependencies
+    (FunctionalDependency(determinant=('i',), dependent=('a',)),)
+    """
+    dependencies = tuple(FunctionalDependency(key, determined) for key in facts.keys)
+    return facts._replace(
+        keys=(),
+        functional_dependencies=facts.functional_dependencies + dependencies,
+        cases=tuple(case._replace(facts=keys_that_determine(case.facts, determined)) for case in facts.cases),
+    )
+
+
+def row_number(properties: OrderingProperties, column: Column) -> OrderingProperties:
+    """Properties with an added column that numbers the rows.
+
+    Examples
+    --------
+    >>> row_number(OrderingProperties(), "i").satisfies([("i", "asc"), ("a", "desc")])
+    True
+    """
+    return properties.add(orderings=[[(column, "asc")]], keys=[[column]], not_null=[column])
+
+
+# Joins whose left rows stay in order, each with its matches.
+
+_LEFT_ROW = Hidden("left row")
+_RIGHT_ROW = Hidden("right row")
+
+KeyPairs = Sequence[tuple[Column, Column]]
+
+
+def join_inner(
+    left: OrderingProperties,
+    right: OrderingProperties,
+    on: KeyPairs,
+    left_columns: Sequence[Column],
+    right_columns: Sequence[Column],
+    matches_in_order: bool = False,
+) -> OrderingProperties:
+    """Properties of an inner join.
+
+    Parameters
+    ----------
+    left, right
+        Of the inputs, whose columns have different names.
+    on
+        Pairs of a left and a right column that are equal.
+    left_columns, right_columns
+        All columns of the inputs.
+    matches_in_order
+        The matches of one left row come in right order; otherwise in any order.
+
+    Examples
+    --------
+    >>> left, right = OrderingProperties(orderings=[[("a", "asc")]]), OrderingProperties(keys=[["k"]])
+    >>> joined = join_inner(left, right, [("a", "k")], ["a"], ["k", "v"])
+    >>> joined.satisfies([("k", "asc"), ("v", "desc")])
+    True
+    """
+    facts = merged(_left_facts(left, left_columns, matches_in_order), _matched_facts(right, right_columns))
+    more = SequenceFacts(equivalences=tuple(on), not_null=(_LEFT_ROW, _RIGHT_ROW))
+    return OrderingProperties.of(merged(facts, more))
+
+
+def join_range(
+    left: OrderingProperties,
+    right: OrderingProperties,
+    left_columns: Sequence[Column],
+    right_columns: Sequence[Column],
+    matches_in_order: bool = False,
+) -> OrderingProperties:
+    """Properties of a join by any other condition; see :func:`join_inner`.
+
+    Examples
+    --------
+    >>> left = OrderingProperties(orderings=[[("a", "asc")]])
+    >>> join_range(left, OrderingProperties(), ["a"], ["k"]).satisfies([("a", "asc")])
+    True
+    """
+    return join_inner(left, right, (), left_columns, right_columns, matches_in_order)
+
+
+def join_left(
+    left: OrderingProperties,
+    right: OrderingProperties,
+    on: KeyPairs,
+    left_columns: Sequence[Column],
+    right_columns: Sequence[Column],
+    matches_in_order: bool = False,
+) -> OrderingProperties:
+    """Properties of a left outer join: left rows without a match have null in the right columns; see :func:`join_inner`.
+
+    Examples
+    --------
+    >>> left, right = OrderingProperties(orderings=[[("a", "asc")]]), OrderingProperties(keys=[["k"]], not_null=["k", "v"])
+    >>> joined = join_left(left, right, [("a", "k")], ["a"], ["k", "v"])
+    >>> joined.satisfies([("a", "asc"), ("v", "asc")]), joined.satisfies([("k", "asc")])
+    (True, False)
+    """
+    facts = merged(_left_facts(left, left_columns, matches_in_order), _facts_with_filler(right, right_columns))
+    matched = Case(_RIGHT_ROW, NO_NULLS, SequenceFacts(equivalences=tuple(on)))
+    # Left rows that are equal on the keys have matches both or neither.
+    one_matched = Case(_RIGHT_ROW, NULL_TO_VALUE | VALUE_TO_NULL, SequenceFacts(keys=(tuple(column for column, _ in on),)))
+    return OrderingProperties.of(merged(facts, SequenceFacts(not_null=(_LEFT_ROW,), cases=(matched, one_matched))))
+
+
+def join_semi(left: OrderingProperties, right: OrderingProperties, on: KeyPairs) -> OrderingProperties:
+    """Properties of the left rows that have a match.
+
+    Examples
+    --------
+    >>> known = OrderingProperties(orderings=[[("a", "asc"), ("b", "asc")]])
+    >>> join_semi(known, OrderingProperties(constants=["k"]), [("a", "k")]).satisfies([("b", "asc")])
+    True
+    """
+    return left.add(constants=[column for column, partner in on if right.is_constant(partner)])
+
+
+def asof_left(
+    left: OrderingProperties,
+    right: OrderingProperties,
+    on: tuple[Column, Column],
+    right_columns: Sequence[Column],
+    by: KeyPairs = (),
+    direction: Literal["backward", "forward", "nearest"] = "backward",
+    tolerance: bool = False,
+) -> OrderingProperties:
+    """Properties of the left rows, each with one right row that is near in time, or null.
+
+    Parameters
+    ----------
+    left, right
+        Of the inputs, whose columns have different names.
+    on
+        The left and the right time.
+    right_columns
+        All columns of the right input.
+    by
+        Pairs of a left and a right column that must be equal.
+    direction
+        The last right row not after the left one, the first not before it, or the nearest.
+    tolerance
+        Right rows that are too far away do not match.
+
+    Examples
+    --------
+    >>> left, right = OrderingProperties(orderings=[[("a", "asc")]]), OrderingProperties(orderings=[[("k", "asc")]])
+    >>> asof_left(left, right, ("a", "k"), ["k", "v"]).satisfies([("k", "asc")])
+    False
+    >>> both = [known.add(not_null=["a", "k"]) for known in (left, right)]
+    >>> asof_left(*both, ("a", "k"), ["k", "v"]).satisfies([("k", "asc")])
+    True
+    """
+    facts = merged(left.facts, _facts_with_filler(right, right_columns))
+    partners = [partner for _, partner in by]
+    steps = _steps(right, on, by, "nulls_last" if direction == "forward" else "nulls_first")
+    matched = SequenceFacts(equivalences=tuple(by), cases=steps if tolerance else ())
+    if direction != "nearest":
+        # Of several right rows with one time it is always the same one that is taken.
+        matched = matched._replace(functional_dependencies=(FunctionalDependency((on[1], *partners), (_RIGHT_ROW,)),))
+    one_match = FunctionalDependency((on[0], *(column for column, _ in by)), (_RIGHT_ROW,))
+    cases = (Case(_RIGHT_ROW, NO_NULLS, matched), *(() if tolerance else steps))
+    return OrderingProperties.of(merged(facts, SequenceFacts(functional_dependencies=(one_match,), cases=cases)))
+
+
+def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, nulls: NullPlacement) -> tuple[Case, Case]:
+    """A later left time moves on to a later right time, and to a later right row if those are in order of time."""
+    in_right_order = right.satisfies([*(OrderingItem(partner, "any") for _, partner in by), (on[1], "asc")])
+    moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
+    among_equal = [OrderingItem(column, "any") for column, _ in by]
+    forth = SequenceFacts(orderings=tuple((*among_equal, OrderingItem(column, "asc", nulls)) for column in moving))
+    return Case(on[0], LESS, forth), Case(on[0], GREATER, turned_facts(forth))
+
+
+def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_order: bool) -> SequenceFacts:
+    """What two result rows know of their left rows, which may be the same."""
+    facts = keys_that_determine(left.facts, (_LEFT_ROW,))
+    within = (OrderingItem(_RIGHT_ROW),) if matches_in_order else ()
+    row = FunctionalDependency((_LEFT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(left.facts)])))
+    more = SequenceFacts(orderings=((OrderingItem(_LEFT_ROW), *within),), functional_dependencies=(row,), keys=((_LEFT_ROW, _RIGHT_ROW),))
+    return merged(facts, more)
+
+
+def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
+    """What two result rows with matches know of their right rows, which come in any order and may be the same."""
+    facts = keys_that_determine(right_side(right.facts), (_RIGHT_ROW,))
+    ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
+    row = FunctionalDependency((_RIGHT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(facts)])))
+    return facts._replace(
+        orderings=(),
+        functional_dependencies=(*facts.functional_dependencies, row),
+        cases=(Case(_RIGHT_ROW, LESS, ordered), Case(_RIGHT_ROW, GREATER, turned_facts(ordered))),
+    )
+
+
+def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
+    """What result rows know of their right rows where some have null instead."""
+    matched = _matched_facts(right, columns)
+    # Without null of its own, a right column is null exactly where there is no match.
+    null_with_row = [Monotone(column, ((_RIGHT_ROW, "fixed"),), False) for column in right_side(right.facts).not_null]
+    row = matched.functional_dependencies[-1]
+    return SequenceFacts(
+        equivalences=matched.equivalences,
+        functional_dependencies=(row,),
+        monotone=tuple(null_with_row),
+        cases=(Case(_RIGHT_ROW, LESS | GREATER | EQUAL, matched._replace(equivalences=())),),
+    )
+
+
+# Operators that add a column computed from a row and the rows before it.
+
+
+def cumulative_max(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column] = ()) -> OrderingProperties:
+    """Properties with an added running maximum; missing values are passed over, it is missing until there is a value.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    of, column
+        The column read, and the one added.
+    per
+        Columns for each of whose values the maximum is taken apart.
+
+    Examples
+    --------
+    >>> cumulative_max(OrderingProperties(), "a", "m").satisfies([("m", "asc")])
+    True
+    >>> cumulative_max(OrderingProperties(orderings=[[("a", "asc")]]), "a", "m").equivalent("a", "m")
+    True
+    """
+    return _running_extreme(properties, of, column, per, "asc", "desc")
+
+
+def cumulative_min(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column] = ()) -> OrderingProperties:
+    """Properties with an added running minimum; see :func:`cumulative_max`.
+
+    Examples
+    --------
+    >>> cumulative_min(OrderingProperties(), "a", "m").satisfies([("m", "desc", "nulls_first")])
+    True
+    """
+    return _running_extreme(properties, of, column, per, "desc", "asc")
+
+
+def _running_extreme(
+    properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column], towards: Direction, away: Direction
+) -> OrderingProperties:
+    among_equal = [OrderingItem(key, "any") for key in per]
+    not_null = [column] if properties.is_not_null(of) else []
+    if properties.satisfies([*among_equal, OrderingItem(of, towards, "nulls_first")]):
+        return properties.add(equivalences=[(of, column)])
+    if properties.satisfies([*among_equal, OrderingItem(of, away, "nulls_last")]):
+        return properties.add(functional_dependencies=[(per, (column,))], not_null=not_null)
+    return properties.add(orderings=[[*among_equal, OrderingItem(column, towards, "nulls_first")]], not_null=not_null)
+
+
+def cumulative_sum(properties: OrderingProperties, of: Column, column: Column, non_negative: bool, positive: bool = False) -> OrderingProperties:
+    """Properties with an added running sum.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    of, column
+        The column read, and the one added.
+    non_negative
+        No value is below 0, and no sum overflows or is rounded.
+    positive
+        No value is 0 either, and none is missing.
+
+    Examples
+    --------
+    >>> cumulative_sum(OrderingProperties(), "a", "s", non_negative=True).satisfies([("s", "asc")])
+    True
+    >>> cumulative_sum(OrderingProperties(), "a", "s", non_negative=False).satisfies([("s", "asc")])
+    False
+    """
+    if not non_negative:
+        return properties
+    if positive:
+        return properties.add(orderings=[[(column, "asc")]], keys=[[column]], not_null=[column])
+    if properties.is_not_null(of):
+        # The sum of two rows ties only if the later row adds 0, the smallest summand.
+        return properties.add(orderings=[[(column, "asc"), (of, "desc")]], not_null=[column])
+    return properties.add(orderings=[[(column, "asc")]])
+
+
+def lag(properties: OrderingProperties, of: Column, column: Column, missing_first: bool) -> OrderingProperties:
+    """Properties with an added column that holds an earlier row's value.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    of, column
+        The column read, and the one added.
+    missing_first
+        The first rows hold null; otherwise they repeat the first value.
+
+    Examples
+    --------
+    >>> known = OrderingProperties(orderings=[[("a", "desc")]], not_null=["a"])
+    >>> lag(known, "a", "p", True).satisfies([("p", "desc", "nulls_first")])
+    True
+    """
+    if not missing_first and properties.is_constant(of):
+        return properties.add(equivalences=[(of, column)])
+    placements: tuple[NullPlacement, ...] = ("nulls_first",) if missing_first else ("nulls_first", "nulls_last")
+    directions: tuple[Direction, ...] = ("asc", "desc")
+    known = [(direction, nulls) for direction in directions for nulls in placements if properties.satisfies([(of, direction, nulls)])]
+    not_null = [column] if properties.is_not_null(of) and not missing_first else []
+    return properties.add(orderings=[[(column, direction, nulls)] for direction, nulls in known], not_null=not_null)
+
+
+# Operators that put rows in a new order.
+
+# Of two rows in their new order: it ties if their old order was the same.
+_MOVED = Hidden("moved")
+
+
+def sort(properties: OrderingProperties, by: Iterable[Sequence[Any]], stable: bool) -> OrderingProperties:
+    """Properties after a sort.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    by
+        The ordering sorted by.
+    stable
+        Rows that tie keep their order.
+
+    Examples
+    --------
+    >>> known = OrderingProperties(orderings=[[("a", "asc")]])
+    >>> sort(known, [("b", "desc")], stable=True).satisfies([("b", "desc"), ("a", "asc")])
+    True
+    >>> sort(known, [("b", "desc")], stable=False).satisfies([("b", "desc"), ("a", "asc")])
+    False
+    """
+    items = ordering(by)
+    if stable and properties.satisfies(items):
+        return properties
+    facts = reordered(properties.facts)
+    if not stable:
+        return OrderingProperties.of(facts._replace(orderings=(items,)))
+    ties_stay = FunctionalDependency(tuple(item.column for item in items), (_MOVED,))
+    return OrderingProperties.of(
+        facts._replace(
+            orderings=(items, *(items + old for old in properties.orderings)),
+            functional_dependencies=(*facts.functional_dependencies, ties_stay),
+        )
+    )
+
+
+def unordered(properties: OrderingProperties) -> OrderingProperties:
+    """Properties of the same rows in an unknown order.
+
+    Two rows still compare as before or the other way round, which a later sort can make use of.
+
+    Examples
+    --------
+    >>> known = unordered(OrderingProperties(orderings=[[("a", "asc")], [("b", "asc")]], keys=[["a"]]))
+    >>> known.satisfies([("a", "asc")]), known.has_key(["a"])
+    (False, True)
+    >>> sort(known, [("a", "asc")], stable=True).satisfies([("a", "asc"), ("b", "asc")])
+    True
+    """
+    return OrderingProperties.of(reordered(properties.facts))
+
+
+def reordered(facts: SequenceFacts) -> SequenceFacts:
+    """Facts about rows that may have moved: what says nothing of order stays, the rest holds as before or turned round."""
+    ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
+    if ordered == SequenceFacts():
+        return facts
+    return facts._replace(orderings=(), cases=(Case(_MOVED, TIES, ordered), Case(_MOVED, ALL & ~TIES, turned_facts(ordered))))
+
+
+# Operators that keep or give one row for each value of some columns.
+
+
+def unique_first(properties: OrderingProperties, on: Sequence[Column]) -> OrderingProperties:
+    """Properties of the first row of each value, in input order.
+
+    Examples
+    --------
+    >>> unique_first(OrderingProperties(orderings=[[("a", "asc")]]), ["a"]).satisfies([("a", "asc"), ("b", "desc")])
+    True
+    """
+    return properties.add(keys=[on])
+
+
+def group_any_order(properties: OrderingProperties, by: Sequence[Column], count: Column | None = None) -> OrderingProperties:
+    """Properties of the groups of a hash aggregate: a key and no order.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    by
+        The columns grouped by.
+    count
+        An output column that counts the rows of each group; nothing is known of other aggregates.
+
+    Examples
+    --------
+    >>> groups = group_any_order(OrderingProperties(orderings=[[("a", "asc")]]), ["a"])
+    >>> groups.satisfies([("a", "asc")]), groups.has_key(["a"])
+    (False, True)
+    """
+    groups = unordered(properties).project({column: column for column in by})
+    return groups.add(keys=[by], constants=_counts_of_one(properties, by, count))
+
+
+def group_streaming(
+    properties: OrderingProperties, by: Sequence[Column], first: Mapping[Any, Column] | None = None, count: Column | None = None
+) -> OrderingProperties:
+    """Properties with one row for each run of equal neighbours.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    by
+        The columns whose runs are taken.
+    first
+        Output columns that hold the first row's value of an input column.
+    count
+        An output column that counts the rows of each run; nothing is known of other aggregates.
+
+    Examples
+    --------
+    >>> runs = group_streaming(OrderingProperties(orderings=[[("a", "desc"), ("b", "asc")]]), ["b", "a"])
+    >>> runs.satisfies([("a", "desc"), ("b", "asc")]), runs.has_key(["a", "b"])
+    (True, True)
+    """
+    outputs = {**{column: column for column in by}, **(first or {})}
+    # Rows that are equal on a column that leads and determines the others are in one run.
+    candidates = [(by, by), *(((shown,), (column,)) for shown, column in outputs.items())]
+    keys = [shown for shown, read in candidates if properties.satisfies_set(read) is not None and properties.determines(read, by)]
+    return properties.project(outputs).add(keys=keys, constants=_counts_of_one(properties, by, count))
+
+
+def _counts_of_one(properties: OrderingProperties, by: Sequence[Column], count: Column | None) -> list[Column]:
+    """A count that is 1 in every group, because no two rows are equal on the columns grouped by."""
+    return [] if count is None or not properties.has_key(by) else [count]
+
 
 __all__ = [
     "append",

@@ -3,10 +3,207 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from sframe_spark.order.facts import Column, FunctionalDependency, Hidden, Ordering, SequenceFacts
-from sframe_spark.order.rename import columns_of, rename_facts
+from sframe_spark.order.facts import (
+    BOTH_NULL,
+    EQUAL,
+    GREATER,
+    LESS,
+    NULL_TO_VALUE,
+    TIES,
+    VALUE_TO_NULL,
+    Case,
+    Column,
+    FunctionalDependency,
+    Hidden,
+    Monotone,
+    Ordering,
+    SequenceFacts,
+    exchange_rows,
+    merged,
+)
+
+# Facts said of other columns: every column of a set of facts replaced by the result of a function.
+
+Rename = Callable[[Column], Column]
+
+
+def rename_facts(facts: SequenceFacts, rename: Rename) -> SequenceFacts:
+    """The same facts with every column renamed; two columns may get one name only if they are equal.
+
+    Examples
+    --------
+    >>> rename_facts(SequenceFacts(constants=("a",)), str.upper).constants
+    ('A',)
+    """
+
+    def renamed(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(map(rename, columns))
+
+    return SequenceFacts(
+        constants=renamed(facts.constants),
+        equivalences=tuple(map(renamed, facts.equivalences)),
+        orderings=tuple(tuple(item._replace(column=rename(item.column)) for item in items) for items in facts.orderings),
+        functional_dependencies=tuple(FunctionalDependency(renamed(d), renamed(e)) for d, e in facts.functional_dependencies),
+        keys=tuple(map(renamed, facts.keys)),
+        monotone=tuple(
+            Monotone(rename(fact.column), tuple((rename(column), effect) for column, effect in fact.arguments), fact.strict)
+            for fact in facts.monotone
+        ),
+        not_null=renamed(facts.not_null),
+        cases=tuple(Case(rename(case.column), case.outcomes, rename_facts(case.facts, rename)) for case in facts.cases),
+    )
+
+
+def columns_of(facts: SequenceFacts) -> Iterator[Column]:
+    """Every column named by a fact, in order of appearance, with repetitions.
+
+    Examples
+    --------
+    >>> list(columns_of(SequenceFacts(constants=("a",), keys=(("b", "a"),))))
+    ['a', 'b', 'a']
+    """
+    for group in facts.equivalences:
+        yield from group
+    yield from facts.constants
+    for items in facts.orderings:
+        yield from (item.column for item in items)
+    for dependency in facts.functional_dependencies:
+        yield from dependency.determinant
+        yield from dependency.dependent
+    for key in facts.keys:
+        yield from key
+    for fact in facts.monotone:
+        yield from (column for column, _ in fact.arguments)
+        yield fact.column
+    yield from facts.not_null
+    for case in facts.cases:
+        yield case.column
+        yield from columns_of(case.facts)
+
+
+def visible_columns(facts: SequenceFacts) -> set[Column]:
+    """The columns that facts speak of and that are not hidden.
+
+    Examples
+    --------
+    >>> visible_columns(SequenceFacts(keys=(("a", Hidden(0)),)))
+    {'a'}
+    """
+    return {column for column in columns_of(facts) if not isinstance(column, Hidden)}
+
+
+# Facts of rows that stand in opposite order.
+
+
+def turned_facts(facts: SequenceFacts) -> SequenceFacts:
+    """The same facts, said of the rows in opposite order.
+
+    Examples
+    --------
+    >>> from sframe_spark.order.facts import ordering
+    >>> turned_facts(SequenceFacts(orderings=(ordering([["a", "desc"]]),))).orderings
+    ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
+    """
+    return facts._replace(
+        orderings=tuple(tuple(item.reversed() for item in items) for items in facts.orderings),
+        cases=tuple(case._replace(outcomes=exchange_rows(case.outcomes), facts=turned_facts(case.facts)) for case in facts.cases),
+    )
+
+
+# Facts of two row sequences brought together: both hold, or one of them holds for each pair of rows.
+
+SIDE = Hidden("side")
+
+
+def right_side(facts: SequenceFacts) -> SequenceFacts:
+    """Facts whose hidden columns cannot be taken for those of another side.
+
+    Examples
+    --------
+    >>> right_side(SequenceFacts(keys=((Hidden(0),),))).keys
+    ((hidden ('right', 0),),)
+    """
+    return rename_facts(facts, lambda column: Hidden(("right", column.number)) if isinstance(column, Hidden) else column)
+
+
+def facts_of_both(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
+    """All facts of both sides."""
+    return merged(left, right_side(right))
+
+
+def facts_of_either(left: SequenceFacts, right: SequenceFacts, orderings: Iterable[Ordering]) -> SequenceFacts:
+    """Facts of rows that have the facts of one side.
+
+    Parameters
+    ----------
+    left, right
+        The two sides.
+    orderings
+        Orderings that hold on both; they stay when cases become too many.
+    """
+    return common_row_facts(left, right)._replace(constants=(SIDE,), orderings=tuple(orderings), cases=side_cases(left, right))
+
+
+def facts_of_rows_of_both(left: SequenceFacts, right: SequenceFacts, left_first: SequenceFacts, right_first: SequenceFacts | None) -> SequenceFacts:
+    """Facts of a sequence that holds the rows of both sides, each side in its order.
+
+    Parameters
+    ----------
+    left, right
+        Facts of pairs of rows of one side.
+    left_first
+        What holds for a row of the left and a later row of the right.
+    right_first
+        What holds for a row of the right and a later row of the left; None if there are no such pairs.
+    """
+    impossible = LESS | GREATER | (VALUE_TO_NULL if right_first is None else 0)
+    cases = (
+        *side_cases(left, right),
+        Case(SIDE, NULL_TO_VALUE, left_first),
+        Case(SIDE, VALUE_TO_NULL, right_first or SequenceFacts()),
+        Case(SIDE, impossible, SequenceFacts(keys=((),))),
+    )
+    return common_row_facts(left, right)._replace(cases=cases)
+
+
+def side_cases(left: SequenceFacts, right: SequenceFacts) -> tuple[Case, ...]:
+    """The facts of each side, for pairs of rows that are both on that side."""
+    if left == right:
+        return (Case(SIDE, TIES, left),)
+    return Case(SIDE, BOTH_NULL, left), Case(SIDE, EQUAL, right_side(right))
+
+
+def common_row_facts(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
+    """Facts about single rows that hold on both sides.
+
+    Examples
+    --------
+    >>> common_row_facts(SequenceFacts(equivalences=(("a", "b", "c"),)), SequenceFacts(equivalences=(("b", "c", "d"),))).equivalences
+    (('b', 'c'),)
+    """
+    groups: dict[tuple[int, int], list[Column]] = {}
+    places = {column: number for number, group in enumerate(right.equivalences) for column in group}
+    for number, group in enumerate(left.equivalences):
+        for column in group:
+            if column in places:
+                groups.setdefault((number, places[column]), []).append(column)
+    without_null = _without_null(right)
+    return SequenceFacts(
+        equivalences=tuple(tuple(group) for group in groups.values() if len(group) > 1),
+        not_null=tuple(column for column in _without_null(left) if column in without_null and not isinstance(column, Hidden)),
+    )
+
+
+def _without_null(facts: SequenceFacts) -> dict[Column, None]:
+    """All columns without null, not only the representatives."""
+    declared = dict.fromkeys(facts.not_null)
+    for group in facts.equivalences:
+        if group[0] in declared:
+            declared.update(dict.fromkeys(group))
+    return declared
+
 
 # Hidden columns and cases make later answers more complete, never more right; beyond these sizes they only cost time.
 _MOST_HIDDEN = 24

@@ -6,12 +6,36 @@ function of a column is in that column's class with the sign turned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import enum
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from sframe_spark.order.facts import Column, Effect, Monotone, Ordering, SequenceFacts, flip
-from sframe_spark.order.outcomes import ALL, GREATER, LESS, NO_NULLS, TIES, negate
-from sframe_spark.order.rename import columns_of
+from sframe_spark.order.fact_transforms import columns_of
+from sframe_spark.order.facts import (
+    ALL,
+    BOTH_NULL,
+    EQUAL,
+    GREATER,
+    LESS,
+    NO_NULLS,
+    NULL_TO_VALUE,
+    OUTCOMES,
+    TIES,
+    VALUE_TO_NULL,
+    WITNESS_VALUES,
+    Column,
+    Effect,
+    Hidden,
+    Monotone,
+    Ordering,
+    SequenceFacts,
+    column_sort_key,
+    flip,
+    in_one_direction,
+    negate,
+    one_of,
+)
 
 Guards = tuple[tuple[Column, int], ...]
 
@@ -103,7 +127,7 @@ class SignedClasses:
 
 
 class PairProblem:
-    """Properties compiled for :class:`~sframe_spark.order.closure.PairState`.
+    """Properties compiled for :class:`~sframe_spark.order.implication.PairState`.
 
     Parameters
     ----------
@@ -224,3 +248,427 @@ def signed_classes(source: SequenceFacts) -> SignedClasses:
             column, effect = fact.arguments[0]
             classes.merge(column, fact.column, 1 if effect == "inc" else -1)
     return classes
+
+
+# What a monotone function and its arguments say about each other for one pair of rows.
+
+_EARLIER_NULL = NULL_TO_VALUE | BOTH_NULL
+_LATER_NULL = VALUE_TO_NULL | BOTH_NULL
+
+
+def revise(value: int, arguments: Sequence[int], effects: Sequence[Effect], strict: bool) -> tuple[int, list[int]]:
+    """Possible outcomes of a function's value and arguments, each narrowed by the others.
+
+    Examples
+    --------
+    >>> revise(63, [LESS], ["dec"], True)[0] == GREATER
+    True
+    >>> revise(LESS, [63], ["inc"], False)[1] == [LESS]
+    True
+    """
+    turned = [negate(outcomes) if effect == "dec" else outcomes for outcomes, effect in zip(arguments, effects, strict=True)]
+    value &= _value_outcomes(turned, effects, strict)
+    turned = _narrow_nulls(value, turned)
+    if value & ~NO_NULLS == 0:
+        turned = [_narrow_argument(index, value, turned, effects, strict) & outcomes for index, outcomes in enumerate(turned)]
+    return value, [negate(outcomes) if effect == "dec" else outcomes for outcomes, effect in zip(turned, effects, strict=True)]
+
+
+def _value_outcomes(turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
+    """Outcomes of the value that some outcomes of the arguments allow; the value is null where an argument is."""
+    earlier, later = any(o & _EARLIER_NULL for o in turned), any(o & _LATER_NULL for o in turned)
+    earlier_always = any(o & ~_EARLIER_NULL == 0 for o in turned)
+    later_always = any(o & ~_LATER_NULL == 0 for o in turned)
+    result = 0
+    if not earlier_always and not later_always:
+        result |= _compared([o & NO_NULLS for o in turned], effects, strict)
+    if earlier and not later_always:
+        result |= NULL_TO_VALUE
+    if later and not earlier_always:
+        result |= VALUE_TO_NULL
+    if earlier and later:
+        result |= BOTH_NULL
+    return result
+
+
+def _compared(turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
+    """Outcomes of the value where nothing is null."""
+    result, moved = NO_NULLS, {LESS: False, GREATER: False}
+    can_fall = can_grow = False
+    for outcomes, effect in zip(turned, effects, strict=True):
+        if outcomes == EQUAL:
+            continue
+        if effect == "fixed":
+            return result
+        can_grow, can_fall = can_grow or bool(outcomes & LESS), can_fall or bool(outcomes & GREATER)
+        if outcomes in moved:
+            moved[outcomes] = True
+    if not can_fall:
+        result &= LESS if strict and moved[LESS] else LESS | EQUAL
+    if not can_grow:
+        result &= GREATER if strict and moved[GREATER] else GREATER | EQUAL
+    return result
+
+
+def _narrow_nulls(value: int, turned: Sequence[int]) -> list[int]:
+    """The arguments, given in which rows the value is null."""
+    result = list(turned)
+    for null in (_EARLIER_NULL, _LATER_NULL):
+        if value & null == 0:
+            result = [outcomes & ~null for outcomes in result]
+        elif value & ~null == 0:
+            candidates = [index for index, outcomes in enumerate(result) if outcomes & null]
+            if len(candidates) == 1:
+                result[candidates[0]] &= null
+    return result
+
+
+def _narrow_argument(index: int, value: int, turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
+    """Outcomes of one argument for which the value keeps a possible outcome, where nothing is null."""
+    trial = [outcomes & NO_NULLS for outcomes in turned]
+    result = 0
+    for outcome in (LESS, GREATER, EQUAL):
+        trial[index] = outcome
+        if _compared(trial, effects, strict) & value:
+            result |= outcome
+    return result
+
+
+# The tie closure: what is known of two rows, kept up to date while more of their columns are found to tie.
+
+
+class PairState:
+    """Possible outcomes of two rows in every class of columns.
+
+    Parameters
+    ----------
+    problem
+        The compiled properties.
+    """
+
+    __slots__ = ("_events", "_pointers", "_waiting", "impossible", "outcomes", "problem", "steps")
+
+    def __init__(self, problem: PairProblem) -> None:
+        self.problem = problem
+        self.outcomes = [ALL] * problem.size
+        self.impossible = False
+        self.steps = 0
+        self._pointers = [0] * len(problem.facts)
+        self._waiting = list(problem.waiting)
+        self._events: deque[tuple[int, int, int]] = deque()
+        for number, waiting in enumerate(problem.waiting):
+            if waiting == 0:
+                self._activate(number)
+        self._propagate()
+
+    def copy(self) -> PairState:
+        """An independent state with the same knowledge; counting goes on from here."""
+        other = object.__new__(PairState)
+        other.problem, other.impossible, other.steps = self.problem, self.impossible, self.steps
+        other.outcomes, other._pointers, other._waiting = self.outcomes[:], self._pointers[:], self._waiting[:]
+        other._events = deque()
+        return other
+
+    def column_outcomes(self, column: Column) -> int:
+        """Possible outcomes in a column; a column that no property speaks of can compare in any way."""
+        found = self.problem.class_of(column)
+        if found is None:
+            return ALL
+        outcomes = self.outcomes[found[0]]
+        return outcomes if found[1] > 0 else negate(outcomes)
+
+    def column_ties(self, column: Column) -> bool:
+        """Whether the two rows are known to be equal in a column."""
+        return not self.column_outcomes(column) & ~TIES
+
+    def has_learned_more(self, other: PairState, columns: Iterable[Column]) -> bool:
+        """Whether more is known than in another state of the same problem in which some columns are restricted to ties, but nothing follows."""
+        if self.impossible or other.impossible:
+            return True
+        expected = other.outcomes[:]
+        for column in columns:
+            if (found := self.problem.class_of(column)) is not None:
+                expected[found[0]] &= TIES
+        return expected != self.outcomes
+
+    def restrict_column(self, column: Column, outcomes: int) -> bool:
+        """Learn that only these outcomes of a column are possible; False if that leaves no two rows."""
+        found = self.problem.class_of(column)
+        if found is None:
+            return not self.impossible
+        return self.restrict(found[0], outcomes if found[1] > 0 else negate(outcomes))
+
+    def restrict(self, column_class: int, outcomes: int) -> bool:
+        """Learn that only these outcomes are possible; False if that leaves no two rows."""
+        self._narrow(column_class, outcomes)
+        self._propagate()
+        return not self.impossible
+
+    def _narrow(self, column_class: int, outcomes: int) -> None:
+        before = self.outcomes[column_class]
+        after = before & outcomes
+        self.steps += 1
+        if after == before:
+            return
+        self.outcomes[column_class] = after
+        if after:
+            self._events.append((column_class, before, after))
+        else:
+            self.impossible = True
+
+    def _propagate(self) -> None:
+        problem = self.problem
+        while self._events and not self.impossible:
+            column_class, before, after = self._events.popleft()
+            if before & ~TIES and not after & ~TIES:
+                self._tied(column_class)
+            for number, outcomes in problem.guard_watch[column_class]:
+                self.steps += 1
+                if before & ~outcomes and not after & ~outcomes:
+                    self._count_down(number)
+            for number in problem.relation_watch[column_class]:
+                if self._waiting[number] == 0:
+                    self._revise(number)
+        self._events.clear()
+
+    def _tied(self, column_class: int) -> None:
+        for number in self.problem.tie_watch[column_class]:
+            self._count_down(number)
+        for number in self.problem.order_watch[column_class]:
+            self._advance(number)
+
+    def _count_down(self, number: int) -> None:
+        self.steps += 1
+        self._waiting[number] -= 1
+        if self._waiting[number] == 0:
+            self._activate(number)
+
+    def _activate(self, number: int) -> None:
+        match self.problem.facts[number]:
+            case OrderingFact():
+                self._advance(number)
+            case RelationFact():
+                self._revise(number)
+            case DependencyFact(None):
+                self.impossible = True
+            case DependencyFact(dependent) if dependent is not None:
+                for column_class in dependent:
+                    self._narrow(column_class, TIES)
+            case RestrictionFact(column_class, outcomes):
+                self._narrow(column_class, outcomes)
+
+    def _advance(self, number: int) -> None:
+        """Point an ordering at its first entry that is not known to tie, and apply that entry."""
+        fact = self.problem.facts[number]
+        if self._waiting[number] or not isinstance(fact, OrderingFact):
+            return
+        position = self._pointers[number]
+        while position < len(fact.entries):
+            column_class, allowed = fact.entries[position]
+            self.steps += 1
+            if self.outcomes[column_class] & ~TIES:
+                self._narrow(column_class, allowed)
+                if self.outcomes[column_class] & ~TIES:
+                    break
+            position += 1
+        self._pointers[number] = position
+
+    def _revise(self, number: int) -> None:
+        """Let a monotone function and its arguments narrow each other."""
+        fact = self.problem.facts[number]
+        if not isinstance(fact, RelationFact):
+            return
+        self.steps += 1 + len(fact.arguments)
+        arguments = [self.outcomes[column_class] for column_class in fact.arguments]
+        value, narrowed = revise(self.outcomes[fact.value], arguments, fact.effects, fact.strict)
+        self._narrow(fact.value, value)
+        for column_class, outcomes in zip(fact.arguments, narrowed, strict=True):
+            self._narrow(column_class, outcomes)
+
+
+# Orders of columns in which they lead: each goes one way only among rows that tie on those before it, so rows equal on all are neighbours.
+
+
+def leading_order(state: PairState, wanted: Mapping[Column, None]) -> list[Column]:
+    """Columns in an order in which they lead, chosen from the wanted ones and from those that they determine.
+
+    Parameters
+    ----------
+    state
+        What is known of two rows; it learns that the columns tie.
+    wanted
+        The columns that are asked for. Where the result lacks some, nothing known makes them lead.
+    """
+    determined = state.copy()
+    unknown = dict.fromkeys(column for column in wanted if state.problem.class_of(column) is None)
+    order: list[Column] = []
+    remaining = _leading(state, [column for column in wanted if column not in unknown], order)
+    for column in wanted:
+        determined.restrict_column(column, TIES)
+    # Where nothing leads and nothing follows from ties, other columns do not help: wide frames ask for many columns, each alone.
+    if remaining and (order or determined.has_learned_more(state, remaining)):
+        helpers = [column for column in determined.problem.classes.index if column not in wanted and determined.column_ties(column)]
+        remaining += _leading(state, helpers, order)
+        before = 0
+        while len(order) > before:
+            before = len(order)
+            remaining = _leading(state, remaining, order)
+    return [*order, *unknown] if state.impossible else order
+
+
+def _leading(state: PairState, columns: Iterable[Column], order: list[Column]) -> list[Column]:
+    """The columns that do not lead after those before them; those that do are appended to an order, and learned to tie."""
+    others = []
+    for column in columns:
+        if state.impossible or in_one_direction(state.column_outcomes(column)):
+            state.restrict_column(column, TIES)
+            order.append(column)
+        else:
+            others.append(column)
+    return others
+
+
+# Finding two rows that have given outcomes and all properties, where narrowing alone does not decide.
+
+SEARCH_BUDGET = 500
+
+
+class Undecided(enum.Enum):
+    """The search ran out of its budget."""
+
+    UNDECIDED = 0
+
+
+UNDECIDED = Undecided.UNDECIDED
+
+
+def find_rows(state: PairState) -> PairState | Undecided | None:
+    """A state in which every open choice is made, or None if there is none.
+
+    The given state is not changed.
+    """
+    if state.impossible:
+        return None
+    if not state.problem.branch_classes:
+        return state
+    first = _choose_greedily(state)
+    return first if first is not None else _choose_with_backtracking(state)
+
+
+def _choose_greedily(state: PairState) -> PairState | None:
+    state = state.copy()
+    for column_class in state.problem.branch_classes:
+        outcomes = state.outcomes[column_class]
+        if outcomes & (outcomes - 1) and not state.restrict(column_class, one_of(outcomes)):
+            return None
+    return state
+
+
+def _choose_with_backtracking(start: PairState) -> PairState | Undecided | None:
+    stack = [(start, 0)]
+    budget = SEARCH_BUDGET
+    while stack:
+        state, position = stack.pop()
+        column_class, position = _next_open(state, position)
+        if column_class is None:
+            return state
+        remaining = state.outcomes[column_class]
+        choices = []
+        while remaining:
+            choice, remaining = one_of(remaining), remaining & (remaining - 1)
+            budget -= 1
+            branch = state.copy()
+            if branch.restrict(column_class, choice):
+                choices.append((branch, position))
+        if budget < 0:
+            return UNDECIDED
+        stack.extend(reversed(choices))
+    return None
+
+
+def _next_open(state: PairState, position: int) -> tuple[int | None, int]:
+    classes = state.problem.branch_classes
+    while position < len(classes):
+        outcomes = state.outcomes[classes[position]]
+        if outcomes & (outcomes - 1):
+            return classes[position], position
+        position += 1
+    return None, position
+
+
+# Two rows that show why an ordering is not promised.
+
+
+class Witness(NamedTuple):
+    """Two rows, the earlier one first, that have every known property and break a requirement.
+
+    Parameters
+    ----------
+    columns
+        The columns shown; other columns can hold anything.
+    earlier, later
+        The values; only how they compare is meant.
+    requirement
+        The entry of the requirement that they break, the first that does not tie.
+
+    Examples
+    --------
+    >>> print(Witness(("a", "b"), (0, 1), (0, 0), ("b", "asc")))
+    these two rows have every known property, but b is not asc:
+      a  b
+      0  1
+      0  0
+    """
+
+    columns: tuple[Column, ...]
+    earlier: tuple[int | None, ...]
+    later: tuple[int | None, ...]
+    requirement: tuple[Column, str]
+
+    def named(self, names: Mapping[Hashable, str]) -> Witness:
+        """The same rows under the names that users know."""
+        column, direction = self.requirement
+        return self._replace(columns=tuple(names.get(c, c) for c in self.columns), requirement=(names.get(column, column), direction))
+
+    def __str__(self) -> str:
+        column, direction = self.requirement
+        table = [[str(name) for name in self.columns]]
+        table += [["missing" if value is None else str(value) for value in row] for row in (self.earlier, self.later)]
+        widths = [max(len(row[index]) for row in table) for index in range(len(self.columns))]
+        lines = ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
+        return "\n".join([f"these two rows have every known property, but {column} is not {direction}:", *lines])
+
+
+def rows_of(state: PairState, extra: Iterable[tuple[Column, int]], requirement: tuple[Column, str]) -> Witness:
+    """Rows with one possible outcome chosen in every column, differing wherever they can.
+
+    Parameters
+    ----------
+    state
+        Knowledge in which every choice that matters is made.
+    extra
+        Outcomes of columns that no property speaks of.
+    requirement
+        What the rows break.
+    """
+    values: dict[Column, tuple[int | None, int | None]] = {}
+    for column in state.problem.classes.index:
+        column_class, sign = state.problem.classes.find(column)
+        chosen = one_of(state.outcomes[column_class])
+        values[column] = WITNESS_VALUES[chosen if sign > 0 else negate(chosen)]
+    for column, outcome in extra:
+        values.setdefault(column, WITNESS_VALUES[one_of(outcome)])
+    columns = tuple(sorted((column for column in values if not isinstance(column, Hidden)), key=column_sort_key))
+    return Witness(columns, tuple(values[c][0] for c in columns), tuple(values[c][1] for c in columns), requirement)
+
+
+def violations(allowed: int) -> int:
+    """Outcomes that break an entry of an ordering.
+
+    Examples
+    --------
+    >>> from sframe_spark.order.facts import ALL
+    >>> violations(ALL)
+    0
+    """
+    return sum(OUTCOMES) & ~allowed & ~TIES

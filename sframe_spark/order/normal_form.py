@@ -11,8 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 
-from sframe_spark.order.closure import PairState
-from sframe_spark.order.fact_transforms import number_hidden, without_useless_hidden
+from sframe_spark.order.fact_transforms import number_hidden, rename_facts, without_useless_hidden
 from sframe_spark.order.facts import (
     Case,
     Column,
@@ -25,8 +24,7 @@ from sframe_spark.order.facts import (
     column_sort_key,
     merged,
 )
-from sframe_spark.order.implication import PairProblem, SignedClasses
-from sframe_spark.order.rename import rename_facts
+from sframe_spark.order.implication import PairProblem, PairState, SignedClasses
 
 # Beyond this many keys only equal ones are merged: comparing all pairs would no longer be near-linear.
 _COMPARED_KEYS = 32

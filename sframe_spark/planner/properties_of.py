@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.order.relation import RelationProperties, requirement
+from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from sframe_spark.order import OrderingItem, OrderingProperties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 
 Row = Sequence[Any]
 

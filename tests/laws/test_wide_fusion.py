@@ -19,7 +19,7 @@ from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order import properties as ordering_module
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 
 
 def shifted(columns: int) -> SFrame:

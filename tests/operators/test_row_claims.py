@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.explain.row_verification import EqualColumns, InOrder, NotMissing, OneValue, RowClaim, Within, first_wrong_rows, row_claims
 from sframe_spark.order import OrderingProperties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.order_claims import out_of_order, rank
 from sframe_spark.types import FLOAT, INT, STR

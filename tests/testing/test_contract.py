@@ -14,7 +14,7 @@ from sframe_spark.errors import ContractBroken
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.order import OrderingProperties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

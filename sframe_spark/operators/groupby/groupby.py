@@ -26,7 +26,7 @@ from sframe_spark.operators.groupby.spark_aggregates import (
 from sframe_spark.operators.project import places_of
 from sframe_spark.operators.sort import order_parts
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation, key_struct

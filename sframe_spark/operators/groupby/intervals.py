@@ -19,7 +19,7 @@ from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import Monotone
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -18,7 +18,7 @@ from sframe_spark.operators.groupby.intervals import AssignIntervals, group_assi
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import OrderingProperties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

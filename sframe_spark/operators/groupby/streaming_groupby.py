@@ -21,7 +21,7 @@ from sframe_spark.operators.groupby.partial_forms import is_finished_by_arrow, p
 from sframe_spark.operators.groupby.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, grouped_in_spark
 from sframe_spark.operators.project import places_of, project
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

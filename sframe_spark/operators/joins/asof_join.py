@@ -26,7 +26,7 @@ from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
 from sframe_spark.operators.project import Project, places_of, project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -12,7 +12,7 @@ from sframe_spark.errors import SchemaError
 from sframe_spark.operators.joins.properties import joined_properties
 from sframe_spark.operators.project import places_of
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode

@@ -18,7 +18,7 @@ from sframe_spark.operators.lookup.numeric_keys import Positions
 from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
 from sframe_spark.operators.sort import Sort, moved_order
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties, requirement
+from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 
 
 def joined_properties(inputs: Sequence[RelationProperties], widths: Sequence[int], on: Sequence[tuple[int, int]], how: str) -> RelationProperties:

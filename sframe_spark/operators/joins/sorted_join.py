@@ -14,7 +14,7 @@ from sframe_spark.operators.joins.key_places import key_places
 from sframe_spark.operators.joins.properties import joined_properties
 from sframe_spark.operators.lookup.numeric_keys import Positions, key_numbers
 from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

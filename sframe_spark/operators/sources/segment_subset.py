@@ -13,7 +13,7 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.sources.readers import Reader
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position, scan_segments
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -12,7 +12,7 @@ from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, Storag
 from sframe_spark.locations import is_elsewhere, place_of
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
 from sframe_spark.operators.sources.statistics import segment_statistics, source_properties
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -18,7 +18,7 @@ from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import floats
 from sframe_spark.expressions.aggregates.vectors import VectorSum, elements
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -17,7 +17,7 @@ from sframe_spark.operators.window.choices import running_aggregate
 from sframe_spark.operators.window.groups import RowGroups
 from sframe_spark.operators.window.running import RunningAggregate
 from sframe_spark.order import derive
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -12,8 +12,8 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.program import Literal, describe_operand
 from sframe_spark.order import OrderingProperties
-from sframe_spark.order.outcomes import Direction, NullPlacement
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.order.facts import Direction, NullPlacement
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
