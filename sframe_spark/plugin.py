@@ -114,10 +114,9 @@ from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.law import Law, Stage, law
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator, any_parameter
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, Origin, SequentialOperator, any_parameter
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
-from sframe_spark.planner.traits import Origin
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

@@ -117,7 +117,7 @@ def pytest_collect_file(file_path: Path) -> Iterator[list[pytest.Collector]]:  #
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let no module have run a query, and leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
-    from sframe_spark.planner.installed import load_operators
+    from sframe_spark.planner.registry import load_operators
 
     gc.enable()
     if load_operators.cache_info().currsize:
@@ -212,7 +212,8 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     from sframe_spark.expressions.aggregates.base import AGGREGATES
     from sframe_spark.expressions.functions.base import FUNCTIONS
-    from sframe_spark.planner import installed, registry
+    from sframe_spark.planner import registry
+    from sframe_spark.planner import registry as installed
 
     registry.import_builtin_operators()
     installed.load_operators()

@@ -10,8 +10,8 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order, properties_of
 
 Order = Sequence[tuple[int, bool]]
 

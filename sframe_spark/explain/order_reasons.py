@@ -25,11 +25,10 @@ from sframe_spark.operators.sort import Sort, SuffixSort
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder, runs_as_kernels
+from sframe_spark.planner.inference import is_in_order, observers, properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observers
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.types import DATETIME, INT
 
 Order = Sequence[tuple[int, bool]]

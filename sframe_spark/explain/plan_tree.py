@@ -15,7 +15,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.sort import MOST_TIES
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.plan_text import columns_text, registers_of
+from sframe_spark.planner.plan_serialization import columns_text, registers_of
 from sframe_spark.planner.row_sizes import row_bytes
 
 

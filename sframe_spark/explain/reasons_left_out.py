@@ -23,8 +23,8 @@ from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentPa
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.optimizer import Firing
 from sframe_spark.storage.segments.pruning import Bounds
 from sframe_spark.storage.segments.reader import intersecting

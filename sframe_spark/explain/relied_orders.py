@@ -13,9 +13,9 @@ from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.sort import Sort, SuffixSort
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.inference import is_in_order
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Firing, Trace
-from sframe_spark.planner.properties_of import is_in_order
 
 Order = tuple[tuple[int, bool], ...]
 # What these give is in order because they put it in order.

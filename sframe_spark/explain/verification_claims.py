@@ -11,8 +11,7 @@ from sframe_spark.explain.executed_plans import ExecutedPlan
 from sframe_spark.order.spark_partitioning import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need
-from sframe_spark.planner.traits import NO_WORK, QueryWork
+from sframe_spark.planner.operator import NO_WORK, Need, QueryWork
 
 # The result of a query is brought into its order.
 RESULT_IN_ORDER = QueryWork(1, 1)

@@ -19,9 +19,9 @@ from sframe_spark.explain.verification_rows import check_rows, check_segments
 from sframe_spark.laws.optimized import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.planner.properties_of import properties_of
 
 QUERY, TASKS, DRIVER = "Spark query", "segment tasks", "driver"
 

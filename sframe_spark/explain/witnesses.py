@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.order.properties import requirement
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
 
 MOST_COLUMNS_SHOWN = 4
 

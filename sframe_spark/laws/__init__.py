@@ -30,10 +30,9 @@ from sframe_spark.laws import (
     sort_elimination,
     sorts,
 )
-from sframe_spark.planner.installed import load_operators, plugin_laws
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.optimizer import Optimizer
-from sframe_spark.planner.registry import registered_names
+from sframe_spark.planner.registry import load_operators, plugin_laws, registered_names
 
 STAGES: tuple[Stage, ...] = (
     Stage("share", "equal subplans become one node first, so that later laws can recognise what is equal by identity"),

@@ -15,9 +15,9 @@ from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.sort import Sort
 from sframe_spark.order.properties import ValueBounds
 from sframe_spark.planner.graph import runs_as_kernels
+from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 # A sorted input of so many rows stays in memory however the keys of the other jump about in it.

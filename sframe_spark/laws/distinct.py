@@ -7,9 +7,9 @@ from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sort import sort_rows
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
 
 
 @law("group_by(x, k, select_one) = sort(project(x, k and c), k) where no two rows are equal in k", stage="pushdown", on="group_by")

@@ -10,9 +10,9 @@ from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.filter import FilterRows
 from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.types import FLOAT_KIND, INT
 
 

@@ -10,9 +10,9 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sort import MOST_TIES
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
 
 
 @law("join(x, y, k, right) = project(join(y, x, k, left)) where matches can be searched in x", stage="pushdown", on="join")

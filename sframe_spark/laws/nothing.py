@@ -11,9 +11,9 @@ from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
 
 READING = ("append", "asof_join", "filter_rows", "group_by", "join", "key_window", "reverse", "slice", "sort", "top_rows", "zip")
 

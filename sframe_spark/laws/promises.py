@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sframe_spark.operators.assumed_order import AssumeOrder
+from sframe_spark.planner.inference import is_in_order
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order
 
 
 @law("assume_order(x, by) = x where x is in that order", stage="pushdown", on="assume_order")

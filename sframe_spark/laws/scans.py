@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.shift import Shift, shift_rows
+from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.types import DATETIME, INT
 
 # Of floats both zeros tie, and are different values.

@@ -16,9 +16,9 @@ from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import runs_as_kernels
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
 
 
 @law("sort(x, by) = reverse(x) where x backwards is in that order and no rows tie", stage="pushdown", on="sort")

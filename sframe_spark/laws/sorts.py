@@ -11,10 +11,9 @@ from sframe_spark.operators.sort import Sort, SuffixSort
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import postorder, runs_as_kernels
+from sframe_spark.planner.inference import is_in_order, observed_nodes, properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.properties_of import is_in_order, properties_of
 
 
 @law("sort(x, by) = x where x is in that order", stage="pushdown", on="sort")

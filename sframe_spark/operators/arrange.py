@@ -16,10 +16,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes
-from sframe_spark.planner.traits import Origin
 
 Item = TypeVar("Item")
 

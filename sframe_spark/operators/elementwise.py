@@ -17,11 +17,10 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.parameters import told_apart
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
-from sframe_spark.planner.traits import Origin
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType

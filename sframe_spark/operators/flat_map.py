@@ -20,9 +20,8 @@ from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
+from sframe_spark.planner.operator import ALL_ROWS, NO_WORK, Need, Operator, QueryWork
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error

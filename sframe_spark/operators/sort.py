@@ -20,10 +20,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import NO_WORK, Need, Operator, QueryWork
 from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.types import DATETIME_KIND, ColumnType
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from sframe_spark.operators.sort import Reordering, Sort, describe_order, key_co
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.lowering import LoweringContext, Relation, sort_expression
-from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, QueryWork
 from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import NO_WORK, QueryWork
 
 # Every task sends so many rows at most to the driver.
 MOST_ROWS_SENT = 10_000

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.graph import fold, postorder, with_length_found
 from sframe_spark.planner.node import PlannerNode, infer_facts
+from sframe_spark.planner.operator import Need
 
 
 def infer_planner_node_type(node: PlannerNode) -> Schema:
@@ -99,3 +103,55 @@ __all__ = [
     "same_plan",
     "with_current_lengths",
 ]
+
+
+# Properties of nodes: derived from the sources up, kept as long as what they follow from.
+
+
+def properties_of(root: PlannerNode) -> RelationProperties:
+    """What is known of a node's rows before they are computed.
+
+    Properties follow from operators and inputs. They are kept on the node and found again only where an input's have changed since, as when it
+    was materialised meanwhile.
+    """
+
+    def derive(node: PlannerNode, inputs: list[RelationProperties]) -> RelationProperties:
+        if node.known is not None:
+            operator, before, properties = node.known
+            if operator is node.operator and len(before) == len(inputs) and all(a is b for a, b in zip(before, inputs, strict=True)):
+                return properties
+        properties = node.operator.infer_properties(inputs, [child.facts for child in node.inputs])
+        if node.length.at_most is not None and node.length.at_most <= 1 and not properties.order.at_most_one_row:
+            properties = properties.reordered(properties.order.add(keys=[()]))
+        node.known = (node.operator, tuple(inputs), properties)
+        return properties
+
+    return fold([root], derive)[id(root)]
+
+
+def is_in_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
+    """Whether a node's rows are proved to be in an order, given as pairs of column position and whether it ascends."""
+    return properties_of(node).order.satisfies(requirement(by))
+
+
+# Order-demand analysis: at which nodes does anyone observe the row order?
+
+
+def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
+    """``id`` of every node whose row order reaches the result.
+
+    The order of an input is observed when its consumer needs it for its values, or passes it on to an output whose order is observed.
+    """
+    return set(observers(root, root_observed))
+
+
+def observers(root: PlannerNode, root_observed: bool = True) -> dict[int, PlannerNode | None]:
+    """For each node whose row order reaches the result, by ``id``, a node that needs it for its values; None where the result shows it."""
+    found: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
+    for node in reversed(list(postorder([root]))):
+        for slot, child in enumerate(node.inputs):
+            need = node.operator.requires(slot)
+            if need is Need.ANY or (need is Need.INHERITED and id(node) not in found):
+                continue
+            found.setdefault(id(child), found[id(node)] if need is Need.INHERITED else node)
+    return found

@@ -46,7 +46,7 @@ class PlannerNode:
         self.action: Any = None
         # What users' functions that the operator calls gave for rows looked at so far (operators.udf_calls).
         self.calls: Any = ()
-        # What `planner.properties_of` found lately; it follows from operator and inputs.
+        # What `planner.inference` found lately; it follows from operator and inputs.
         self.known: Any = None
         # What users called the columns first, for messages only: no plan and no result depends on it.
         self.names: Sequence[str] | None = None

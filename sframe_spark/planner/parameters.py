@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import array
+import datetime
+import math
 import pickle
-from collections.abc import Callable
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
-from sframe_spark.errors import InvalidArgumentError, listed, near_names
-from sframe_spark.message_text import brief
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError, NotPortable, listed, near_names
+from sframe_spark.message_text import brief, is_unicode
+from sframe_spark.types import TYPES_BY_NAME, ColumnType
+from sframe_spark.values.tagged_json import decode_value, encode_value
 
 Validator = Callable[[Any, Any, Any], None]
 
@@ -101,3 +111,190 @@ def column_positions(instance: Any, attribute: Any, value: Any) -> None:
 def _told(instance: Any, attribute: Any) -> str:
     name = getattr(instance, "name", None)
     return f"{attribute.name!r} of the operator {name!r}" if isinstance(name, str) and name else f"{attribute.name!r} of {type(instance).__name__}"
+
+
+# Values of operator parameters as JSON values and back.
+
+PLAIN_CLASSES = (list, dict, array.array, datetime.datetime)
+
+
+def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:
+    """Return a value in its JSON form.
+
+    Parameters
+    ----------
+    value
+        The value.
+    path
+        Where it is, for messages.
+    classes
+        attrs classes whose values may be written, by name (see :func:`value_classes`).
+
+    Raises
+    ------
+    NotPortable
+        If the value, or one inside it, has no JSON form.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> to_portable((1, "a", INT, [None]), "here", {})
+    [1, 'a', {'$type': 'int'}, {'$plain': '[null]'}]
+    """
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    if type(value) is tuple:
+        return [to_portable(item, f"{path}[{place}]", classes) for place, item in enumerate(value)]
+    if isinstance(value, ColumnType):
+        return {"$type": str(value)}
+    if type(value) is float or type(value) in PLAIN_CLASSES:
+        return {"$plain": _plain_text(value, path)}
+    name = type(value).__name__
+    if classes.get(name) is not type(value):
+        raise NotPortable(path, value)
+    fields = written_fields(type(value))
+    return {"$value": name, **{field.alias: to_portable(getattr(value, field.name), f"{path}.{field.name}", classes) for field in fields}}
+
+
+def written_fields(attrs_class: Any) -> list[Any]:
+    """Fields that make up a value of a class; what takes no part in comparing values is known about it, and is found out anew."""
+    return [field for field in attrs.fields(attrs_class) if field.init and (field.eq is not False or field.default is attrs.NOTHING)]
+
+
+def _plain_text(value: Any, path: str) -> str:
+    try:
+        return encode_value(value)
+    except (AttributeError, TypeError, ValueError):
+        raise NotPortable(path, value) from None
+
+
+def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
+    """Return the value of a JSON form.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the form names a type or a class that is not known.
+
+    Examples
+    --------
+    >>> from_portable([1, {"$plain": "[null]"}], {})
+    (1, [None])
+    """
+    if isinstance(value, list):
+        return tuple(from_portable(item, classes) for item in value)
+    if not isinstance(value, dict):
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise InvalidArgumentError("the plan's text holds an int beyond 64 bits")
+        if type(value) is str:
+            require_text(value)
+        return value
+    if "$value" not in value and len(value) != 1:
+        raise InvalidArgumentError(f"the plan's text holds a value of no known form: {value!r:.80}")
+    if "$plain" in value:
+        plain = decode_value(value["$plain"])
+        require_text(encode_value(plain))
+        return plain
+    if "$type" in value:
+        if value["$type"] not in TYPES_BY_NAME:
+            raise InvalidArgumentError(f"the plan's text names the column type {value['$type']!r:.80}: known are {', '.join(TYPES_BY_NAME)}")
+        return TYPES_BY_NAME[value["$type"]]
+    name = value["$value"]
+    if name not in classes:
+        raise InvalidArgumentError(f"the plan's text holds a value of the class {name!r:.80}, which its operator does not take")
+    left_out = {field.alias for field in attrs.fields(classes[name])} - {field.alias for field in written_fields(classes[name])}
+    fields = {field: from_portable(item, classes) for field, item in value.items() if field != "$value" and field not in left_out}
+    check_fields(classes[name], fields)
+    made = classes[name](**fields)
+    return made.as_read() if hasattr(made, "as_read") else made
+
+
+def require_text(value: str) -> None:
+    """Refuse halves of characters, which no column holds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is one.
+    """
+    if not is_unicode(value):
+        raise InvalidArgumentError(f"the plan's text holds a half of a character: {value!r:.80}")
+
+
+def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
+    """Refuse values that are not what the annotations of a class's fields say; an int has 64 bits, and is no bool.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is not; the message names the field.
+    """
+    hints = _hints(attrs_class)
+    for field in attrs.fields(attrs_class):
+        if field.alias in values and not fits(values[field.alias], hints.get(field.name, Any)):
+            raise InvalidArgumentError(f"the plan's text gives {values[field.alias]!r:.80} for {field.name!r} of {attrs_class.__name__}")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Say whether a value read from a text is one that an annotation allows.
+
+    Examples
+    --------
+    >>> fits((1, 2), tuple[int, ...]), fits((1, True), tuple[int, ...]), fits(2**63, int), fits(1, float | None)
+    (True, False, False, True)
+    """
+    if hint is Any or isinstance(hint, (str, typing.TypeVar)):
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, part) for part in parts)
+    if origin is typing.Literal:
+        return any(type(value) is type(part) and value == part for part in parts)
+    if origin is tuple:
+        return isinstance(value, tuple) and _items_fit(value, parts)
+    if origin is not None:
+        return isinstance(origin, type) and isinstance(value, origin)
+    if hint is int:
+        return type(value) is int and -(2**63) <= value < 2**63
+    if hint is float:
+        return type(value) in (int, float)
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def _items_fit(value: tuple[Any, ...], parts: tuple[Any, ...]) -> bool:
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        return all(fits(item, parts[0]) for item in value)
+    return len(value) == len(parts) and all(map(fits, value, parts))
+
+
+@lru_cache(maxsize=512)
+def value_classes(operator_class: type) -> Mapping[str, type]:
+    """Return the attrs classes that the annotations of a class lead to, by name; none if an annotation cannot be resolved at run time."""
+    found: dict[str, type] = {}
+    waiting: list[Any] = [operator_class]
+    seen: set[type] = set()
+    while waiting:
+        item = waiting.pop()
+        waiting.extend(typing.get_args(item))
+        if not isinstance(item, type) or not attrs.has(item) or item in seen or item is ColumnType:
+            continue
+        seen.add(item)
+        if item is not operator_class:
+            found[item.__name__] = item
+        waiting.extend(_annotations(item))
+    return found
+
+
+def _annotations(attrs_class: type) -> list[Any]:
+    return list(_hints(attrs_class).values())
+
+
+@lru_cache(maxsize=512)
+def _hints(attrs_class: type) -> Mapping[str, Any]:
+    try:
+        return typing.get_type_hints(attrs_class)
+    except NameError:
+        # A name that is imported for type checkers only.
+        return {}

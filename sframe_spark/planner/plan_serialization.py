@@ -6,7 +6,7 @@ The text lists the nodes, inputs before consumers; the last is the root. A node 
      "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
                {"operator": "slice", "parameters": {"start": 2, "stop": null, "step": 3}, "inputs": [0], "types": ["int"], ...}]}
 
-What is written of an operator is its parameters (see :mod:`sframe_spark.planner.portable`). A text is believed in nothing that can be found out:
+What is written of an operator is its parameters (see :mod:`sframe_spark.planner.parameters`). A text is believed in nothing that can be found out:
 reading checks every parameter against the annotation of its field, infers types, lengths and row domains anew, and refuses a plan that they do not
 fit. Rows in memory are embedded, up to ``MOST_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so a temporary result is
 readable only as long as the process that holds it: save it first. Functions and live DataFrames are refused.
@@ -16,21 +16,81 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, NotPortable, SFrameError, StorageError, UnsupportedOperationError
+from sframe_spark.message_text import visible
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.installed import load_operators
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.portable import check_fields, from_portable, to_portable, value_classes
-from sframe_spark.planner.registry import is_registered, planner_node_name_to_type, planner_node_type_to_name
+from sframe_spark.planner.optimizer import Trace
+from sframe_spark.planner.parameters import check_fields, from_portable, to_portable, value_classes
+from sframe_spark.planner.registry import is_registered, load_operators, planner_node_name_to_type, planner_node_type_to_name
 from sframe_spark.values.arrow_ipc import stream_of, table_of
+
+# Plans as text, in SSA form: one line per node, inputs before consumers.
+
+# What a node's column is called, or None.
+NameOfColumn = Callable[[PlannerNode, int], str | None]
+
+
+def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
+    """The plan as lines ``r2 := filter_rows[](r1)  # (day int, str) x ?``, with names of columns as far as they are known.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> print(plan_text(range_source(0, 3)))
+    r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
+    >>> print(plan_text(range_source(0, 3), lambda node, position: "id"))
+    r0 := range_source[start=0, rows=3, step=1]()  # (id int) x 3
+    """
+    registers = registers_of(root)
+    lines = []
+    for node in postorder([root]):
+        inputs = ", ".join(registers[id(child)] for child in node.inputs)
+        what = f"{node.operator_type}[{visible(node.operator.describe())}]({inputs})"
+        lines.append(f"{registers[id(node)]} := {what}  # ({columns_text(node, name)}) x {node.length}")
+    return "\n".join(lines)
+
+
+def registers_of(root: PlannerNode) -> dict[int, str]:
+    """What the nodes of a plan are called in its text, by their ``id``."""
+    return {id(node): f"r{number}" for number, node in enumerate(postorder([root]))}
+
+
+def columns_text(node: PlannerNode, name: NameOfColumn | None = None) -> str:
+    """Names, as far as they are known, and types of a node's columns."""
+    if name is None:
+        return ", ".join(map(str, node.schema))
+    found = [name(node, position) for position in range(node.facts.width)]
+    return ", ".join(str(kind) if known is None else f"{quoted(known)} {kind}" for known, kind in zip(found, node.schema, strict=True))
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in a plan: in quotes where it is not one word.
+
+    Examples
+    --------
+    >>> quoted("day"), quoted("a, b"), quoted("")
+    ('day', "'a, b'", "''")
+    >>> print(quoted("two\\nlines"))
+    'two\\nlines'
+    """
+    # Python's own form has escapes for all that a terminal takes for commands.
+    return name if name.isidentifier() else repr(name)
+
+
+def trace_text(trace: Trace) -> str:
+    """The laws that fired, with how often."""
+    counts = trace.counts()
+    return "\n".join(f"{count:4d} x {equation}" for equation, count in counts.items()) or "no law fired"
+
 
 FORMAT_NAME = "sframe_spark.plan"
 FORMAT_VERSION = 2
@@ -51,7 +111,7 @@ def graph_to_json(node: PlannerNode) -> str:
     Examples
     --------
     >>> from sframe_spark.operators.sources.generated import range_source
-    >>> from sframe_spark.planner.plan_text import plan_text
+    >>> from sframe_spark.planner.plan_serialization import plan_text
     >>> print(plan_text(graph_from_json(graph_to_json(range_source(0, 3)))))
     r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
     """

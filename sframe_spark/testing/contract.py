@@ -24,9 +24,9 @@ import attrs
 
 from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.testing.contract_base import Example, Rows, demand, multiset, same_rows
 from sframe_spark.testing.contract_kernels import check_kernel, check_parts, check_ranges, check_split, has_whole_kernel, kernel_rows, reordered

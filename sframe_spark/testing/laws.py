@@ -28,11 +28,11 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.laws import STAGES, builtin_laws
-from sframe_spark.planner.installed import load_operators, plugin_laws
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer
-from sframe_spark.planner.plan_text import plan_text
+from sframe_spark.planner.plan_serialization import plan_text
+from sframe_spark.planner.registry import load_operators, plugin_laws
 from sframe_spark.testing.plan_parser import Declared
 from sframe_spark.testing.plan_text import read_declarations, read_plan
 

@@ -1,4 +1,4 @@
-"""Reads plans from the text that :func:`sframe_spark.planner.plan_text.plan_text` prints, so that a test case is text and nothing else.
+"""Reads plans from the text that :func:`sframe_spark.planner.plan_serialization.plan_text` prints, so that a test case is text and nothing else.
 
 Leaves are declared first: ``table a(int, str) x 10`` is a dataset that is never opened (``... x 30 with c0 strictly ascending 0..29, c1 within
 3..5``: of three segments, with what was recorded about columns; see ``testing.recorded_text``), ``function f -> int`` a user's function. Every
@@ -16,7 +16,7 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.plan_text import plan_text
+from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.testing.plan_parser import Declared, OperatorText, read_operator, read_types
 from sframe_spark.testing.recorded_text import read_segments

@@ -17,7 +17,7 @@ from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.explain import verification
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.sources.source import segment_source
-from sframe_spark.planner.traits import NO_WORK
+from sframe_spark.planner.operator import NO_WORK
 
 ROWS = 300
 

@@ -16,7 +16,7 @@ from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.order.spark_partitioning import plan_tree
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.traits import NO_WORK, QueryWork
+from sframe_spark.planner.operator import NO_WORK, QueryWork
 
 ROWS = range_source(9, 9, -1)
 

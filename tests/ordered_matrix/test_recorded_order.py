@@ -17,8 +17,8 @@ from sframe_spark import SFrame
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.dataset_writer import new_dataset
 from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.session import is_started
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.testing.oracle.values import rank, rows_equal

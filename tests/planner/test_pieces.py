@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.statistics import memory_statistics
-from sframe_spark.planner import pieces
-from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.pieces import FEW_ROWS, Pieces, in_pieces, own
+from sframe_spark.planner import chunk as pieces
+from sframe_spark.planner.chunk import FEW_ROWS, Chunk, Pieces, concatenate, in_pieces, own
 from sframe_spark.types import INT, STR
 
 SCHEMA = (INT, STR)

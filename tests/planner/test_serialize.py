@@ -25,9 +25,8 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import prove_equal_length, same_plan
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MOST_EMBEDDED_BYTES, graph_from_json, graph_to_json
-from sframe_spark.planner.plan_text import plan_text
-from sframe_spark.planner.portable import from_portable, to_portable, value_classes
+from sframe_spark.planner.parameters import from_portable, to_portable, value_classes
+from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MOST_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
 from sframe_spark.planner.registry import register
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.examples import EXAMPLES, stored, table

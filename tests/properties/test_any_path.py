@@ -15,7 +15,7 @@ from sframe_spark.engine.physical.joins_here import can_stay
 from sframe_spark.engine.physical.sooner_here import is_sooner_here
 from sframe_spark.engine.physical.udf_planning import calls_pure_functions
 from sframe_spark.laws import few_rows, joins
-from sframe_spark.planner import pieces
+from sframe_spark.planner import chunk
 from tests.random_programs.equivalence import AnyPathRunner, check_program
 from tests.random_programs.plans import random_program
 
@@ -25,7 +25,7 @@ BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 @pytest.fixture(autouse=True)
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in memory stay in short pieces, more than three are exchanged, and processes of ours work, as if no Spark had started, or do not."""
-    monkeypatch.setattr(pieces, "FEW_ROWS", 2)
+    monkeypatch.setattr(chunk, "FEW_ROWS", 2)
     monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)

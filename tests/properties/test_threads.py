@@ -16,7 +16,7 @@ from sframe_spark.engine.physical import joins_here, local_strategies
 from sframe_spark.engine.physical.joins_here import can_stay
 from sframe_spark.engine.runtime import scheduler
 from sframe_spark.laws import few_rows, joins
-from sframe_spark.planner import pieces
+from sframe_spark.planner import chunk
 from tests.random_programs.equivalence import EngineRunner, check_program
 from tests.random_programs.plans import ALL_STEPS, random_program
 
@@ -42,7 +42,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
 @pytest.fixture(autouse=True)
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that stay in memory stay in pieces of a few rows, and more than three are exchanged between threads."""
-    monkeypatch.setattr(pieces, "FEW_ROWS", 1)
+    monkeypatch.setattr(chunk, "FEW_ROWS", 1)
     monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 4)
 
 

@@ -20,11 +20,10 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import NotEquivalent
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.operators.sources.source import source_of
-from sframe_spark.planner.inference import current_facts, prove_equal_length
+from sframe_spark.planner.inference import current_facts, properties_of, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
-from sframe_spark.planner.plan_text import plan_text, trace_text
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.plan_serialization import plan_text, trace_text
 from sframe_spark.testing.oracle import Oracle, Rows, rows_equal
 from sframe_spark.testing.oracle.evaluate import Meaning
 from sframe_spark.testing.oracle.sources import rows_of

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.plan_text import plan_text
+from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.testing.oracle import Oracle, Rows
 from sframe_spark.testing.tables import random_table
 from tests.random_programs import lookup_steps, ordered_steps, run_steps, steps

@@ -39,8 +39,8 @@ from sframe_spark.errors import (
     listed,
 )
 from sframe_spark.message_text import brief, visible
+from sframe_spark.planner.chunk import aligned_chunks
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.pieces import aligned_chunks
 from sframe_spark.session.user_session import user_session
 from sframe_spark.types import FLOAT, INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value

@@ -20,8 +20,8 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.assumed_order import assume_order
 from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.order.properties import requirement
+from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order, properties_of
 
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame

@@ -39,10 +39,9 @@ from sframe_spark.errors import NoRoomError, NotSharedError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.planner.chunk import Chunk, concatenate, from_stream, taken
+from sframe_spark.planner.chunk import Chunk, Pieces, concatenate, from_stream, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator
-from sframe_spark.planner.pieces import Pieces
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.session import get_session, is_remote
 from sframe_spark.session.deployment import reads_our_files

@@ -25,8 +25,7 @@ from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.traits import RowsOfPieces
+from sframe_spark.planner.operator import Operator, RowsOfPieces
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.types import INT

@@ -18,9 +18,9 @@ from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.planner.traits import Origin
+from sframe_spark.planner.operator import Origin
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import RecordedOrder
 from sframe_spark.storage.segments.order_verification import Held, claimed_orders, held_order, parts_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.traits import Origin
+from sframe_spark.planner.operator import Origin
 
 # Each column is followed through all nodes that arrange it: where thousands were added one by one that took seven seconds of 2,000, and 40 of 4,000.
 MOST_COLUMNS_FOLLOWED = 100_000

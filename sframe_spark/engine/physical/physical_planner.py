@@ -36,11 +36,10 @@ from sframe_spark.operators import sort
 from sframe_spark.operators.sources.segment_subset import lacks_key
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder, rebuild, sizes_of
+from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowsTaken
 from sframe_spark.planner.row_sizes import row_bytes
-from sframe_spark.planner.traits import RowsTaken
 
 Placed = tuple[PlannerNode, Placement]
 MADE_APART = "it is made without a Spark, which what reads it may not need then"

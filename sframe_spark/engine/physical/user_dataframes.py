@@ -16,8 +16,8 @@ from sframe_spark.errors import RowsNotFixedError
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import Need
 from sframe_spark.session import get_frames
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle

@@ -22,10 +22,9 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, Pieces
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.pieces import Pieces
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.session.deployment import is_spark_wanted

@@ -12,9 +12,8 @@ from sframe_spark.engine.budgets import bytes_of_rows
 from sframe_spark.engine.memory_budget import Room
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
-from sframe_spark.planner.chunk import Chunk, concatenate, taken
+from sframe_spark.planner.chunk import Chunk, Pieces, concatenate, in_pieces, taken
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.pieces import Pieces, in_pieces
 from sframe_spark.process.memory import room_left
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment

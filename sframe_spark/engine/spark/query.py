@@ -27,9 +27,9 @@ from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.lowering import LoweringContext, Relation, SummedNumbers
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.process.directory_trees import remove_others
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError, SFrameError, listed, near_names
-from sframe_spark.planner.installed import load_operators
+from sframe_spark.planner.registry import load_operators
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.pickling import PackedFunction, load_function, pack_function
 

@@ -12,8 +12,8 @@ from sframe_spark.expressions.aggregates.base import AGGREGATES, AggregateFuncti
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.project import places_of
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.operator import Origin
 from sframe_spark.planner.parameters import column_positions
-from sframe_spark.planner.traits import Origin
 
 # Aggregates that choose a row of the group, and give its last argument.
 TAKEN_FROM_ONE_ROW = frozenset({"select_one", "argmin", "argmax"})

@@ -22,9 +22,9 @@ from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import Origin
 from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error

@@ -24,10 +24,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.parameters import above_zero, column_positions, one_of
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import Origin
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.cast import wall_microseconds
 from sframe_spark.values.datetimes import MINUTE, is_shown, moment_text

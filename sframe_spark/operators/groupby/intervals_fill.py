@@ -23,10 +23,9 @@ from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import Origin, SequentialOperator
 from sframe_spark.planner.parameters import above_zero
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import Origin
 from sframe_spark.types import FLOAT_KIND, ZONED_PHYSICAL, ColumnType
 
 FILLS = ("missing", "forward")

@@ -26,10 +26,9 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator import Operator, Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import Origin
 
 # Of so many runs those that are all here are looked at by themselves.
 LEAST_RUNS = 4_096

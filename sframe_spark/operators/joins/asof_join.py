@@ -31,10 +31,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.parameters import at_least, column_positions, one_of
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import Origin
 
 DIRECTIONS = ("backward", "forward", "nearest")
 # A right side of so many rows stays in memory however the left rows jump about in it.

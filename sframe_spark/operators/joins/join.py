@@ -14,14 +14,13 @@ from sframe_spark.operators.project import places_of
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin, QueryWork
 from sframe_spark.planner.parameters import column_positions, one_of
-from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.registry import planner_node_name_to_type, register
 from sframe_spark.planner.row_sizes import Sizes
-from sframe_spark.planner.traits import Origin, QueryWork
 from sframe_spark.types import DATETIME, DICT_KIND, INT, ColumnType
 
 if TYPE_CHECKING:

@@ -25,10 +25,9 @@ from sframe_spark.planner.chunk import Chunk, stacked
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.traits import Origin
 
 # Rows whose windows reach over more blocks than this, and over twice those of one of them, are divided, so that memory stays bounded.
 MOST_BLOCKS = 8

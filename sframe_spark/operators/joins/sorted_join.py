@@ -18,11 +18,10 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, uneven_bytes
-from sframe_spark.planner.traits import Origin
 
 # As long rows as these come one by one.
 MOST_BYTES_OF_A_PIECE = 64 << 20

@@ -10,8 +10,8 @@ from sframe_spark.operators.project import Project, Zip, part_of_zip
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.operators.sources.statistics import source_statistics
+from sframe_spark.planner.inference import is_in_order
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order
 
 
 def known_ascending(node: PlannerNode, position: int) -> bool:

@@ -13,12 +13,11 @@ from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.operators.sources.source import SegmentSource, Source, check_range
 from sframe_spark.operators.sources.statistics import memory_statistics
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, column_names
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, Pieces, aligned, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.parameters import at_least, column_positions
-from sframe_spark.planner.pieces import Pieces, aligned
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnStatistics, RecordedOrder

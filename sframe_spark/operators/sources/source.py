@@ -17,11 +17,10 @@ from sframe_spark.planner.chunk import Chunk, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator import NO_WORK, Operator, QueryWork
 from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnStatistics, RecordedOrder

@@ -8,8 +8,8 @@ from sframe_spark.operators.sources.spark_scan import segments_in_range
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.facts import Ordering
 from sframe_spark.order.properties import RelationProperties, requirement
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, shown_order
 from sframe_spark.storage.segments.statistics import column_statistics, merge, of_some_rows
 

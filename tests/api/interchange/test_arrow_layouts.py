@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, SFrameBuilder
 from sframe_spark.operators.sources import memory
-from sframe_spark.planner import pieces
+from sframe_spark.planner import chunk
 from sframe_spark.values import arrow_layouts
 
 TEXTS = ["a", None, "twelve bytes or more", "b", "", "e" * 20]
@@ -126,7 +126,7 @@ def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if offsets ended at 40 bytes."""
     for module in (arrow_layouts, arrow_layouts):
         monkeypatch.setattr(module, "MOST_BYTES", 40)
-    for module in (memory, pieces):
+    for module in (memory, chunk):
         monkeypatch.setattr(module, "MOST_BYTES_OF_ARRAY", 40)
 
 

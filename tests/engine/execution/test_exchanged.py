@@ -27,7 +27,7 @@ from sframe_spark.laws.optimized import optimize
 from sframe_spark.operators import top_rows
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.planner import pieces
+from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store

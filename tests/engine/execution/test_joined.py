@@ -33,7 +33,7 @@ from sframe_spark.explain.dry_run import foresee
 from sframe_spark.laws import few_rows, joins
 from sframe_spark.laws.optimized import optimize
 from sframe_spark.operators.joins.join import KINDS
-from sframe_spark.planner import pieces
+from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store

@@ -21,8 +21,8 @@ from sframe_spark.engine.runtime.result_buffer import in_one_chunk, may_stay, ro
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.planner import pieces
-from sframe_spark.planner.pieces import Pieces
+from sframe_spark.planner import chunk as pieces
+from sframe_spark.planner.chunk import Pieces
 from sframe_spark.process.memory import arrow_bytes
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store

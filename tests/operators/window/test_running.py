@@ -24,9 +24,9 @@ from sframe_spark.operators.window import running_collections, running_vectors
 from sframe_spark.operators.window.running_running import Running, running
 from sframe_spark.operators.window.segmented_scan import scan_of
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.plan_text import plan_text
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.plugin import aggregate as plugin_aggregate
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
