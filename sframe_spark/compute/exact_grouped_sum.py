@@ -9,14 +9,14 @@ and the cuts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
-from sframe_spark.compute.exact_sum import LOWEST, ExactSum, largest_of, room_for, scaled, whole_piece
-from sframe_spark.compute.exact_words import TwoInts
-from sframe_spark.compute.products import lacking_product, squares
+from sframe_spark.compute.exact_sum import LOWEST, ExactSum, TwoInts, lacking_product, largest_of, quotient, room_for, scaled, squares, whole_piece
+from sframe_spark.compute.exact_sum import squares as squared
 
 BITS = 40
 HALF = 1 << (BITS - 1)
@@ -347,3 +347,331 @@ def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tupl
 def sums_of_others(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.ndarray:
     """What is not finite adds up to, where there are infinities, infinities below zero and NaN; zero where there is nothing of it."""
     return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
+
+
+# Exact sums of groups as columns of Arrow: a list of ints for each group, each a digit above its place.
+
+PLACE_BITS = 8
+# A place for what is not finite, and the codes of that.
+OTHERS = (1 << PLACE_BITS) - 1
+INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
+OTHER_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
+# Lists of so many digits on average are not made shorter.
+MOST_KEPT = 6
+
+
+def lists_of(digits: Digits) -> pa.ListArray:
+    """The digits of each group, without zeros.
+
+    Examples
+    --------
+    >>> digits = Digits(2)
+    >>> digits.add(np.array([3.0]), np.array([1]))
+    >>> lists_of(digits).to_pylist() == [[], [(3 << 8) + 64]]
+    True
+    """
+    lengths, values = [np.zeros(1, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
+    for _, part in digits.in_parts():
+        places = sorted(place for place, found in part.places.items() if found.any())
+        coded = np.zeros((part.count, len(places) + 1), dtype=np.int64)
+        for column, place in enumerate(places):
+            found = part.places[place]
+            coded[:, column] = np.where(found == 0, 0, (found << PLACE_BITS) | (place - FIRST_PLACE))
+        if part.others is not None:
+            kinds = np.select([part.others == math.inf, part.others == -math.inf, np.isnan(part.others)], [INFINITE, NEGATIVE, NOT_A_NUMBER], 0)
+            coded[kinds > 0] = 0
+            coded[:, -1] = np.where(kinds > 0, (kinds << PLACE_BITS) | OTHERS, 0)
+        there = coded != 0
+        lengths.append(np.count_nonzero(there, axis=1))
+        values.append(coded[there])
+    offsets = np.concatenate(lengths).cumsum(dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(values)))
+
+
+def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int | None = None) -> Digits:
+    """The sums of lists that groups have, one each or those of the numbers that are told.
+
+    Examples
+    --------
+    >>> digits_of(pa.array([[(3 << 8) + 64], [], [(5 << 8) + 64]], pa.list_(pa.int64())), np.array([0, 0, 1]), 2).rounded().tolist()
+    [3.0, 5.0]
+    """
+    offsets = lists.offsets.to_numpy(zero_copy_only=False)
+    coded = lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]]
+    codes = np.repeat(np.arange(len(lists)) if groups is None else groups, np.diff(offsets))
+    found = Digits(len(lists) if count is None else count)
+    places = coded & OTHERS
+    for place in np.unique(places).tolist():
+        here = places == place
+        if place == OTHERS:
+            found.others = np.bincount(codes[here], OTHER_FLOATS[coded[here] >> PLACE_BITS], found.count)
+        else:
+            digits = found.places[place + FIRST_PLACE] = np.zeros(found.count, dtype=np.int64)
+            np.add.at(digits, codes[here], coded[here] >> PLACE_BITS)
+    return found
+
+
+def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
+    """The sums of neighbouring lists together: one list for all from each start to the next.
+
+    Examples
+    --------
+    >>> longer(pa.array([[(3 << 8) + 64], [], [(5 << 8) + 64]], pa.list_(pa.int64())), np.array([0, 2])).to_pylist()
+    [[832], [1344]]
+    """
+    offsets = lists.offsets.to_numpy(zero_copy_only=False)
+    joined = np.append(offsets[starts], offsets[-1])
+    if joined[-1] - joined[0] <= MOST_KEPT * len(starts):
+        return pa.ListArray.from_arrays(pa.array(joined), lists.values)
+    edges, found = np.append(starts, len(lists)), []
+    for start in range(0, len(starts), GROUPS_TOGETHER):
+        these = edges[start : start + GROUPS_TOGETHER + 1]
+        groups = np.repeat(np.arange(len(these) - 1), np.diff(these))
+        found.append(lists_of(digits_of(lists.slice(these[0], these[-1] - these[0]), groups, len(these) - 1)))
+    return pa.concat_arrays(found)
+
+
+def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
+    """So many lists of which those at some places are given, ascending, and all others are empty.
+
+    Examples
+    --------
+    >>> at(pa.array([[7], [8, 9]]), np.array([1, 2]), 4).to_pylist()
+    [[], [7], [8, 9], []]
+    """
+    offsets = lists.offsets.to_numpy(zero_copy_only=False)
+    lengths = np.zeros(count + 1, dtype=np.int32)
+    lengths[places + 1] = np.diff(offsets)
+    lengths[0] = offsets[0]
+    return pa.ListArray.from_arrays(pa.array(lengths.cumsum(dtype=np.int32)), lists.values)
+
+
+# Exact sums of the rows of groups, of as many groups at once as their digits have room for.
+
+# Digits of groups take no more at once; with squares they are three times as many.
+MOST_BYTES = 64 << 20
+
+
+def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> Iterator[list[Digits]]:
+    """The digits of sums of groups of rows, and of those of squares, of as many groups at once as there is room for."""
+    most = MOST_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
+    for start in range(0, max(count, 1), most):
+        stop = min(start + most, count)
+        if stop - start < count:
+            rows = np.flatnonzero((codes >= start) & (codes < stop))
+            yield digits_of_a_few(numbers[rows], codes[rows] - start, stop - start, has_squares)
+        else:
+            yield digits_of_a_few(numbers, codes, count, has_squares)
+
+
+def digits_of_a_few(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
+    """The same of so many groups."""
+    if has_squares:
+        return list(sums_and_squares(numbers, codes, count))
+    sums = Digits(count)
+    sums.add(numbers, codes)
+    return [sums]
+
+
+def places_of(numbers: np.ndarray) -> int:
+    """As many digits have sums of these numbers at most: more the further these are apart.
+
+    Examples
+    --------
+    >>> places_of(np.array([1.0, 0.5, 0.0])), places_of(np.array([1e300, 1e-300]))
+    (4, 53)
+    """
+    distances = np.abs(numbers[np.isfinite(numbers) & (numbers != 0.0)])
+    bits = math.frexp(distances.max())[1] - math.frexp(distances.min())[1] if len(distances) else 0
+    return bits // BITS + 4
+
+
+# Sums of squared deviations from the mean, of many groups, from their exact sums and sums of squares.
+
+# Where deviations are smaller than this beside the numbers, pairs of floats have too few digits for their squares.
+CANCELS = 2.0**-40
+# Where they are smaller than this, a float near the mean takes less time than whole numbers of Python, if pairs leave the last digit open.
+CANCELS_A_BIT = 2.0**-20
+# What is found in pairs of floats is wrong by less than this beside the squares, and by less than four of it where the pairs are made of digits.
+WRONG_IN_PAIRS = 2.0**-100
+# So few groups take less time in whole numbers.
+FEW_SPREAD_GROUPS = 16
+# A float, and what it lacks.
+Pair = tuple[np.ndarray, np.ndarray]
+# Squares from this place on, and so many places above it, are far from the ends of floats, as is what becomes of them; all others are moved there.
+FIRST_IN_REACH, IN_REACH = -11, 22
+
+
+def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The sum of squared deviations from the mean of each group, near the float next to it.
+
+    Zero for groups of one number or none, NaN for others with a number that is not finite.
+
+    Examples
+    --------
+    >>> sums, squares, codes = Digits(1), Digits(1), np.zeros(2, dtype=np.int64)
+    >>> sums.add(np.array([1e9 + 1, 1e9 + 3]), codes)
+    >>> squares.add_squares(np.array([1e9 + 1, 1e9 + 3]), codes)
+    >>> squared_deviations(np.array([2]), sums, squares).tolist()
+    [2.0]
+    """
+    return of_all(of_usual_squares, counts, sums, squares)
+
+
+def nearest_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same, but the float next to it, unless that is smaller than floats with all digits.
+
+    Examples
+    --------
+    >>> sums, squares, codes = Digits(1), Digits(1), np.zeros(3, dtype=np.int64)
+    >>> sums.add(np.array([0.1, 0.1, 0.1]), codes)
+    >>> squares.add_squares(np.array([0.1, 0.1, 0.1]), codes)
+    >>> nearest_deviations(np.array([3]), sums, squares).tolist()
+    [0.0]
+    """
+    return of_all(next_to_usual_squares, counts, sums, squares)
+
+
+OfUsual = Callable[[np.ndarray, Digits, Digits], np.ndarray]
+
+
+def of_all(of_usual: OfUsual, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """What is found of groups of several numbers whose squares are neither large nor small, of all groups."""
+    found = np.empty(len(counts))
+    for (start, part), (_, its_squares) in zip(sums.in_parts(), squares.in_parts(), strict=True):
+        stop = start + part.count
+        found[start:stop] = of_a_few(of_usual, counts[start:stop], part, its_squares)
+    return found
+
+
+def of_a_few(of_usual: OfUsual, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same of groups whose numbers stay in the cache of a core."""
+    is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
+    several = (counts > 1) & is_finite
+    found = np.where(is_finite | (counts <= 1), 0.0, math.nan)
+    for reach, here in by_reach(squares, several):
+        its_sums, its_squares = sums.taken(here).moved(-reach * IN_REACH // 2), squares.taken(here).moved(-reach * IN_REACH)
+        with np.errstate(over="ignore", under="ignore"):
+            found[here] = np.ldexp(of_usual(counts[here], its_sums, its_squares), reach * IN_REACH * BITS)
+    return found
+
+
+def by_reach(squares: Digits, looked_at: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
+    """Some of the groups, and how far their squares are from those that are in reach, which is zero of usual ones."""
+    if all(0 <= place - FIRST_IN_REACH < IN_REACH for place in squares.places):
+        yield 0, slice(None) if looked_at.all() else np.flatnonzero(looked_at)
+        return
+    reaches = (squares.first_places() - FIRST_IN_REACH) // IN_REACH
+    for reach in np.unique(reaches[looked_at]).tolist():
+        yield reach, np.flatnonzero(looked_at & (reaches == reach))
+
+
+def of_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same of groups of several numbers, whose squares are neither large nor small."""
+    first, second, about = in_pairs(counts, sums.pairs(), squares.pairs())
+    found = np.add(first, second, out=first)
+    # Zeros only, as of all rows so far of a column that begins with them, are spread by zero.
+    near = np.flatnonzero((found <= CANCELS * about) & (about > 0.0))
+    if len(near):
+        found[near] = from_a_mean(counts[near], sums.taken(near), squares.taken(near))
+    return found
+
+
+def from_a_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same from deviations of a float near the mean, which are small, without rounding until they are known."""
+    means = sums.means(counts)
+    left, moved = sums_around(means, counts, sums), squares_around(means, counts, sums, squares)
+    return np.maximum(moved.rounded() - left.rounded() ** 2 / counts, 0.0)
+
+
+def next_to_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same, but the float next to it."""
+    found = np.full(len(counts), math.nan) if len(counts) <= FEW_SPREAD_GROUPS else next_to_in_digits(counts, sums, squares)
+    for group in np.flatnonzero(np.isnan(found)).tolist():
+        found[group] = in_whole_numbers(int(counts[group]), sums, squares, group)
+    return found
+
+
+def next_to_in_digits(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+    """The same, but NaN where pairs of floats leave the last digit open."""
+    first, second, about = in_pairs(counts, sums.pairs(), squares.pairs())
+    found = next_to(first, second, 4.0 * WRONG_IN_PAIRS * about)
+    near = np.flatnonzero(np.isnan(found) & (first <= CANCELS_A_BIT * about))
+    if len(near):
+        some, its_sums, its_squares = counts[near], sums.taken(near), squares.taken(near)
+        means = its_sums.means(some)
+        # The mean of equal numbers is one of them: nothing is left then.
+        means += sums_around(means, some, its_sums).rounded() / some
+        left, moved = sums_around(means, some, its_sums), squares_around(means, some, its_sums, its_squares)
+        first, second, about = in_pairs(some, left.carried().pairs(), moved.carried().pairs())
+        found[near] = next_to(first, second, 4.0 * WRONG_IN_PAIRS * about)
+    return found
+
+
+def next_to(first: np.ndarray, second: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """The floats next to sums of two floats, the first of which is larger, that may be wrong by so much; NaN where two floats may be next to it.
+
+    Source: Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit" (1991).
+
+    Examples
+    --------
+    >>> next_to(np.array([1.0, 1.0]), np.array([2.0**-60, 2.0**-53]), 2.0**-70).tolist()
+    [1.0, nan]
+    """
+    found = first + second
+    room = np.subtract(found, first)
+    np.subtract(second, room, out=room)
+    np.abs(room, out=room)
+    room += wrong
+    # The other float next to the sum is not nearer above than below.
+    np.copyto(found, math.nan, where=np.subtract(found, room, out=room) != found)
+    return found
+
+
+def in_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squares less the square of the sum by the count, of sums in pairs of floats, as a float and what that lacks; and the squares."""
+    (high, low), (about, below) = sums, squares
+    counts = counts.astype(np.float64)
+    square, rest = squared(high, room_for(len(high), 4))
+    rest += 2.0 * high * low
+    share = square / counts
+    product = share * counts
+    square -= product
+    square -= lacking_product(share, counts, product)
+    rest += square
+    rest /= counts
+    first = np.subtract(about, share, out=product)
+    # What the difference lacks, and all that is below it.
+    second = np.subtract(about, first, out=square)
+    second -= share
+    second += np.subtract(below, rest, out=rest)
+    return first, second, about
+
+
+def sums_around(means: np.ndarray, counts: np.ndarray, sums: Digits) -> Digits:
+    """What numbers less a float near their mean add up to, without rounding."""
+    groups = np.arange(len(counts))
+    left = sums.taken(groups)
+    left.add_product(-means, counts.astype(np.float64), groups)
+    return left
+
+
+def squares_around(means: np.ndarray, counts: np.ndarray, sums: Digits, squares: Digits) -> Digits:
+    """The same of their squares."""
+    groups = np.arange(len(counts))
+    moved = squares.taken(groups)
+    for place, digits in sums.places.items():
+        moved.add_product(-2.0 * means, digits.astype(np.float64), groups, place)
+    square = means * means
+    for part in (square, lacking_product(means, means, square)):
+        moved.add_product(part, counts.astype(np.float64), groups)
+    return moved
+
+
+def in_whole_numbers(count: int, sums: Digits, squares: Digits, group: int) -> float:
+    """The float next to the sum of squared deviations of one group."""
+    place = min(sums.places, default=0)
+    lowest = min(2 * place, min(squares.places, default=0))
+    squared_sum = sums.units(group, place) ** 2 << (BITS * (2 * place - lowest))
+    left, moved = count * squares.units(group, lowest) - squared_sum, BITS * lowest
+    return quotient(left << max(moved, 0), count << max(-moved, 0))

@@ -2,10 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sframe_spark.compute.text_hashes import hashes_of_texts, words_at
+from sframe_spark.compute.key_encoding import comparable_values
+from sframe_spark.compute.sorting import mostly_differ
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.values.nested.text_spans import bytes_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+# Hashes of texts, all of a batch at once.
+
+KEY = b"sframe_spark key"
+WORD = 8
+# The lanes of so many texts stay in a processor's cache.
+CACHED_ROWS = 8192
+_START = tuple(np.frombuffer(b"somepseudorandomlygeneratedbytes", ">u8").astype(np.uint64))
+# Where the bytes of no text are read, nothing is of use; they are taken away.
+_MASKS = np.array([(1 << (8 * count)) - 1 for count in range(WORD)], dtype=np.uint64)
+Lanes = list[np.ndarray]
+HashesOfBytes = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def text_hashes(texts: pa.Array) -> np.ndarray:
+    """A word of 64 bits for each of some texts, none of which is missing: SipHash-2-4 of their bytes in UTF-8.
+
+    Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012).
+
+    Examples
+    --------
+    >>> text_hashes(pa.array(["a", "b", "a"])).tolist()[0] == text_hashes(pa.array(["a"])).tolist()[0]
+    True
+    """
+    return hashes_of_texts(texts, hashes_of_bytes)
+
+
+def hashes_of_texts(texts: pa.Array, hashed: HashesOfBytes) -> np.ndarray:
+    """A word for each of some texts, none of which is missing, by a hash of bytes; texts that come again and again are hashed once."""
+    encoded = None if mostly_differ(texts) else texts.dictionary_encode()
+    if encoded is None or 2 * len(encoded.dictionary) > len(texts):
+        parts = [texts.slice(start, CACHED_ROWS) for start in range(0, len(texts), CACHED_ROWS)]
+        return np.concatenate([hashed(*bytes_of(part)) for part in parts] or [np.empty(0, np.uint64)])
+    return hashed(*bytes_of(encoded.dictionary))[encoded.indices.to_numpy()]
+
+
+def hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """The same of texts of some bytes, by where they begin and the last one ends."""
+    lengths = np.diff(bounds)
+    # Texts with as many whole words are worked on together: those with more come first.
+    order = np.argsort(-(lengths // WORD), kind="stable")
+    starts, lengths = bounds[:-1][order], lengths[order]
+    whole = lengths // WORD
+    keys = np.frombuffer(KEY, "<u8").astype(np.uint64)
+    lanes = [np.full(len(order), keys[place % 2] ^ word) for place, word in enumerate(_START)]
+    words = words_at(data)
+    with np.errstate(over="ignore"):
+        for place in range(int(whole.max(initial=0))):
+            count = int(np.searchsorted(-whole, -place))
+            compress([lane[:count] for lane in lanes], words[starts[:count] + place * WORD])
+        rest = words[starts + whole * WORD] & _MASKS[lengths % WORD]
+        compress(lanes, rest | ((lengths.astype(np.uint64) & np.uint64(0xFF)) << np.uint64(56)))
+        lanes[2] ^= np.uint64(0xFF)
+        for _ in range(4):
+            mix(lanes)
+    hashes = np.empty(len(order), np.uint64)
+    hashes[order] = lanes[0] ^ lanes[1] ^ lanes[2] ^ lanes[3]
+    return hashes
+
+
+def words_at(data: np.ndarray) -> np.ndarray:
+    """The word that begins at each byte, and at the end of all."""
+    padded = np.concatenate([data, np.zeros(WORD, np.uint8)])
+    return np.ndarray(len(data) + 1, np.dtype("<u8"), padded, strides=(1,))
+
+
+def compress(lanes: Lanes, words: np.ndarray) -> None:
+    """Take a word each into the lanes, in place."""
+    lanes[3] ^= words
+    mix(lanes)
+    mix(lanes)
+    lanes[0] ^= words
+
+
+def mix(lanes: Lanes) -> None:
+    """One round, in place."""
+    first, second, third, fourth = lanes
+    first += second
+    turn(second, 13)
+    second ^= first
+    turn(first, 32)
+    third += fourth
+    turn(fourth, 16)
+    fourth ^= third
+    first += fourth
+    turn(fourth, 21)
+    fourth ^= first
+    third += second
+    turn(second, 17)
+    second ^= third
+    turn(third, 32)
+
+
+def turn(words: np.ndarray, bits: int) -> None:
+    """Turn the bits of words to the left, in place."""
+    upper = words << np.uint64(bits)
+    words >>= np.uint64(64 - bits)
+    words |= upper
+
 
 BLOCK = 64
 _K0, _K1, _K2 = (np.uint64(number) for number in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
@@ -172,3 +285,242 @@ def _multipliers(counts: np.ndarray) -> np.ndarray:
 
 
 _BY_LENGTH = ((1, 3, _of_3), (4, 7, _of_7), (8, 16, _of_16), (17, 32, _of_32), (33, 64, _of_64), (65, 1 << 62, _of_more))
+
+
+# Whole numbers that are looked for among many others: in a table, or by a sieve that keeps most others back.
+
+# A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each, and in all.
+MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER, MOST_PLACES = 1 << 20, 64, 1 << 26
+# A sieve has so many places for each key, of which seven in eight stay empty; more keys than these have none, as it would fill the processor's cache.
+PLACES_PER_KEY, MOST_KEYS_SIEVED = 8, 1_000_000
+# Of fewer keys that are searched for at a time nothing is gained.
+FEWEST_SIEVED = 1 << 12
+# 2**64 divided by the golden ratio, an odd number whose bits are neither few nor regular: products with it spread over their leading bits.
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@attrs.frozen(eq=False)
+class KeySieve:
+    """Tells most numbers that are no keys from those that are, in two steps each.
+
+    Parameters
+    ----------
+    taken
+        Whether some key has the place; as many as a power of two.
+
+    Source
+    ------
+    A Bloom filter of one hash function; multiplicative hashing: Knuth, The Art of Computer Programming, 6.4.
+    """
+
+    taken: np.ndarray
+
+    @classmethod
+    def of(cls, keys: np.ndarray) -> KeySieve:
+        """A sieve that lets these keys pass.
+
+        Examples
+        --------
+        >>> sieve = KeySieve.of(np.array([3, 10**12]))
+        >>> sieve.may_be_keys(np.array([3, 10**12])).tolist(), int(sieve.may_be_keys(np.arange(1000)).sum()) < 200
+        ([True, True], True)
+        """
+        sieve = cls(np.zeros(1 << (PLACES_PER_KEY * len(keys)).bit_length(), dtype=bool))
+        sieve.taken[sieve._places(keys)] = True
+        return sieve
+
+    def may_be_keys(self, numbers: np.ndarray) -> np.ndarray:
+        """True for each key, and for about one in eight other numbers."""
+        return self.taken[self._places(numbers)]
+
+    def _places(self, numbers: np.ndarray) -> np.ndarray:
+        spread = np.ascontiguousarray(numbers).view(np.uint64) * SPREAD
+        return (spread >> np.uint64(65 - len(self.taken).bit_length())).view(np.int64)
+
+
+@attrs.frozen(eq=False, slots=False)
+class NumberSet:
+    """Ints of 64 bits that are looked for.
+
+    Parameters
+    ----------
+    numbers
+        These, in an array of Arrow's, in any order and as often as they come; none is missing.
+
+    Examples
+    --------
+    >>> NumberSet(pa.array([7, 3])).holds(pa.array([3, 4, None])).to_pylist()
+    [True, False, False]
+    """
+
+    numbers: pa.Array
+
+    def holds(self, values: pa.Array) -> pa.Array:
+        """For each value whether it is one of them; a missing one is not."""
+        if len(values) < FEWEST_SIEVED or not len(self.numbers):
+            return pc.is_in(values, self.numbers)
+        there = (values.fill_null(0) if values.null_count else values).to_numpy()
+        found = self._sifted(there) if self.table is None else self._in_table(there)
+        if found is None:
+            return pc.is_in(values, self.numbers)
+        bits = pa.py_buffer(np.packbits(found, bitorder="little"))
+        truths = pa.Array.from_buffers(pa.bool_(), len(found), [None, bits])
+        return pc.and_(truths, values.is_valid()) if values.null_count else truths
+
+    @cached_property
+    def least(self) -> int:
+        """The smallest of them."""
+        return pc.min(self.numbers).as_py()
+
+    @cached_property
+    def table(self) -> np.ndarray | None:
+        """For each number from the one before the least to the one after the largest whether it is one of them; None where these are far apart."""
+        width = pc.max(self.numbers).as_py() - self.least + 1
+        if width > min(MOST_PLACES, max(MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER * len(self.numbers))):
+            return None
+        table = np.zeros(width + 2, dtype=bool)
+        table[self.numbers.to_numpy() - self.least + 1] = True
+        return table
+
+    @cached_property
+    def sieve(self) -> KeySieve | None:
+        """A sieve of them."""
+        return KeySieve.of(self.numbers.to_numpy()) if len(self.numbers) <= MOST_KEYS_SIEVED else None
+
+    def _in_table(self, there: np.ndarray) -> np.ndarray:
+        assert self.table is not None
+        # Differences wrap around: what is not between the least and the largest is beyond one of the ends, which hold none.
+        places = there.view(np.uint64) - np.uint64((self.least - 1) % (1 << 64))
+        return np.take(self.table, places.view(np.int64), mode="clip")
+
+    def _sifted(self, there: np.ndarray) -> np.ndarray | None:
+        """The same by a sieve; None where that lets most pass."""
+        if self.sieve is None:
+            return None
+        found = self.sieve.may_be_keys(there)
+        passed = np.flatnonzero(found)
+        if 2 * len(passed) > len(there):
+            return None
+        found[passed] = pc.is_in(pa.array(there[passed]), self.numbers).to_numpy(zero_copy_only=False)
+        return found
+
+
+# A whole number looked up in a table that a plan of Spark holds: made by a few calls of the JVM, whatever its length.
+
+# Of numbers that are rarer than this the table would be longer than it need be.
+MOST_GAPS, FEW = 8, 1024
+# Digits of numbers that are rare: each one has its own part of the table.
+DIGIT_BITS, NUMBER_BITS = 6, 30
+
+
+def looked_up(number: Column, values: Mapping[int, int]) -> Column:
+    """Return what belongs to each number; there must be something.
+
+    Parameters
+    ----------
+    number
+        Numbers, not negative and of 30 bits.
+    values
+        What belongs to each number.
+    """
+    from pyspark.sql import functions as F
+
+    if max(values) < FEW + MOST_GAPS * len(values):
+        return F.get(_array([values.get(place, 0) for place in range(max(values) + 1)]), number.cast("int"))
+    table = _array(digit_table(values))
+    found = F.lit(0).cast("bigint")
+    for shift in shifts():
+        digit = F.shiftright(number, shift).bitwiseAND(F.lit((1 << DIGIT_BITS) - 1))
+        found = F.get(table, (found + digit).cast("int"))
+    return found
+
+
+def digit_table(values: Mapping[int, int]) -> list[int]:
+    """Return parts of 64 entries each: what is at the place of a digit says where the part for the next one starts, at last the value itself.
+
+    Examples
+    --------
+    >>> table = digit_table({5: 70, 2**30 - 1: 80})
+    >>> len(table), table[0], table[63], table[table[table[table[table[0]]]] + 5]
+    (576, 64, 320, 70)
+    """
+    width = 1 << DIGIT_BITS
+    table = [0] * width
+    for number, value in values.items():
+        part = 0
+        for shift in shifts():
+            place = part + (number >> shift & (width - 1))
+            if not shift:
+                table[place] = value
+            elif not table[place]:
+                # No part but the first one starts at zero.
+                table[place] = len(table)
+                table += [0] * width
+            part = table[place]
+    return table
+
+
+def shifts() -> Iterator[int]:
+    """Where the digits of a number are, the highest first."""
+    return reversed(range(0, NUMBER_BITS, DIGIT_BITS))
+
+
+def _array(values: list[int]) -> Column:
+    """Numbers as one constant: Spark computes it once, while it plans."""
+    from pyspark.sql import functions as F
+
+    return F.split(F.lit(",".join(map(str, values))), ",").cast("array<bigint>")
+
+
+# Pieces of rows by their keys: rows with equal keys are in pieces of the same number, whichever input they are of.
+
+HALF = np.uint64(32)
+
+
+@attrs.frozen
+class KeyPieces:
+    """Pieces by the hashes of keys, which are equal values.
+
+    Parameters
+    ----------
+    positions
+        Columns of the keys.
+    types
+        Their types.
+    count
+        How many pieces there are.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> places = KeyPieces((0,), (INT,), 16).places_in(Chunk.of([pa.array([5, None, 7, None, 5])]))
+    >>> bool(places[0] == places[4]), bool(places[1] == places[3]), bool(places.max() < 16)
+    (True, True, True)
+    """
+
+    positions: tuple[int, ...]
+    types: Schema
+    count: int
+
+    def places_in(self, rows: Chunk) -> np.ndarray:
+        """The number of the piece of each row."""
+        found = np.zeros(rows.rows, np.uint64)
+        for position, column_type in zip(self.positions, self.types, strict=True):
+            for values in comparable_values(rows.columns[position], column_type):
+                found ^= words_of(values)
+                # The upper half of a product depends on all bits, which the lower half gets from it.
+                found *= SPREAD
+                found ^= found >> HALF
+                found *= SPREAD
+        return ((found >> HALF) * np.uint64(self.count) >> HALF).view(np.int64)
+
+
+def words_of(values: pa.Array) -> np.ndarray:
+    """A word of 64 bits for each value of :func:`comparable_values`, equal where they are; a missing one has that of another."""
+    kind = values.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(values), np.uint64)
+    if pa.types.is_string(kind):
+        return text_hashes(values.fill_null("") if values.null_count else values)
+    numbers = values.view(pa.int64()) if pa.types.is_timestamp(kind) else values if pa.types.is_floating(kind) else values.cast(pa.int64())
+    return (numbers.fill_null(0) if numbers.null_count else numbers).to_numpy(zero_copy_only=False).view(np.uint64)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.order_check import MISSING, value_ranks
+from sframe_spark.compute.sorting import MISSING, value_ranks
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 

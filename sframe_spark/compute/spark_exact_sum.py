@@ -19,7 +19,7 @@ import numpy as np
 
 from sframe_spark.compute.exact_grouped_sum import BITS as DIGIT_BITS
 from sframe_spark.compute.exact_grouped_sum import Digits
-from sframe_spark.compute.products import SPLITTER
+from sframe_spark.compute.exact_sum import SPLITTER
 
 # Digits of 2**32 rows add up in 64 bits.
 BITS = 30

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import differs, plain_numbers
-from sframe_spark.compute.order_check import steps
+from sframe_spark.compute.sorting import steps
 from sframe_spark.operators.sources.statistics import recordable_part
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate

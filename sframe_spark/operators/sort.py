@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.key_runs import RunOperator, run_numbers, run_starts
-from sframe_spark.compute.row_order import order_of
-from sframe_spark.compute.sort_parts import sort_parts
+from sframe_spark.compute.sorting import order_of, sort_parts
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.project import places_of
 from sframe_spark.order import derive

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.sort_parts import sort_parts
+from sframe_spark.compute.sorting import sort_parts
 from sframe_spark.operators.sort import Reordering, Sort, describe_order, key_columns
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length

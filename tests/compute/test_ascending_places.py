@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import sorting as places_module
-from sframe_spark.compute.sorting import FEW, Side, are_even, ascending_places
+from sframe_spark.compute.sorting import SMALL_SAMPLE, Side, are_even, ascending_places
 from tests.compute.odd_numbers import FINITE
 
-ROWS = 3 * FEW
+ROWS = 3 * SMALL_SAMPLE
 INTS = st.one_of(st.integers(-9, 9), st.sampled_from([-(2**63), 1 - 2**63, 2**63 - 1]), st.integers(-(2**63), 2**63 - 1))
 FLOATS = st.one_of(FINITE, st.sampled_from([np.inf, -np.inf]))
 SIDES: tuple[Side, ...] = ("left", "right")
@@ -40,7 +40,7 @@ def columns() -> dict[str, np.ndarray]:
 def test_they_are_found_as_a_search_finds_them(name: str, kind: type, side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = columns()[name].astype(kind)
     step = max(1, (int(numbers[-1]) - int(numbers[0])) // ROWS)
-    for together in (FEW, 1 << 14):
+    for together in (SMALL_SAMPLE, 1 << 14):
         monkeypatch.setattr(places_module, "WANTED_TOGETHER", together)
         for distance in (0, 1, step, 100 * step + 1):
             for wanted in (np.sort(numbers - kind(distance)), np.sort(numbers + kind(distance)), np.sort(numbers - kind(distance))[::3]):
@@ -52,7 +52,7 @@ def test_odd_numbers_have_their_places(data: st.DataObject, kind: type, side: Si
     values = INTS if kind is np.int64 else FLOATS
     numbers, wanted = (np.sort(np.array(data.draw(st.lists(values, min_size=least, max_size=40)), kind)) for least in (0, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places_module, "FEW", 1)
+        patch.setattr(places_module, "SMALL_SAMPLE", 1)
         patch.setattr(places_module, "WANTED_TOGETHER", data.draw(st.sampled_from([1, 5, 100])))
         patch.setattr(places_module, "LEAST_EVEN", data.draw(st.sampled_from([1, 1000])))
         assert np.array_equal(ascending_places(numbers, wanted, side), np.searchsorted(numbers, wanted, side))

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import exact_window_sum
-from sframe_spark.compute.exact_sum import ExactSum
-from sframe_spark.compute.exact_window_sum import Sums, running, running_sum
-from sframe_spark.compute.moments import Moments
+from sframe_spark.compute.exact_sum import ExactSum, Moments
+from sframe_spark.compute.exact_window_sum import Sums, running_sum, running_sums
 from tests.compute.odd_numbers import NUMBERS
 from tests.examples import part
 
@@ -46,7 +45,7 @@ def in_batches(values, valid, kind, size=5000):
     state, found = Sums.nothing(1, kind != "mean"), []
     for start in range(0, len(values), size):
         part = np.where(valid, values, 0.0)[start : start + size]
-        floats, counts, state = running(kind, part, valid[start : start + size], np.zeros(1, np.int64), state)
+        floats, counts, state = running_sums(kind, part, valid[start : start + size], np.zeros(1, np.int64), state)
         found.append(floats)
     assert counts[-1] == state.counts[0] == valid.sum()
     return np.concatenate(found)
@@ -82,7 +81,7 @@ def test_running_sums_of_groups_are_those_of_exact_numbers_whatever_the_blocks(g
     for block in (size, 1 << 14):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(exact_window_sum, "BLOCK", block)
-            found.append(running(kind, numbers, valid, starts, Sums.nothing(len(starts), kind in ("var", "std")))[0])
+            found.append(running_sums(kind, numbers, valid, starts, Sums.nothing(len(starts), kind in ("var", "std")))[0])
     assert np.array_equal(*found, equal_nan=True)
     for start, stop in zip(starts, [*starts[1:], len(values)], strict=True):
         for end in range(start, stop):
@@ -149,6 +148,6 @@ def test_digits_of_many_blocks_have_room(bits):
     for values in (numbers, np.sqrt(numbers)):
         known = Moments.of(values)
         for kind, expected in (("sum", known.total.value), ("var", known.squares / known.count)):
-            found, _, after = running(kind, values, None, np.zeros(1, np.int64), Sums.nothing(1, kind == "var"))
+            found, _, after = running_sums(kind, values, None, np.zeros(1, np.int64), Sums.nothing(1, kind == "var"))
             assert found[-1] == pytest.approx(expected, rel=4e-16, abs=0)
             assert repr(after.moments(0).total) == repr(known.total)

@@ -13,13 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute import exact_grouped_sum, exact_lists, exact_rows, exact_spreads, exact_sum, moments
-from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits
-from sframe_spark.compute.exact_lists import digits_of, lists_of, longer
-from sframe_spark.compute.exact_spreads import squared_deviations
-from sframe_spark.compute.exact_sum import ExactSum
+from sframe_spark.compute import exact_grouped_sum, exact_sum
+from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, lists_of, longer, squared_deviations
+from sframe_spark.compute.exact_sum import ExactSum, Moments
 from sframe_spark.compute.exact_window_sum import running_sum
-from sframe_spark.compute.moments import Moments
 from sframe_spark.operators.groupby import exact_aggregates
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
@@ -40,7 +37,7 @@ def columns(rows: list[tuple[float, int]]) -> tuple[np.ndarray, np.ndarray]:
 def blocks(request: Any, monkeypatch: Any) -> None:
     """Blocks of few rows, or as they are."""
     if request.param:
-        for module in (exact_sum, exact_grouped_sum, moments):
+        for module in (exact_sum, exact_grouped_sum, exact_sum):
             monkeypatch.setattr(module, "BLOCK", request.param)
 
 
@@ -116,7 +113,7 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
     starts = np.arange(0, 3 * len(parts), len(parts))
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_lists, "MOST_KEPT", most)
+            patch.setattr(exact_grouped_sum, "MOST_KEPT", most)
             assert lists_of(digits_of(longer(lists, starts))).equals(lists_of(whole))
 
 
@@ -182,8 +179,8 @@ def test_digits_are_carried_in_time(count: int) -> None:
 @pytest.mark.parametrize("most", [1, 8 * 3 * 60 * 2, 1 << 26])
 def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most: int, monkeypatch: Any) -> None:
     """Digits of all groups, for each place one, would take gigabytes."""
-    monkeypatch.setattr(exact_rows, "MOST_BYTES", max(most, 8 * 3 * 60))
-    monkeypatch.setattr(exact_rows, "GROUPS_TOGETHER", 2)
+    monkeypatch.setattr(exact_grouped_sum, "MOST_BYTES", max(most, 8 * 3 * 60))
+    monkeypatch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
     monkeypatch.setattr(exact_aggregates, "GROUPS_TOGETHER", 2)
     values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]
     keys = [1, 1, 2, 2, 3, 3, 1, 4]
@@ -217,7 +214,7 @@ def test_of_two_floats_as_near_to_a_large_sum_the_smallest_number_decides(large:
 
 def test_zeros_are_not_looked_at_group_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a million groups of zeros would take seconds."""
-    monkeypatch.delattr(exact_spreads, "from_a_mean")
+    monkeypatch.delattr(exact_grouped_sum, "from_a_mean")
     sums, squares, codes = Digits(2), Digits(2), np.array([0, 0, 1, 1, 1])
     values = np.array([0.0, -0.0, 1.0, 0.0, 5.0])
     sums.add(values, codes)

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute.range_partitioning import KINDS, KeyRanges
-from sframe_spark.compute.row_order import order_of
-from sframe_spark.compute.sort_parts import sort_parts
+from sframe_spark.compute.sorting import order_of, sort_parts
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import encode
 

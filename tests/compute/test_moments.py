@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.compute.moments import Moments
+from sframe_spark.compute.exact_sum import Moments
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk

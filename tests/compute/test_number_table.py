@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import aggregate, load_sframe
-from sframe_spark.compute.number_table import DIGIT_BITS, digit_table, looked_up, shifts
+from sframe_spark.compute.hashing import DIGIT_BITS, digit_table, looked_up, shifts
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position
 from sframe_spark.session.launch import open_session

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute.products import halves, lacking_product, squares
+from sframe_spark.compute.exact_sum import halves, lacking_product, squares
 
 # Products of these, and what they lack, are neither near the largest floats nor near the smallest ones.
 FLOATS = st.one_of(

@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.compute.exact_sum import ExactSum
-from sframe_spark.compute.moments import Moments
+from sframe_spark.compute.exact_sum import ExactSum, Moments
 from sframe_spark.config import config
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.chunk import Chunk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from sframe_spark.compute.order_check import first_break
+from sframe_spark.compute.sorting import first_break
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.engine.runtime.scheduler import SparkTasks

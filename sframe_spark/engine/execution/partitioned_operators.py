@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_pieces import KeyPieces
+from sframe_spark.compute.hashing import KeyPieces
 from sframe_spark.compute.range_partitioning import KeyRanges, RangesOfRows
-from sframe_spark.compute.row_order import order_of
+from sframe_spark.compute.sorting import order_of
 from sframe_spark.engine.execution.exchanged import SAMPLED_VALUES, ExchangedRows, give_to, most_at_once
 from sframe_spark.engine.memory_budget import SharedRoom
 from sframe_spark.engine.physical.joins_here import pieces_of_join

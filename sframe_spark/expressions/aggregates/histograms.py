@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.moments import Moments
+from sframe_spark.compute.exact_sum import Moments
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.types import ARRAY, FLOAT_KIND, INT_KIND, ColumnType

@@ -10,8 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sum import ExactSum, wrapped
-from sframe_spark.compute.moments import Moments
+from sframe_spark.compute.exact_sum import ExactSum, Moments, wrapped
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.encode import encode
 

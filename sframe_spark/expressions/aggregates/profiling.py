@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.exact_sum import Moments
 from sframe_spark.compute.key_encoding import one_float
-from sframe_spark.compute.moments import Moments
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, floats
 from sframe_spark.expressions.functions.base import evaluate

@@ -15,10 +15,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sum import Digits
-from sframe_spark.compute.exact_spreads import squared_deviations
+from sframe_spark.compute.exact_grouped_sum import Digits, squared_deviations
+from sframe_spark.compute.exact_sum import Moments
 from sframe_spark.compute.key_runs import members
-from sframe_spark.compute.moments import Moments
 from sframe_spark.compute.spark_columns import arrow_function
 from sframe_spark.compute.spark_exact_sum import MORE, USUAL, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError

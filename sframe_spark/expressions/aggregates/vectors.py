@@ -10,8 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sum import BLOCK, Digits
-from sframe_spark.compute.exact_rows import digits_of_rows
+from sframe_spark.compute.exact_grouped_sum import BLOCK, Digits, digits_of_rows
 from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.hashing import NumberSet
 from sframe_spark.compute.key_encoding import one_float
-from sframe_spark.compute.number_sets import NumberSet
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.base import Argument
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of

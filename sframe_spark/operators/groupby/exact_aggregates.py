@@ -12,10 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sum import GROUPS_TOGETHER, Digits
-from sframe_spark.compute.exact_lists import at, digits_of, lists_of, longer
-from sframe_spark.compute.exact_rows import digits_of_rows
-from sframe_spark.compute.exact_spreads import squared_deviations
+from sframe_spark.compute.exact_grouped_sum import GROUPS_TOGETHER, Digits, at, digits_of, digits_of_rows, lists_of, longer, squared_deviations
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.expressions.aggregates.vectors import added_vectors
 from sframe_spark.operators.groupby.accumulators import Arrays, PartialAggregate, totals

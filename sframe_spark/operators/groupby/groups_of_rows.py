@@ -7,7 +7,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
-from sframe_spark.compute.row_order import order_of, ranks_of
+from sframe_spark.compute.sorting import order_of, ranks_of
 
 # Codes below this are sorted by their digits, in two passes.
 SHORT_CODES = 1 << 16

@@ -12,9 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.row_order import ranks_of
-from sframe_spark.compute.sort_parts import mostly_differ, sort_parts
-from sframe_spark.compute.text_order import text_ranks
+from sframe_spark.compute.sorting import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.operators.groupby.accumulators import FoundOfGroups, PartialAggregate
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groups_of_rows import ROWS_TOGETHER, SHORT_CODES, GroupsOfRows, without_gaps

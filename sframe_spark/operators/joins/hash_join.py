@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.key_encoding import comparable_values
-from sframe_spark.compute.matched_codes import matched_codes
-from sframe_spark.compute.row_order import order_of
+from sframe_spark.compute.key_encoding import comparable_values, matched_codes
+from sframe_spark.compute.sorting import order_of
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
 from sframe_spark.operators.lookup.blocks import RowBlock

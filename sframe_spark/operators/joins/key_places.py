@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from sframe_spark.compute.number_sets import FEWEST_SIEVED, MOST_KEYS_SIEVED, KeySieve
+from sframe_spark.compute.hashing import FEWEST_SIEVED, MOST_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.lookup.key_search import KeySearch, WantedKeys, key_run
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.operators.lookup.source_lookup import Lookup

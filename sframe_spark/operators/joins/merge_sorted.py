@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.order_check import first_break
-from sframe_spark.compute.sort_parts import sort_parts
+from sframe_spark.compute.sorting import first_break, sort_parts
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.append import append_relations
 from sframe_spark.operators.lookup.numeric_keys import Positions

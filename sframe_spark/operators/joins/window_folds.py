@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows, pieces_of_windows
 from sframe_spark.compute.key_runs import plain_zeros, ranges
-from sframe_spark.compute.window_sums import deviations_of_windows, means_of_windows, pieces_of_windows
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.lookup.numeric_keys import Numbers, Positions
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.row_order import FEW, order_of, places_in
+from sframe_spark.compute.sorting import SMALL_SORT, order_of, places_in
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
 from sframe_spark.operators.lookup.source_lookup import OUT_OF_ORDER, Lookup, Recent, runs
@@ -165,7 +165,7 @@ class BlockIndex:
     def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
         """For each group's code the place of the group, or -1, and how many of :attr:`places` come before so many rows of the group end."""
         assert self.places is not None
-        if len(codes) >= FEW:
+        if len(codes) >= SMALL_SORT:
             low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
             if high - low <= MOST_MERGED * len(codes):
                 return self._merged(codes, counts, low, high)

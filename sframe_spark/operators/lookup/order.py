@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from sframe_spark.compute.order_check import first_break
+from sframe_spark.compute.sorting import first_break
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.project import Project, Zip, part_of_zip
 from sframe_spark.operators.sort import sort_rows

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.row_order import order_of, places_in
+from sframe_spark.compute.sorting import order_of, places_in
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.blocks import RowBlock, blocks_of, first_keys
 from sframe_spark.operators.lookup.numeric_keys import Numbers, Positions, key_numbers

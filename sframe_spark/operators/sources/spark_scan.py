@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from sframe_spark.compute.number_table import looked_up
+from sframe_spark.compute.hashing import looked_up
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.segment_tasks import ranges_of_segments, read_by_tasks, spark_uri

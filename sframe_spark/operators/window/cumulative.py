@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.exact_sum import ExactSum
-from sframe_spark.compute.exact_window_sum import Sums, running, running_sum
+from sframe_spark.compute.exact_sum import ExactSum, Moments
+from sframe_spark.compute.exact_window_sum import Sums, running_sum, running_sums
 from sframe_spark.compute.key_runs import PLAIN_ZERO, plain_zeros
-from sframe_spark.compute.moments import Moments
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import floats
 from sframe_spark.expressions.aggregates.vectors import VectorSum, elements
@@ -142,7 +141,7 @@ class Cumulative(SequentialOperator):
     def _advance_moments(self, values: np.ndarray, valid: np.ndarray | None, state: Moments) -> tuple[Chunk, Any]:
         if not len(values):
             return Chunk.of([pa.array(values)]), state
-        found, counts, after = running(self.kind, values, valid, ONE_GROUP, Sums.of_moments(state, self.kind != "mean"))
+        found, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_moments(state, self.kind != "mean"))
         if self.kind != "mean" and after.sums.others is not None:
             # Of one such number, too: it has no distance from itself.
             odd = np.logical_or.accumulate(~np.isfinite(values)) | (state.total.others != 0.0)
@@ -162,7 +161,7 @@ class Cumulative(SequentialOperator):
         # Each place is a group: all of them are added up together.
         sums = Sums(np.full(width, before.count), before.total, None)  # type: ignore[arg-type]
         starts = np.arange(width) * len(valid)
-        found = running(self.kind, numbers.T.ravel(), np.tile(valid, width), starts, sums)[0].reshape(width, len(valid)).T
+        found = running_sums(self.kind, numbers.T.ravel(), np.tile(valid, width), starts, sums)[0].reshape(width, len(valid)).T
         offsets = pa.array(np.arange(len(valid) + 1, dtype=np.int32) * np.int32(width))
         lists = pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), mask=pa.array(counts == 0))
         return Chunk.of([lists.cast(ARRAY.physical)]), total

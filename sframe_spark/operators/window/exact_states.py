@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_window_sum import Sums, joined, running
+from sframe_spark.compute.exact_window_sum import Sums, joined_sums, running_sums
 from sframe_spark.operators.window.groups import RowGroups
 from sframe_spark.operators.window.segmented_scan import numbers, valid
 
@@ -36,12 +36,12 @@ class ExactAggregate:
 
     def widened(self, state: Sums, groups: int) -> Sums:
         """The state with groups without rows added up to that many."""
-        return joined([state, self.empty(groups - len(state.counts))])
+        return joined_sums([state, self.empty(groups - len(state.counts))])
 
     def advance(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Sums]:
         """Running values of a run, row by row, and the state after it; ``slots`` are the places of the groups in the state."""
         floats, there = self._in_order(columns, groups)
-        found, counts, after = running(self.kind, floats, there, groups.starts, state.taken(slots))
+        found, counts, after = running_sums(self.kind, floats, there, groups.starts, state.taken(slots))
         missing = groups.to_row_order(counts == 0) if self.kind == "mean" else None
         return pa.array(groups.to_row_order(found), mask=missing, from_pandas=False), state.replaced(after, slots)
 

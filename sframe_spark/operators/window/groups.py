@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.key_encoding import codes_of, comparable, tokens_of
-from sframe_spark.compute.row_order import order_of
+from sframe_spark.compute.sorting import order_of
 from sframe_spark.types import ColumnType
 
 Components = tuple[np.ndarray, ...]

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.arrow_buffers import new_array
+from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows
 from sframe_spark.compute.key_runs import plain_zeros
-from sframe_spark.compute.window_sums import deviations_of_windows, means_of_windows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import VECTOR_KINDS, numbers_of, window_aggregate

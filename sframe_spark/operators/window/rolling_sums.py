@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.exact_sum import largest_of
-from sframe_spark.compute.exact_words import RoomForWords, sums_of_windows
-from sframe_spark.compute.window_sums import deviations_of_windows, means_of_windows
+from sframe_spark.compute.exact_sum import RoomForWords, largest_of, sums_of_windows
+from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows
 
 States = tuple[np.ndarray, ...]
 NONE = np.zeros(0, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.key_runs import ranges
-from sframe_spark.compute.row_order import as_ordered_ints, order_of
+from sframe_spark.compute.sorting import as_ordered_ints, order_of
 from sframe_spark.operators.window.groups import RowGroups
 from sframe_spark.operators.window.prefix_ranks import kth_of_ranges
 from sframe_spark.operators.window.running_collections import widened_with

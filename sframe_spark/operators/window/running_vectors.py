@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.exact_window_sum import Sums, joined, running
+from sframe_spark.compute.exact_window_sum import Sums, joined_sums, running_sums
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.operators.window.groups import RowGroups
 from sframe_spark.operators.window.running_collections import in_pieces, widened_with
@@ -55,7 +55,7 @@ class VectorSums:
         count = len(self.sums.counts)
         stays = np.repeat(self.places > 0, after.places)
         chosen = np.where(stays, ranges(self.starts, after.places), count)
-        return VectorSums(widths, joined([self.sums, Sums.nothing(1, False)]).taken(chosen))
+        return VectorSums(widths, joined_sums([self.sums, Sums.nothing(1, False)]).taken(chosen))
 
 
 @attrs.frozen(eq=False)
@@ -88,7 +88,7 @@ class VectorAggregate:
         for segments in run.pieces():
             numbers, there, rows, places = run.numbers_of(segments)
             before = laid.sums.taken(run.places_of(segments, laid, slots))
-            values, _, after = running(self.kind, numbers, there, run.starts_of(segments), before)
+            values, _, after = running_sums(self.kind, numbers, there, run.starts_of(segments), before)
             found[begins_in_order[rows] + places] = values
             parts.append(after)
         column = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), pa.array(found, from_pandas=False), mask=pa.array(missing))
@@ -222,7 +222,7 @@ class VectorsOfRun:
         """The state after the run, from what is known of segments with (``is_whole``) or without what was before."""
         if parts:
             chosen = self.places_of(slice(None), laid, slots)
-            sums = laid.sums.replaced(joined(parts), chosen) if is_whole else laid.sums.merged(joined(parts), chosen)
+            sums = laid.sums.replaced(joined_sums(parts), chosen) if is_whole else laid.sums.merged(joined_sums(parts), chosen)
             laid = VectorSums(laid.widths, sums)
         widths = laid.widths.copy()
         widths[slots[self.is_ragged]] = RAGGED

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.compute.row_order import order_of
+from sframe_spark.compute.sorting import order_of
 from sframe_spark.operators.window.smoothing_kernel import TimeCells, summed_within
 from sframe_spark.operators.window.smoothing_scan import CellSums, ValuesInTime
 

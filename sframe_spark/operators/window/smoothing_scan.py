@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.row_order import order_of
+from sframe_spark.compute.sorting import order_of
 from sframe_spark.operators.window.groups import RowGroups, accumulated
 from sframe_spark.operators.window.smoothing_kernel import TimeCells, carried, decays, summed_within
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.compute.key_pieces import KeyPieces
+from sframe_spark.compute.hashing import KeyPieces
 from sframe_spark.compute.range_partitioning import KeyRanges
 from sframe_spark.engine.execution import partitioned_operators as joined_module
 from sframe_spark.engine.execution.materialize import materialize

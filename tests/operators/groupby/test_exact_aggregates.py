@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute import exact_rows
+from sframe_spark.compute import exact_grouped_sum
 from sframe_spark.expressions.aggregates.base import AGGREGATES
 from sframe_spark.operators.groupby import exact_aggregates
 from sframe_spark.operators.groupby.accumulators import PartialAggregate
@@ -73,8 +73,8 @@ def test_parts_put_together_are_the_whole_whatever_the_cuts_and_the_room(rows: A
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     expected = told(by_keys.of_whole_groups(whole))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_rows, "MOST_BYTES", max(most, 8 * 3 * 60))
-        patch.setattr(exact_rows, "GROUPS_TOGETHER", 2)
+        patch.setattr(exact_grouped_sum, "MOST_BYTES", max(most, 8 * 3 * 60))
+        patch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
         patch.setattr(exact_aggregates, "GROUPS_TOGETHER", 2)
         parts = [by_keys.groups(whole.slice(start, stop)) for start, stop in itertools.pairwise(edges)]
         assert told(by_keys.finished(by_keys.together(parts))) == expected
@@ -118,8 +118,8 @@ def test_vectors_of_all_groups_are_added_up_as_those_of_each(rows: Any, function
 def test_vectors_of_many_groups_are_looked_at_together(monkeypatch: Any) -> None:
     """Or each group would take a hundred microseconds; of more groups than have room, a few at a time."""
     monkeypatch.delattr(PartialAggregate, "finish")
-    monkeypatch.setattr(exact_rows, "MOST_BYTES", 8 * 60 * 4)
-    monkeypatch.setattr(exact_rows, "GROUPS_TOGETHER", 2)
+    monkeypatch.setattr(exact_grouped_sum, "MOST_BYTES", 8 * 60 * 4)
+    monkeypatch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
     monkeypatch.setattr(exact_aggregates, "GROUPS_TOGETHER", 2)
     vectors = pa.array([[key * 0.1, 1e300, -1e300] for key in range(1000)], ARRAY.physical)
     found = group_rows(Chunk.of([pa.array(np.arange(1000) % 400), vectors]), (INT, ARRAY), [0], [Aggregation("sum", (1,))])
@@ -140,4 +140,4 @@ def test_lists_of_which_one_is_empty_are_joined_row_by_row() -> None:
 def test_no_rows_are_no_groups() -> None:
     for function in FUNCTIONS:
         assert [len(column) for column in grouping((function, 1)).of_whole_groups(chunk_of([])).columns] == [0, 0]
-    assert exact_rows.places_of(np.array([math.nan, math.inf])) == 4
+    assert exact_grouped_sum.places_of(np.array([math.nan, math.inf])) == 4

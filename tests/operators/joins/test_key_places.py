@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.compute.number_sets import KeySieve
+from sframe_spark.compute.hashing import KeySieve
 from sframe_spark.operators.joins import key_places as places
 from sframe_spark.operators.joins.key_places import SearchedKeys, key_places
 from sframe_spark.operators.lookup.source_lookup import Lookup

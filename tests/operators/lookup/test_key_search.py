@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.compute.row_order import FEW
+from sframe_spark.compute.sorting import SMALL_SORT
 from sframe_spark.operators.lookup.key_search import BlockIndex
 
 FAR = 2**62
@@ -22,7 +22,7 @@ def random_codes(generator: np.random.Generator, rows: int, kinds: int, are_far:
 @pytest.mark.parametrize("seed", range(24))
 def test_many_rows_are_found_as_each_alone(seed: int) -> None:
     choose, generator = random.Random(seed), np.random.default_rng(seed)
-    rows, wanted = choose.choice([1, 900, 30_000]), FEW + choose.randrange(5000)
+    rows, wanted = choose.choice([1, 900, 30_000]), SMALL_SORT + choose.randrange(5000)
     kinds, are_far = choose.choice([1, 7, 3000]), choose.random() < 0.3
     keys = np.sort(generator.integers(0, choose.choice([3, rows, 2**40]), rows))
     there = generator.random(rows) < choose.choice([0.0, 0.5, 1.0])

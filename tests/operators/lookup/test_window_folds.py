@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.compute import window_sums
+from sframe_spark.compute import exact_window_sum
 from sframe_spark.operators.joins import window_folds
 from sframe_spark.operators.joins.window_folds import FAST, extreme_places
 
@@ -26,8 +26,8 @@ def random_windows(choose: random.Random, rows: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("function", sorted(FAST))
 @pytest.mark.parametrize("is_float", [False, True])
 def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_sums, "WINDOWS_IN_CACHE", 4)
-    monkeypatch.setattr(window_sums, "BLOCK", 3)
+    monkeypatch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", 4)
+    monkeypatch.setattr(exact_window_sum, "BLOCK", 3)
     for seed in range(60):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])
@@ -47,7 +47,7 @@ def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool,
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_of_equal_extremes_the_first_row_is_told(largest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_sums, "WINDOWS_IN_CACHE", 4)
+    monkeypatch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", 4)
     for seed in range(60):
         choose = random.Random(seed)
         values = np.array([choose.choice([1.0, 2.0, -0.0, 0.0, *SPECIAL]) for _ in range(40)])

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark.compute.moments import Moments
+from sframe_spark.compute.exact_sum import Moments
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
