@@ -91,11 +91,9 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.compute.exact_sum import ExactSum
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate
-from sframe_spark.expressions.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, define_aggregate
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.expressions.functions.base import FUNCTIONS, ScalarFunction
-from sframe_spark.expressions.functions.scalar_function import define_function
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, define_function
 from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.laws import STAGES
 from sframe_spark.operators.append import append

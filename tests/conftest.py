@@ -210,8 +210,8 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     Installed packages are loaded before: they are loaded once in a process.
     """
-    from sframe_spark.expressions.aggregates.base import AGGREGATES
-    from sframe_spark.expressions.functions.base import FUNCTIONS
+    from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+    from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
     from sframe_spark.planner import registry
     from sframe_spark.planner import registry as installed
 

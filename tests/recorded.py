@@ -40,8 +40,8 @@ LIST_REGISTERED = """
 import json, sys
 import sframe_spark
 sframe_spark.SFrame
-from sframe_spark.expressions.aggregates.base import AGGREGATES
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.process import fork_safety
 names = {}
 for name, module in list(sys.modules.items()):

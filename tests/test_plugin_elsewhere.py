@@ -89,8 +89,8 @@ TABLES_TRAVEL = """
 import pickle, sys
 from pyspark import cloudpickle
 from sframe_spark import plugin
-from sframe_spark.expressions.aggregates.base import AGGREGATES
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 
 def kernel(arguments, types, parameters, rows):
     # A function of the main script travels as it is, with all that it names.

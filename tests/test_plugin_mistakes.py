@@ -20,7 +20,7 @@ from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.execution.actions import optimize
 from sframe_spark.engine.runtime.inferred_rows import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
-from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.planner import registry
 from sframe_spark.plugin import (
     INT,

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import sframe_spark.expressions.functions  # noqa: F401 - importing fills the table
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.expressions.functions.base import FUNCTIONS, ReadyToCall, ScalarFunction
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk

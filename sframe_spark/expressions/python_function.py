@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import StateNotSharedError, UserFunctionError
-from sframe_spark.expressions.functions.base import Argument, ReadyToCall
+from sframe_spark.expressions.functions.scalar_function import Argument, ReadyToCall
 from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.row_sizes import fixed_size

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.expressions.aggregates.base import AGGREGATES
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Step
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.operator import Operator

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError, listed
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step, operand_type
 from sframe_spark.operators.masks import constants_and_present
 from sframe_spark.order import Monotone, SequenceFacts

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_values import reduce_values, row_count
-from sframe_spark.expressions.aggregates.histograms import bin_numbers
+from sframe_spark.expressions.aggregates.profiling import bin_numbers
 from sframe_spark.message_text import visible
 from sframe_spark.operators.arrange import column_of
 from sframe_spark.operators.groupby.aggregation import Aggregation

@@ -8,8 +8,8 @@ from typing import Any
 
 from sframe_spark.api.node_values import literal_of
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.expressions.aggregates.base import AGGREGATES
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Program, Register, Step
 from sframe_spark.operators.elementwise import apply_program
 from sframe_spark.operators.groupby.aggregation import Aggregation

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.append import Append

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SArray
 from sframe_spark.api.sarray import rank_selection
-from sframe_spark.expressions.aggregates import ranks as keys
+from sframe_spark.expressions.aggregates import profiling as keys
 from sframe_spark.types import FLOAT, INT
 from tests.examples import examples
 

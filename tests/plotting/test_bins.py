@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.expressions.aggregates.histograms import bin_numbers
+from sframe_spark.expressions.aggregates.profiling import bin_numbers
 from sframe_spark.plotting.chart_data import Bins, round_bins, time_bins
 from tests.examples import examples
 

@@ -152,7 +152,7 @@ def test_a_summary_forgets_no_frequent_value(seed: int, monkeypatch: pytest.Monk
     ]
     while len(parts) > 1:
         place = chosen.randrange(len(parts) - 1)
-        parts[place : place + 2] = [profiling._merged(parts[place], parts[place + 1], [STR])]
+        parts[place : place + 2] = [profiling._merged_summaries(parts[place], parts[place + 1], [STR])]
     told, expected = profiling._as_dict(parts[0], [STR], ()), collections.Counter(values)
     assert told["counted"] is None and told["error"] <= len(values) / 17
     for value, count in expected.items():

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pytest
 
 from sframe_spark.errors import ContractBroken, InvalidArgumentError, LengthMismatchError, SFrameError
-from sframe_spark.expressions.aggregates.base import AGGREGATES
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.plugin import FLOAT, INT, Decomposition, define_aggregate, define_function
 from sframe_spark.testing.functions import check_aggregate, check_function
 

@@ -12,7 +12,7 @@ import numpy as np
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
-from sframe_spark.expressions.functions.moment_parts import PARTS, TIMEZONE
+from sframe_spark.expressions.functions.datetimes import PARTS, TIMEZONE
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.sources.generated import range_source

@@ -9,9 +9,8 @@ import attrs
 
 from sframe_spark.engine.batches import BatchSize, bytes_of_batch
 from sframe_spark.engine.task_pickling import Shared
-from sframe_spark.expressions.aggregates.base import AGGREGATES
-from sframe_spark.expressions.functions.base import FUNCTIONS
-from sframe_spark.expressions.functions.table import FunctionTable
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import postorder, sizes_of

@@ -1,7 +1,7 @@
 """Aggregate functions: importing this package fills the table."""
 
-from sframe_spark.expressions.aggregates import base, collected, extremes, histograms, items, labelled, numeric, profiling, ranks, runs
+from sframe_spark.expressions.aggregates import aggregate_function, collected, extremes, numeric, profiling
 
-__all__ = ["collected", "extremes", "histograms", "items", "labelled", "numeric", "profiling", "ranks", "runs"]
+__all__ = ["collected", "extremes", "numeric", "profiling"]
 
-base.AGGREGATES.close()
+aggregate_function.AGGREGATES.close()

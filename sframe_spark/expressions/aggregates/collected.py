@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import codes_of, comparable_values
+from sframe_spark.compute.key_runs import run_starts
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
@@ -19,6 +20,7 @@ from sframe_spark.values.decode import decode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
@@ -175,3 +177,28 @@ define_aggregate(
 )
 define_aggregate("freq_count", _infer_frequencies, reduce_frequencies)
 define_aggregate("quantile", _infer_quantile, reduce_quantile, column=_quantile_column, finish=_finish_quantile, order_sensitive=False)
+
+
+# Aggregates of rows whose equal values are next to each other.
+
+COMPARED = ("int", "float", "str", "datetime")
+
+
+def infer_run_count(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """An int, of values that can be compared with their neighbours."""
+    require("count_runs", types[0], COMPARED)
+    return INT
+
+
+def reduce_run_count(arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+    """Number of runs of equal values, missing included: of values in order the number of distinct ones.
+
+    Examples
+    --------
+    >>> reduce_run_count([pa.array([None, 1, 1, 3])], [INT], ())
+    3
+    """
+    return len(run_starts(arrays, types, len(arrays[0])))
+
+
+define_aggregate("count_runs", infer_run_count, reduce_run_count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,11 +12,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sum import Digits
+from sframe_spark.compute.exact_grouped_sum import BLOCK, Digits, digits_of_rows, squared_deviations
+from sframe_spark.compute.exact_sum import Moments
+from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.spark_columns import arrow_function
-from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
-from sframe_spark.expressions.aggregates.base import AGGREGATES, AggregateFunction, SeveralColumns, Way
+from sframe_spark.compute.spark_exact_sum import MORE, USUAL, Window, carried, digits_of_totals, leading, nearest, square_of
+from sframe_spark.errors import NumbersLeftOutError, UnsupportedOperationError
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, SeveralColumns, Way, define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import (
     Decomposition,
     MomentParts,
@@ -32,16 +35,342 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
     summed,
     the_part,
 )
-from sframe_spark.expressions.aggregates.spark_sums import DigitSums, exact_mean, exact_sum, exact_variance, moments_of
-from sframe_spark.expressions.aggregates.vectors import COLUMN_MEANS, COLUMN_SUMS, RAGGED, VectorSum, added_vectors
+from sframe_spark.planner.lowering import SummedNumbers
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.udf.errors import error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+
+# Sums, means and spreads of floats as Spark adds them up: without rounding, and rounded once, as the kernels give them.
+
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
+Values = Callable[[np.ndarray, Digits, Digits | None], np.ndarray]
+# Squares of the smallest floats are whole multiples of this power of two, which is a place of digits.
+LOWEST_SQUARE, MORE_BITS = -54, 40 * 54 - 2148
+INFINITE = "DOUBLE('Infinity')"
+LEFT_OUT = "numbers that are not usual ones were left out"
+
+
+@attrs.frozen
+class DigitSums:
+    """The columns of a query that sums of one column of numbers are made of.
+
+    Parameters
+    ----------
+    name
+        The column.
+    column_type
+        Its type.
+    way
+        How the query goes about its numbers.
+    has_squares
+        The numbers are squared too.
+    """
+
+    name: str
+    column_type: ColumnType
+    way: Way
+    has_squares: bool = False
+
+    @property
+    def window(self) -> Window:
+        """The places that have columns."""
+        return USUAL if self.way.summed is SummedNumbers.USUAL else MORE
+
+    @property
+    def number(self) -> str:
+        """The numbers as floats."""
+        return self.name if self.column_type == FLOAT else f"CAST({self.name} AS DOUBLE)"
+
+    @property
+    def beside(self) -> list[dict[str, str]]:
+        """Columns that many of the aggregates read: the number, zero where it is not a usual one, then its square and what that lacks."""
+        # Casts of others to whole numbers are errors in the session of a user of Spark Connect.
+        # As it is never missing by its type either, Spark's code for digits does not ask at each step.
+        usual = {self._usual: f"coalesce(CASE WHEN {self.window.holds(self.number)} THEN {self.number} END, 0.0D)"}
+        return [usual, dict(zip(self._of_square, square_of(self._usual), strict=True))] if self.has_squares else [usual]
+
+    @property
+    def _usual(self) -> str:
+        return f"{self.name}_usual"
+
+    @property
+    def _of_square(self) -> tuple[str, str]:
+        return f"{self.name}_square", f"{self.name}_lacking"
+
+    def columns(self) -> list[str]:
+        """How many numbers there are, the sum of those that are infinite or NaN, what is known of unusual ones, and sums of digits."""
+        number = self.number
+        is_finite = f"abs({number}) < {INFINITE}"
+        others = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
+        left_out = f"CASE WHEN {is_finite} AND {self._usual} != {number} THEN {number} END"
+        digits = self.window.digits(self._usual)
+        if self.has_squares:
+            of_squares = (self.window.of_squares.digits(part) for part in self._of_square)
+            digits += [f"{first} + {second}" for first, second in zip(*of_squares, strict=True)]
+        unusual = f"collect_list({left_out})" if self.way.has_every_number else f"count({left_out})"
+        return [f"count({number})", others, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
+
+    def aggregate(self, finish: Callable[[Sequence[str]], Column], is_in_spark: bool = False) -> SeveralColumns:
+        """The aggregate that a function makes of the columns, or of what the steps made of these."""
+        steps = [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], self.window.lowest)]]
+        return SeveralColumns(self.columns(), finish, steps if is_in_spark else (), self.beside)
+
+    def in_python(self, values: Values, made: Sequence[str]) -> Column:
+        """What a function gives for the counts and the sums of groups, of the columns that Spark made."""
+        from pyspark.sql import functions as F
+
+        function = partial(values_of, values, self.window, self.has_squares, self.way.has_every_number)
+
+        def exact_sums(*arrays: pa.Array) -> pa.Array:
+            return function(arrays)
+
+        found = arrow_function(exact_sums, "double")(*made)
+        return found if self.way.has_every_number else F.when(F.col(made[2]) == 0, found).otherwise(refused())
+
+    def sum_in_spark(self, made: Sequence[str]) -> Column:
+        """The sum of numbers, of what the steps made."""
+        from pyspark.sql import functions as F
+
+        _, others, unusual, *parts = made
+        return F.when(F.col(unusual) != 0, refused()).otherwise(F.expr(f"coalesce({others}, {nearest(*parts)})"))
+
+
+def refused() -> Column:
+    """The error that makes a query be made anew."""
+    from pyspark.sql import functions as F
+
+    return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
+
+
+def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
+    """The sum of floats; ints add up exactly as they are."""
+    if types[0] != FLOAT:
+        return None
+    numbers = DigitSums(names[0], types[0], way)
+    if way.has_every_number:
+        return numbers.aggregate(partial(numbers.in_python, sums))
+    return numbers.aggregate(numbers.sum_in_spark, is_in_spark=True)
+
+
+def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
+    """The mean of numbers, missing where there is none."""
+    if not types[0].is_numeric:
+        return None
+    from pyspark.sql import functions as F
+
+    numbers = DigitSums(names[0], types[0], way)
+
+    def finish(made: Sequence[str]) -> Column:
+        count = F.col(made[0])
+        return F.when(count > 0, numbers.in_python(means, made) if way.has_every_number else numbers.sum_in_spark(made) / count)
+
+    return numbers.aggregate(finish, is_in_spark=not way.has_every_number)
+
+
+def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
+    """The variance of numbers, zero for one of them or none."""
+    numbers = DigitSums(names[0], types[0], way, has_squares=True)
+    return numbers.aggregate(partial(numbers.in_python, variances_of_all if way.is_whole else variances))
+
+
+def sums(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The floats next to the sums of groups."""
+    return totals.rounded()
+
+
+def means(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The means of groups, of none anything."""
+    return totals.means(np.maximum(counts, 1))
+
+
+def variances(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The mean squared deviations of groups."""
+    assert squares is not None
+    return squared_deviations(counts, totals, squares) / np.maximum(counts, 1)
+
+
+def variances_of_all(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """The same of all rows, which are no group."""
+    assert squares is not None
+    found = moments_of(counts, totals, squares)
+    return np.array([part.squares / part.count if part.count > 1 else 0.0 for part in found])
+
+
+def moments_of(counts: np.ndarray, totals: Digits, squares: Digits) -> list[Moments]:
+    """The moments of the numbers of groups."""
+    return [Moments(count, totals.sum_of(group), squares.units(group, LOWEST_SQUARE) >> MORE_BITS) for group, count in enumerate(counts.tolist())]
+
+
+def values_of(values: Values, window: Window, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
+    """Values of groups, of the columns that Spark made of :meth:`DigitSums.columns`."""
+    counts, others, unusual, *digits = arrays
+    totals = [column.to_numpy(zero_copy_only=False) for column in digits]
+    found = digits_of_totals(totals[: window.places], window.lowest)
+    squares = digits_of_totals(totals[window.places :], window.of_squares.lowest) if has_squares else None
+    if others.null_count < len(others):
+        found.others = others.fill_null(0.0).to_numpy(zero_copy_only=False)
+    if every_number:
+        left, codes = members(unusual)
+        numbers = left.to_numpy(zero_copy_only=False)
+        more = Digits(found.count)
+        more.add(numbers, codes)
+        found = found + more
+        if squares is not None:
+            its_squares = Digits(found.count)
+            its_squares.add_squares(numbers, codes)
+            squares = squares + its_squares
+    return pa.array(values(counts.to_numpy(zero_copy_only=False), found, squares), pa.float64(), from_pandas=False)
+
+
+# Sums and means of vectors, element by element.
+
+RAGGED = "vectors of different lengths have no sum and no mean: make the lengths equal"
+
+
+@attrs.frozen(eq=False)
+class VectorSum:
+    """What some rows add up to.
+
+    Parameters
+    ----------
+    count
+        Number of vectors that are not missing.
+    total
+        Their sum, place by place, of no place where there is none; None where they have different lengths.
+    """
+
+    count: int
+    total: Digits | None
+
+    @classmethod
+    def nothing(cls, places: int) -> VectorSum:
+        """Of no vectors of so many numbers."""
+        return cls(0, Digits(places))
+
+    @classmethod
+    def of(cls, column: pa.Array) -> VectorSum:
+        """Of a column of arrays; infinities of both signs make NaN without a warning.
+
+        Examples
+        --------
+        >>> VectorSum.of(pa.array([[1.0, 2.0], None, [3.0, 4.0]])).sum
+        array('d', [4.0, 6.0])
+        """
+        column = column.drop_null()
+        lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False)) if len(column) else np.zeros(1, np.int32)
+        if (lengths != lengths[0]).any():
+            return cls(len(column), None)
+        width, numbers = int(lengths[0]), elements(column)
+        total = Digits(width)
+        size = max(BLOCK // max(width, 1), 1) * width
+        for start in range(0, len(numbers), max(size, 1)):
+            part = numbers[start : start + size]
+            total.add(part, np.tile(np.arange(width), len(part) // width))
+        return cls(len(column), total)
+
+    def merged(self, other: VectorSum) -> VectorSum:
+        """Of the rows of both."""
+        if not self.count or not other.count:
+            return other if other.count else self
+        count = self.count + other.count
+        if self.total is None or other.total is None or self.total.count != other.total.count:
+            return VectorSum(count, None)
+        return VectorSum(count, self.total + other.total)
+
+    @property
+    def sum(self) -> array.array | None:
+        """The sum; None where lengths differ."""
+        return None if self.total is None else array.array("d", self.total.rounded().tolist())
+
+    @property
+    def mean(self) -> array.array | None:
+        """The mean; None where lengths differ."""
+        return None if self.total is None else array.array("d", self.total.means(np.full(self.total.count, max(self.count, 1))).tolist())
+
+
+def elements(column: pa.Array) -> np.ndarray:
+    """The numbers of arrays that are not missing, one after the other."""
+    return column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False)
+
+
+def added_vectors(kept: pa.ListArray, is_mean: bool) -> pa.ListArray:
+    """The sum or mean of the vectors of each group: of no number where it has no vector, missing where their lengths differ.
+
+    Examples
+    --------
+    >>> kept = pa.array([[[1.0, 2.0], None, [3.0, 4.0]], [], [[1.0], [1.0, 2.0]]], pa.list_(pa.list_(pa.float64())))
+    >>> added_vectors(kept, True).to_pylist()
+    [[2.0, 3.0], [], None]
+    """
+    vectors, group = members(kept)
+    group = group[vectors.is_valid().to_numpy(zero_copy_only=False)]
+    vectors = vectors.drop_null()
+    lengths = np.diff(vectors.offsets.to_numpy(zero_copy_only=False))
+    widths, counts = np.zeros(len(kept), dtype=np.int64), np.bincount(group, minlength=len(kept))
+    widths[group] = lengths
+    is_ragged = np.bincount(group[lengths != widths[group]], minlength=len(kept)) > 0
+    rows = ~is_ragged[group]
+    group, lengths, numbers = group[rows], lengths[rows], elements(vectors.filter(pa.array(rows)))
+    widths[is_ragged] = 0
+    ends = np.cumsum(widths)
+    # For each number the place of what it is added to, of all groups.
+    places = ranges((ends - widths)[group], lengths)
+    sizes = np.repeat(counts if is_mean else np.ones(len(kept)), widths)
+    found, start = np.empty(len(sizes)), 0
+    for (sums,) in digits_of_rows(numbers, places, len(sizes), False):
+        here = slice(start, start + sums.count)
+        found[here], start = sums.means(sizes[here]), here.stop
+    offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.array(found, from_pandas=False), mask=pa.array(is_ragged))
+
+
+def lifted_vectors(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VectorSum:
+    """What a run of rows adds up to."""
+    return VectorSum.of(arrays[0])
+
+
+def merged(first: VectorSum, second: VectorSum, types: Types) -> VectorSum:
+    """What two runs of rows add up to."""
+    return first.merged(second)
+
+
+def column_sum(part: VectorSum, types: Types, parameters: Parameters) -> array.array:
+    """Sum of a whole column of vectors; the empty vector when all are missing.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the vectors have different lengths.
+    """
+    return not_ragged(part.sum)
+
+
+def column_mean(part: VectorSum, types: Types, parameters: Parameters) -> array.array | None:
+    """Mean of a whole column of vectors; missing when all are missing.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the vectors have different lengths.
+    """
+    return not_ragged(part.mean) if part.count else None
+
+
+def not_ragged(found: array.array | None) -> array.array:
+    """A sum or mean, or the error about vectors that have none."""
+    if found is None:
+        raise UnsupportedOperationError(RAGGED)
+    return found
+
+
+COLUMN_SUMS = Decomposition(lifted_vectors, merged, column_sum)
+COLUMN_MEANS = Decomposition(lifted_vectors, merged, column_mean)
+
+
 NUMBERS = ("int", "float")
 NO_SPREAD = "a column with no more rows than ddof={} has no spread: choose a smaller ddof"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import array
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -13,11 +14,278 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_sum import Moments
 from sframe_spark.compute.key_encoding import one_float
+from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, floats
-from sframe_spark.expressions.functions.base import evaluate
-from sframe_spark.types import DATETIME, DATETIME_KIND, ENCODED_DICT, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.expressions.functions.dicts import key_set, native_keys, require_like_keys
+from sframe_spark.expressions.functions.scalar_function import evaluate
+from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType, list_of
 from sframe_spark.values.decode import decode
+from sframe_spark.values.nested.json_items import KINDS, any_items, kinds_of
+from sframe_spark.values.tagged_json import canonical_value
+from sframe_spark.values.value_model import family_of
+
+# How many numbers lie in each bin, of one column and of pairs, of all rows and of those with a label; where bins are needed is asked for before.
+
+_KINDS = (INT_KIND, FLOAT_KIND)
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+# How many numbers are missing, NaN, infinite; the least and the largest finite one, and the moments of the finite ones.
+RangePart = tuple[int, int, int, float, float, Moments]
+
+
+def _infer_histogram(types: Types, parameters: Parameters) -> ColumnType:
+    for column_type in types:
+        require("a histogram", column_type, _KINDS)
+    return ARRAY
+
+
+def _range_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> RangePart:
+    numbers = with_nan(arrays[0])
+    finite = numbers[np.isfinite(numbers)]
+    missing, infinite = arrays[0].null_count, int(np.isinf(numbers).sum())
+    least, largest = (float(finite.min()), float(finite.max())) if len(finite) else (math.inf, -math.inf)
+    return missing, rows - missing - len(finite) - infinite, infinite, least, largest, Moments.of(finite)
+
+
+def _merged_ranges(first: RangePart, second: RangePart, types: Types) -> RangePart:
+    missing, nan, infinite = (one + other for one, other in zip(first[:3], second[:3], strict=True))
+    return missing, nan, infinite, min(first[3], second[3]), max(first[4], second[4]), first[5].merged(second[5])
+
+
+def _range_as_array(part: RangePart, types: Types, parameters: Parameters) -> array.array:
+    moments = part[5]
+    return array.array("d", [moments.count, *part[:5], moments.mean, moments.squares])
+
+
+def with_nan(column: pa.Array) -> np.ndarray:
+    """Numbers as floats, missing ones as NaN."""
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np.ndarray:
+    """The bin of each finite number: ``[(first + i) * step, (first + i + 1) * step)`` is bin ``i``; those outside are in the bin at that end.
+
+    Edges are decimal numbers: 0.3 begins a bin of width 0.1.
+
+    Examples
+    --------
+    >>> bin_numbers(np.array([0.3, 0.1, 9.0]), 1, 0.1, 5).tolist()
+    [2, 0, 4]
+    >>> bin_numbers(np.array([1.005]), 0, 0.005, 300).tolist()
+    [201]
+    """
+    in_one = round(1 / step)
+    if step < 1 and abs(1 / step - in_one) < 1e-9 / step and 1 / step < 2**53:
+        places = np.floor(numbers * in_one)
+        # Neither a quotient nor a product finds all edges: 0.3 / 0.1 is less than 3, 1.005 * 200 less than 201.
+        # The edges themselves, 201 / 200, are the floats nearest to the decimal numbers.
+        places += (places + 1) / in_one <= numbers
+        places -= places / in_one > numbers
+    else:
+        places = np.floor(numbers / step)
+    return np.clip(places - first, 0, bins - 1).astype(np.int64)
+
+
+def _bin_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are ``first, step, bins`` of each column; a row counts where all of its numbers are finite."""
+    columns = [with_nan(column) for column in arrays]
+    is_finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
+    places, size = np.zeros(int(is_finite.sum()), dtype=np.int64), 1
+    for position, column in enumerate(columns):
+        first, step, bins = parameters[3 * position : 3 * position + 3]
+        places = places * bins + bin_numbers(column[is_finite], first, step, bins)
+        size *= bins
+    return np.bincount(places, minlength=size)
+
+
+def added_counts(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
+    """Counts of the rows of both."""
+    return first + second
+
+
+def as_floats(part: np.ndarray, types: Types, parameters: Parameters) -> array.array:
+    """A table of numbers, row by row."""
+    return array.array("d", part.astype(np.float64).ravel())
+
+
+define_aggregate("finite_range", _infer_histogram, parts=Decomposition(_range_part, _merged_ranges, _range_as_array), order_sensitive=False)
+define_aggregate("histogram", _infer_histogram, parts=Decomposition(_bin_counts, added_counts, as_floats), order_sensitive=False, arguments=(1, 2))
+
+
+# Counts, ranges and histograms of the rows that hold each of a few labels, or lie in each of some bins: what charts of groups need, in one pass.
+
+_NUMBERS = (INT_KIND, FLOAT_KIND)
+
+
+def _infer_counts(types: Types, parameters: Parameters) -> ColumnType:
+    for column_type in types:
+        require("a count of labels", column_type, (STR_KIND,))
+    return ARRAY
+
+
+def _infer_labelled(types: Types, parameters: Parameters) -> ColumnType:
+    require("a label", types[0], (STR_KIND,))
+    require("a number of a label", types[1], _NUMBERS)
+    return ARRAY
+
+
+def _infer_binned(types: Types, parameters: Parameters) -> ColumnType:
+    for column_type in types:
+        require("a number of a bin", column_type, _NUMBERS)
+    return ARRAY
+
+
+def _places(column: pa.Array, labels: Sequence[str | None]) -> np.ndarray:
+    """The place of each value among some labels, of which None is one like any other; -1 where it is none of them."""
+    found = pc.index_in(column, value_set=pa.array(labels, column.type), skip_nulls=False)
+    return found.fill_null(-1).to_numpy(zero_copy_only=False)
+
+
+def _label_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are the labels of each column; a row counts where all columns hold one of theirs."""
+    places, size, inside = np.zeros(rows, dtype=np.int64), 1, np.ones(rows, dtype=bool)
+    for column, labels in zip(arrays, parameters, strict=True):
+        found = _places(column, labels)
+        inside &= found >= 0
+        places = places * len(labels) + found
+        size *= len(labels)
+    return np.bincount(places[inside], minlength=size)
+
+
+def _label_histograms(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are the labels, and for each its bins as ``(first, step, bins)``; what lies outside is in the bin at that end."""
+    labels, bins = parameters
+    places, numbers = _places(arrays[0], labels), with_nan(arrays[1])
+    is_finite = np.isfinite(numbers)
+    return np.concatenate(
+        [np.bincount(bin_numbers(numbers[is_finite & (places == place)], *of_label), minlength=of_label[2]) for place, of_label in enumerate(bins)]
+    )
+
+
+def _ranges(places: np.ndarray, numbers: np.ndarray, size: int) -> np.ndarray:
+    """For each place a row: how many finite numbers there are, the least, the largest, and their mean (of none: zero)."""
+    inside = np.isfinite(numbers) & (places >= 0)
+    places, numbers = places[inside], numbers[inside]
+    counts = np.bincount(places, minlength=size)
+    least, largest = np.full(size, math.inf), np.full(size, -math.inf)
+    np.minimum.at(least, places, numbers)
+    np.maximum.at(largest, places, numbers)
+    # Shares of a mean stay within the numbers; their sum might not stay within floats.
+    means = np.bincount(places, numbers / counts[places], size)
+    return np.stack([counts.astype(np.float64), least, largest, means], axis=1)
+
+
+def _label_ranges(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are the labels."""
+    return _ranges(_places(arrays[0], parameters), with_nan(arrays[1]), len(parameters))
+
+
+def _bin_ranges(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are ``first, step, bins`` of the first column."""
+    across, numbers = with_nan(arrays[0]), with_nan(arrays[1])
+    inside = np.isfinite(across)
+    return _ranges(bin_numbers(across[inside], *parameters), numbers[inside], parameters[2])
+
+
+def _merged_labelled_ranges(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
+    counts = first[:, 0] + second[:, 0]
+    some = np.maximum(counts, 1.0)
+    means = first[:, 3] * (first[:, 0] / some) + second[:, 3] * (second[:, 0] / some)
+    return np.stack([counts, np.minimum(first[:, 1], second[:, 1]), np.maximum(first[:, 2], second[:, 2]), means], axis=1)
+
+
+_OF_COUNTS, _OF_RANGES = (added_counts, as_floats), (_merged_labelled_ranges, as_floats)
+define_aggregate("label_counts", _infer_counts, parts=Decomposition(_label_counts, *_OF_COUNTS), order_sensitive=False, arguments=(1, 2))
+define_aggregate("label_histograms", _infer_labelled, parts=Decomposition(_label_histograms, *_OF_COUNTS), order_sensitive=False, arguments=2)
+define_aggregate("label_ranges", _infer_labelled, parts=Decomposition(_label_ranges, *_OF_RANGES), order_sensitive=False, arguments=2)
+define_aggregate("bin_ranges", _infer_binned, parts=Decomposition(_bin_ranges, *_OF_RANGES), order_sensitive=False, arguments=2)
+
+
+# Of which kinds the values of dicts are, key by key: what columns they become.
+
+Kinds = dict[Any, frozenset[str]]
+_KIND_OF_ITEMS = {pa.int64(): INT_KIND, pa.float64(): FLOAT_KIND, pa.string(): STR_KIND}
+# More columns than any frame is good for.
+MOST_KEYS = 10_000
+
+
+def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Kinds:
+    wanted = parameters[0] if parameters else None
+    stored = any_items(arrays[0], DICT_KIND) if types[0].is_encoded else None
+    if stored is not None and stored.keys is not None:
+        keys, items = stored.keys, stored.items
+        if wanted is not None and len(keys):
+            keys, items = _of_wanted(keys, items, stored.by_keys()[1], wanted)
+        return _few(_kinds_of_json(keys, items))
+    if types[0].is_encoded:
+        return _few(_kinds_of_cells(decode(arrays[0], types[0]), wanted))
+    entries = pc.list_flatten(pc.cast(arrays[0], pa.list_(pa.struct([("key", arrays[0].type.key_type), ("value", arrays[0].type.item_type)]))))
+    keys, items = entries.field("key"), entries.field("value")
+    if wanted is not None:
+        keys, items = _of_wanted(keys, items, types[0], wanted)
+    known = frozenset([_KIND_OF_ITEMS[types[0].physical.item_type]])
+    found: Kinds = dict.fromkeys(pc.unique(keys).to_pylist(), frozenset())
+    return _few({**found, **dict.fromkeys(pc.unique(keys.filter(items.is_valid())).to_pylist(), known)})
+
+
+def _of_wanted(keys: pa.Array, items: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, pa.Array]:
+    """Entries whose keys are among those that are wanted; these are of the class of the keys, or refused."""
+    native_keys(column_type, wanted)
+    chosen = pc.is_in(keys, key_set(column_type, wanted)[0])
+    return keys.filter(chosen), items.filter(chosen)
+
+
+def _kinds_of_cells(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any] | None) -> Kinds:
+    """Of dicts as Python has them."""
+    texts = None if wanted is None else {canonical_value(key) for key in wanted}
+    if wanted is not None:
+        require_like_keys(cells, wanted)
+    found: Kinds = {}
+    for cell in cells:
+        for key, value in (cell or {}).items():
+            if texts is None or canonical_value(key) in texts:
+                kind = frozenset() if value is None else frozenset([family_of(type(value))])
+                found[key] = found.get(key, frozenset()) | kind
+    return found
+
+
+def _kinds_of_json(keys: pa.Array, items: pa.Array) -> Kinds:
+    """By their first letters."""
+    encoded = keys.dictionary_encode()
+    kinds = kinds_of(items)
+    pairs = np.flatnonzero(np.bincount(encoded.indices.to_numpy() * len(KINDS) + kinds))
+    names = encoded.dictionary.to_pylist()
+    found: Kinds = dict.fromkeys(names, frozenset())
+    for name, kind in zip(pairs // len(KINDS), pairs % len(KINDS), strict=True):
+        found[names[name]] |= KINDS[kind]
+    return found
+
+
+def _merged_items(first: Kinds, second: Kinds, types: Sequence[ColumnType]) -> Kinds:
+    return _few({**first, **{key: first.get(key, frozenset()) | kinds for key, kinds in second.items()}})
+
+
+def _few(found: Kinds) -> Kinds:
+    if len(found) > MOST_KEYS:
+        raise TooLargeError(f"the dicts have more than {MOST_KEYS:,} keys, each of which would be a column: name some with limit=, or use stack()")
+    return found
+
+
+def _as_texts(part: Mapping[Any, frozenset[str]], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> dict[Any, str]:
+    return {key: " ".join(sorted(kinds)) for key, kinds in part.items()}
+
+
+def _infer_items(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """A dict from each key to the kinds of its values, in a text; parameter: the keys that are looked at, all where there is none."""
+    require("the kinds of values", types[0], (DICT_KIND,))
+    if parameters and not types[0].is_encoded:
+        native_keys(types[0], parameters[0])
+    return ENCODED_DICT
+
+
+define_aggregate("item_kinds", _infer_items, parts=Decomposition(_kinds, _merged_items, _as_texts), order_sensitive=False)
+
 
 # Values of which each is counted, and their bytes.
 MOST_VALUES, MOST_BYTES = 1 << 16, 8 << 20
@@ -25,7 +293,7 @@ MOST_VALUES, MOST_BYTES = 1 << 16, 8 << 20
 FREQUENT_SHARE = 1 << 12
 # Registers of the estimate: its standard error is 1.04 / sqrt(2 ** 14), 0.8%.
 REGISTER_BITS = 14
-_KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
+_SUMMARIZED_TYPES = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
 
 
 @attrs.frozen(eq=False)
@@ -86,7 +354,7 @@ def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
     return registers
 
 
-def _merged(first: ColumnSummary, second: ColumnSummary, types: Sequence[ColumnType]) -> ColumnSummary:
+def _merged_summaries(first: ColumnSummary, second: ColumnSummary, types: Sequence[ColumnType]) -> ColumnSummary:
     registers = np.maximum(first.registers, second.registers)
     moments = first.moments.merged(second.moments)
     least, largest = min(first.least, second.least), max(first.largest, second.largest)
@@ -155,12 +423,129 @@ def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple
     }
 
 
-def _infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+def _infer_summary(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """A dict of all that is told; NaN takes no part in it, but as a row."""
-    require("a summary", types[0], _KINDS)
+    require("a summary", types[0], _SUMMARIZED_TYPES)
     if types[0].kind == DATETIME_KIND and types[0] != DATETIME:
         require("a summary of date-times", types[0], ())
     return ENCODED_DICT
 
 
-define_aggregate("summary", _infer, parts=Decomposition(_part, _merged, _as_dict), order_sensitive=False)
+define_aggregate("summary", _infer_summary, parts=Decomposition(_part, _merged_summaries, _as_dict), order_sensitive=False)
+
+
+# What finds the number of some rank without sorting: how many numbers lie in each of many ranges, and the numbers of one.
+
+RANGES = 1 << 14
+LARGEST_KEY = (1 << 64) - 1
+_SIGN = np.uint64(1 << 63)
+
+
+def keys_of(column: pa.Array) -> np.ndarray:
+    """Keys of the numbers that are not missing.
+
+    Examples
+    --------
+    >>> keys_of(pa.array([2, None, -1])).tolist() == [2**63 + 2, 2**63 - 1]
+    True
+    """
+    numbers = column.drop_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_integer(column.type):
+        return numbers.view(np.uint64) ^ _SIGN
+    numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0)
+    bits = numbers.view(np.uint64)
+    return np.where(numbers < 0, ~bits, bits | _SIGN)
+
+
+def key_of(number: int | float, column_type: ColumnType) -> int:
+    """Key of a number of a column.
+
+    Examples
+    --------
+    >>> key_of(1, INT) < key_of(2, INT)
+    True
+    """
+    return int(keys_of(pa.array([number], column_type.physical))[0])
+
+
+def number_of(key: int, column_type: ColumnType) -> int | float:
+    """The number of a key.
+
+    Examples
+    --------
+    >>> number_of(key_of(-7, INT), INT)
+    -7
+    """
+    if column_type.kind == INT_KIND:
+        return key - (1 << 63)
+    bits = key ^ (1 << 63) if key >> 63 else LARGEST_KEY - key
+    return float(np.array([bits], np.uint64).view(np.float64)[0])
+
+
+def shift_between(low: int, high: int) -> int:
+    """How many bits of keys between two are left out, so that no more than so many ranges are told apart.
+
+    Examples
+    --------
+    >>> shift_between(0, RANGES - 1), shift_between(0, RANGES)
+    (0, 1)
+    """
+    return max(0, (high - low).bit_length() - (RANGES.bit_length() - 1))
+
+
+def _chosen(column: pa.Array, parameters: Parameters) -> np.ndarray:
+    """How far above the low one the keys between two are, both included."""
+    low, high = map(np.uint64, parameters)
+    keys = keys_of(column)
+    return keys[(keys >= low) & (keys <= high)] - low
+
+
+def _rank_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are the lowest and the highest key that are counted."""
+    ranges = _chosen(arrays[0], parameters) >> np.uint64(shift_between(*parameters))
+    return np.bincount(ranges.astype(np.int64), minlength=RANGES)
+
+
+def _added(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
+    return first + second
+
+
+def _counts_as_array(part: np.ndarray, types: Types, parameters: Parameters) -> array.array:
+    return array.array("d", part.astype(np.float64))
+
+
+def _keys(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are the lowest and the highest key that are told."""
+    return _chosen(arrays[0], parameters)
+
+
+def _joined(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
+    return np.concatenate([first, second])
+
+
+def _keys_in_order(part: np.ndarray, types: Types, parameters: Parameters) -> list[int]:
+    found: list[int] = np.sort(part).view(np.int64).tolist()
+    return found
+
+
+def _require_keys(types: Types, parameters: Parameters) -> None:
+    require("a rank", types[0], (INT_KIND, FLOAT_KIND))
+    if len(parameters) != 2 or not all(type(key) is int and 0 <= key <= LARGEST_KEY for key in parameters):
+        raise UnsupportedOperationError(f"keys are two ints of 64 bits, not {parameters!r:.80}")
+
+
+def _infer_rank_counts(types: Types, parameters: Parameters) -> ColumnType:
+    _require_keys(types, parameters)
+    return ARRAY
+
+
+def _infer_keys(types: Types, parameters: Parameters) -> ColumnType:
+    """Keys are told by how far above the lowest one they are."""
+    _require_keys(types, parameters)
+    if parameters[1] - parameters[0] >= 1 << 63:
+        raise UnsupportedOperationError("keys that are told lie within half of all")
+    return list_of(INT)
+
+
+define_aggregate("key_counts", _infer_rank_counts, parts=Decomposition(_rank_counts, _added, _counts_as_array), order_sensitive=False)
+define_aggregate("keys_between", _infer_keys, parts=Decomposition(_keys, _joined, _keys_in_order), order_sensitive=False)

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from sframe_spark.expressions.functions import (
     arithmetic,
-    base,
     casts,
-    clock,
     datetime_format,
+    datetimes,
     dicts,
-    durations,
     element_access,
     hashing,
-    items,
-    limits,
-    logic,
     membership,
-    missing,
-    moment_parts,
-    moment_texts,
     packing,
     predicates,
-    variants,
+    scalar_function,
 )
 
-__all__ = [
-    "arithmetic",
-    "casts",
-    "clock",
-    "datetime_format",
-    "dicts",
-    "durations",
-    "element_access",
-    "hashing",
-    "items",
-    "limits",
-    "logic",
-    "membership",
-    "missing",
-    "moment_parts",
-    "moment_texts",
-    "packing",
-    "predicates",
-    "variants",
-]
+__all__ = ["arithmetic", "casts", "datetime_format", "datetimes", "dicts", "element_access", "hashing", "membership", "packing", "predicates"]
 
-base.FUNCTIONS.close()
+scalar_function.FUNCTIONS.close()

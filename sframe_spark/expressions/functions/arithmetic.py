@@ -13,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions import spark_arithmetic as columns_of
-from sframe_spark.expressions.functions.arrays import combine_arrays, map_array
-from sframe_spark.expressions.functions.base import Argument, Infer
 from sframe_spark.expressions.functions.datetimes import difference, difference_column, shift, shift_column
 from sframe_spark.expressions.functions.scalar_function import (
     INCREASING,
     STRICTLY_INCREASING,
+    Argument,
     Compute,
+    Infer,
     MonotonyOf,
     are_numbers,
     array_of,
@@ -32,11 +33,61 @@ from sframe_spark.expressions.functions.scalar_function import (
     masked,
     unsupported,
 )
+from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.cast import cast_array
+from sframe_spark.values.from_arrow import list_from_lengths
+from sframe_spark.values.value_model import plain_number
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+
+# Arithmetic on array columns: element by element, over all rows at once.
+
+Elementwise = Callable[[Any, Any], Any]
+
+
+def combine_arrays(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], operation: Elementwise, rows: int) -> pa.Array:
+    """Apply a numpy operation to the elements; a number goes with all of them, lengths that differ give missing."""
+    lengths = _common_lengths(left, right, types, rows)
+    first = _elements(array_of(left, rows), lengths, types[0])
+    second = _elements(array_of(right, rows), lengths, types[1])
+    with np.errstate(all="ignore"):
+        numbers = np.asarray(operation(first, second), dtype=np.float64)
+    return list_from_lengths(lengths, pa.array(numbers), ARRAY.physical)
+
+
+def map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
+    """Apply a numpy operation to every element."""
+    lengths = pc.list_value_length(values)
+    numbers = operation(_elements(values, lengths, ARRAY))
+    return list_from_lengths(lengths, pa.array(np.asarray(numbers, dtype=np.float64)), ARRAY.physical)
+
+
+def _common_lengths(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], rows: int) -> pa.Array:
+    """Length of each result cell: null where a side is missing or the lengths differ."""
+    lengths = [
+        pc.list_value_length(array_of(argument, rows)) if column_type.kind == ARRAY_KIND else None
+        for argument, column_type in zip((left, right), types, strict=True)
+    ]
+    first, second = (length for length in lengths)
+    nothing = pa.scalar(None, pa.int32())
+    if first is not None and second is not None:
+        return pc.if_else(pc.equal(first, second), first, nothing)
+    array_lengths, number = (first, right) if first is not None else (second, left)
+    return pc.if_else(array_of(number, rows).is_valid(), array_lengths, nothing)
+
+
+def _elements(values: pa.Array, lengths: pa.Array, column_type: ColumnType) -> np.ndarray:
+    """Elements of the cells that have a result, end to end; a number is repeated along its cell."""
+    kept = lengths.is_valid()
+    if column_type.kind == ARRAY_KIND:
+        cells = values if not lengths.null_count else values.filter(kept)
+        return cells.flatten().fill_null(float("nan")).to_numpy(zero_copy_only=False)
+    numbers = float_of(values.filter(kept)).to_numpy(zero_copy_only=False)
+    return np.repeat(numbers, lengths.filter(kept).to_numpy(zero_copy_only=False))
+
 
 _INT_RESULTS = frozenset({"add", "subtract", "multiply", "floor_divide", "modulo"})
 _SYMBOLS = {
@@ -247,3 +298,119 @@ define_function(
     _build_unary(lambda column: column),
     lambda types, literals: STRICTLY_INCREASING if types[0].is_numeric else None,
 )
+
+
+# Clipping numbers to a range.
+
+
+def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | float | None]:
+    """Both bounds, None where there is no limit (None or NaN was given).
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If one is no number, or the lower is above the upper.
+    BeyondRangeError
+        If one is an int beyond the largest float.
+    """
+    lower, upper = (_bound(value) for value in parameters)
+    if lower is not None and upper is not None and lower > upper:
+        raise UnsupportedOperationError(f"the lower limit {brief(lower)} is above the upper limit {brief(upper)}")
+    return lower, upper
+
+
+def _bound(value: Any) -> int | float | None:
+    if value is not None and not isinstance(value, (int, float)):
+        raise UnsupportedOperationError(f"limits are numbers, not {type(value).__name__}")
+    if value is None or value != value:
+        return None
+    # Whole numbers stay, which a float may not hold; one beyond the largest float is told.
+    plain_number(value)
+    return int(value) if isinstance(value, bool) else value
+
+
+def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
+    """Both bounds of ints; one that all ints keep is no limit.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If no int keeps one.
+    """
+    lower, upper = _bounds(parameters)
+    if (lower is not None and lower >= 2**63) or (upper is not None and upper < -(2**63)):
+        raise UnsupportedOperationError(
+            f"no int of 64 bits lies between the limits {brief(lower)} and {brief(upper)}: convert the column to float first"
+        )
+    return (None if lower is None or lower < -(2**63) else int(lower), None if upper is None or upper >= 2**63 else int(upper))
+
+
+def _float_bounds(parameters: tuple[Any, ...]) -> tuple[float | None, float | None]:
+    """Both bounds of floats."""
+    lower, upper = _bounds(parameters)
+    return None if lower is None else float(lower), None if upper is None else float(upper)
+
+
+def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Int stays int unless a limit is a float, NaN included."""
+    _bounds(parameters)
+    if types[0].kind == ARRAY_KIND:
+        return types[0]
+    if not types[0].is_numeric:
+        raise unsupported("clip", types)
+    if types[0] != INT or any(isinstance(value, float) for value in parameters):
+        return FLOAT
+    _int_bounds(parameters)
+    return INT
+
+
+def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    lower, upper = _bounds(parameters)
+    if types[0].kind == ARRAY_KIND:
+        return map_array(array_of(arguments[0], rows), lambda elements: _clip_elements(elements, lower, upper))
+    result = _infer_clip(types, parameters)
+    lower, upper = _int_bounds(parameters) if result == INT else _float_bounds(parameters)
+    values = array_of(arguments[0], rows)
+    values = float_of(values) if result == FLOAT else values
+    # Comparisons with NaN are false, so it stays.
+    if lower is not None:
+        limit = pa.scalar(lower, result.physical)
+        values = pc.if_else(pc.less(values, limit), limit, values)
+    if upper is not None:
+        limit = pa.scalar(upper, result.physical)
+        values = pc.if_else(pc.greater(values, limit), limit, values)
+    return values
+
+
+def _clip_elements(elements: np.ndarray, lower: int | float | None, upper: int | float | None) -> np.ndarray:
+    if lower is not None:
+        elements = np.where(elements < lower, float(lower), elements)
+    return elements if upper is None else np.where(elements > upper, float(upper), elements)
+
+
+def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].kind == ARRAY_KIND:
+        return None
+    lower, upper = _bounds(parameters)
+    spark_type = "bigint" if _infer_clip(types, parameters) == INT else "double"
+    lower, upper = _int_bounds(parameters) if spark_type == "bigint" else _float_bounds(parameters)
+    column = columns[0].cast(spark_type)
+    if lower is not None:
+        limit = F.lit(lower).cast(spark_type)
+        column = F.when(column < limit, limit).otherwise(column)
+    if upper is not None:
+        limit = F.lit(upper).cast(spark_type)
+        above = column > limit
+        if spark_type == "double":
+            above = above & ~F.isnan(column)  # Spark has NaN above every number
+        column = F.when(above, limit).otherwise(column)
+    return column
+
+
+def _monotone_clip(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
+    return INCREASING if types[0].is_numeric else None
+
+
+define_function("clip", _infer_clip, _compute_clip, _build_clip, _monotone_clip)

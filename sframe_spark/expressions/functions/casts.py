@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.expressions.functions.base import Argument
 from sframe_spark.expressions.functions.datetimes import microseconds_column
-from sframe_spark.expressions.functions.scalar_function import INCREASING, always_by_arrow, array_of, define_function
+from sframe_spark.expressions.functions.scalar_function import INCREASING, Argument, always_by_arrow, array_of, define_function
 from sframe_spark.expressions.functions.spark_arithmetic import floor_divide_ints
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.cast import cast_array, cast_type

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError, SchemaError, TimeFormatError
-from sframe_spark.expressions.functions.base import Argument
-from sframe_spark.expressions.functions.scalar_function import array_of, define_function
+from sframe_spark.expressions.functions.datetimes import offsets_of, wall_clock
+from sframe_spark.expressions.functions.scalar_function import Argument, array_of, define_function
 from sframe_spark.message_text import brief
-from sframe_spark.types import DATETIME, STR_KIND, ZONED_DATETIME, ColumnType
-from sframe_spark.values.datetimes import MINUTE, MONTHS, SECOND, WEEKDAYS, directives
+from sframe_spark.types import DATETIME, DATETIME_KIND, STR, STR_KIND, ZONED_DATETIME, ColumnType
+from sframe_spark.values.datetimes import MINUTE, MONTHS, SECOND, WEEKDAYS, directives, moment_texts
 from sframe_spark.values.from_arrow import zoned_array
 
 ISO = "%Y%m%dT%H%M%S%F%q"
@@ -266,14 +266,14 @@ def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
 _USUAL_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%F")
 
 
-def _infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+def _infer_parsed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Parameter: the format."""
     if types[0].kind != STR_KIND:
         raise SchemaError(f"str_to_datetime() takes texts, and these are values of {types[0].kind}")
     return ZONED_DATETIME if "ZP" in TimeFormat.of(parameters[0]).groups else DATETIME
 
 
-def _compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+def _compute_parsed(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     texts = array_of(arguments[0], rows)
     given = pc.not_equal(texts, "").fill_null(False)
     numbers = np.flatnonzero(given.to_numpy(zero_copy_only=False))
@@ -321,4 +321,21 @@ def _format_of(text: str, form: str) -> str | None:
     return None
 
 
-define_function("moment_of_text", _infer, _compute, may_fail=True)
+define_function("moment_of_text", _infer_parsed, _compute_parsed, may_fail=True)
+
+
+# Date-times as texts of a format.
+
+
+def _infer_formatted(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: the format."""
+    if types[0].kind != DATETIME_KIND:
+        raise SchemaError(f"datetime_to_str() takes date-times, and these are values of {types[0].kind}: astype(str) makes texts of them")
+    return STR
+
+
+def _compute_formatted(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    return moment_texts(wall_clock(arguments[0], types[0], rows), offsets_of(arguments[0], types[0], rows), parameters[0])
+
+
+define_function("moment_text", _infer_formatted, _compute_formatted)

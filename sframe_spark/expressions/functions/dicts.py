@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.expressions.functions.base import Argument
-from sframe_spark.expressions.functions.scalar_function import always_by_arrow, array_of, define_function
+from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
 from sframe_spark.message_text import brief
 from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, LOGICAL, STR, ColumnType, list_of
 from sframe_spark.values.decode import decode

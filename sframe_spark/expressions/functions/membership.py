@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from sframe_spark.compute.hashing import NumberSet
 from sframe_spark.compute.key_encoding import one_float
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.expressions.functions.base import Argument
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of
-from sframe_spark.expressions.functions.scalar_function import always_by_arrow, array_of, define_function, to_ints, unsupported
+from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, LOGICAL, STR_KIND, ColumnType
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.decode import decode

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import TooLargeError
-from sframe_spark.expressions.functions.base import Argument
-from sframe_spark.expressions.functions.scalar_function import are_numbers, array_of, define_function, float_of, unsupported
+from sframe_spark.errors import SchemaError, TooLargeError
+from sframe_spark.expressions.functions.scalar_function import Argument, are_numbers, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
@@ -22,6 +21,7 @@ from sframe_spark.values.nested.text_spans import AFTER, BEFORE
 from sframe_spark.values.tagged_json import decode_value, encode_value
 from sframe_spark.values.value_errors import require_unicode_values
 from sframe_spark.values.value_model import plain
+from sframe_spark.values.variant import variant_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -198,3 +198,21 @@ def _build_dict(columns: Sequence[Column], types: Sequence[ColumnType], paramete
 define_function("pack_list", _infer_list, _compute_list, _build_list, by_arrow=_packs_by_arrow)
 define_function("pack_array", _infer_array, _compute_array, _build_array)
 define_function("pack_dict", _infer_dict, _compute_dict, _build_dict, by_arrow=_packs_by_arrow)
+
+
+# Lists and dicts of mixed values as the JSON that Spark makes VARIANTs of.
+
+
+def _infer_text(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    if not types[0].is_encoded:
+        raise SchemaError(f"only lists and dicts of mixed values become VARIANTs, not {types[0]}")
+    return STR
+
+
+def _compute_text(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
+    cells = decode(array_of(arguments[0], rows), types[0])
+    return pa.array([None if cell is None else variant_text(cell) for cell in cells], STR.physical)
+
+
+# Two keys may be one text, and a stored text damaged.
+define_function("variant_text", _infer_text, _compute_text, may_fail=True)

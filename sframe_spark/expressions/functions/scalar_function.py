@@ -2,22 +2,264 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
-from sframe_spark.expressions.functions.base import FUNCTIONS, Argument, ByArrow, ColumnExpression, Infer, ScalarFunction
+from sframe_spark.errors import (
+    ExecutionError,
+    InvalidArgumentError,
+    LengthMismatchError,
+    SchemaError,
+    SFrameError,
+    UnsupportedOperationError,
+    listed,
+    near_names,
+)
+from sframe_spark.planner.registry import load_operators
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.external_functions import SentFunction, sent
+from sframe_spark.udf.pickling import PackedFunction, load_function, pack_function
 from sframe_spark.values.decode import scalar_array
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+
+# Tables of named functions, which plans refer to by name, and how those of plug-ins travel to workers.
+
+
+class Named(Protocol):
+    """What a table holds: something with a name, and with a function of which the place of definition is known."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+    @property
+    def infer(self) -> Callable[..., Any]:
+        """The function that infers the type of a result."""
+
+
+Entry = TypeVar("Entry", bound=Named)
+Parcels = Mapping[str, "PackedFunction | str"]
+
+
+class FunctionTable(dict[str, Entry]):
+    """Functions of one kind by name.
+
+    A table that is pickled is what plug-ins have added to it, each function on its own; where it is unpickled, they are loaded when they are
+    asked for. So a function that does not travel harms only the plans that use it.
+
+    Parameters
+    ----------
+    kind
+        What messages call an entry, such as ``scalar function``.
+    receive
+        Function of a module that gives such parcels to the table of the process where it is called.
+    """
+
+    def __init__(self, kind: str, receive: Callable[[Parcels], FunctionTable[Any]]) -> None:
+        super().__init__()
+        self.kind, self._receive = kind, receive
+        self._built_in: frozenset[str] = frozenset()
+        self._parcels: dict[str, PackedFunction | str] = {}
+        self._packing = threading.local()
+
+    def add(self, entry: Entry) -> Entry:
+        """Add an entry; one that was defined at the same place before is replaced, as when a cell of a notebook runs again.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is no name, or taken by another entry.
+        """
+        if not isinstance(entry.name, str) or not entry.name.isidentifier():
+            raise InvalidArgumentError(f"a {self.kind} is named as variables are, by letters, digits and underscores, not {entry.name!r:.80}")
+        holder = self.get(entry.name)
+        if holder is not None and (entry.name in self._built_in or place_of(holder.infer) != place_of(entry.infer)):
+            raise InvalidArgumentError(f"the name {entry.name!r} is taken by the {self.kind} of {place_of(holder.infer)}: choose another name")
+        self[entry.name] = entry
+        return entry
+
+    def close(self) -> None:
+        """Take the entries so far for those that every process has."""
+        self._built_in = frozenset(self)
+
+    def added(self) -> list[Entry]:
+        """Entries that are not built in."""
+        return [entry for name, entry in self.items() if name not in self._built_in]
+
+    def named(self, name: str) -> Entry:
+        """The entry of a name; those of installed packages are loaded first.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none.
+        ExecutionError
+            If it did not reach this worker.
+        """
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"a {self.kind} goes by its name, a text, not by {name!r:.80}")
+        found = self.get(name)
+        if found is not None:
+            return found
+        if name in self._parcels:
+            return self._opened(name)
+        load_operators()
+        if name in self:
+            return self[name]
+        near = near_names(name, self)
+        meant = f": did you mean {listed(near)}?" if near else "."
+        raise InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} One of a plug-in is known once its module is imported")
+
+    def inferred(self, name: str, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+        """The type that an entry infers.
+
+        Raises
+        ------
+        SchemaError
+            If it does not take so many arguments, or gives no type.
+        """
+        try:
+            found = self.named(name).infer(types, parameters)
+        except (IndexError, ValueError) as error:
+            if isinstance(error, SFrameError):
+                raise
+            given = f"{len(types)} arguments ({', '.join(map(str, types))})"
+            raise SchemaError(f"the {self.kind} {name!r} does not take {given}: {error}") from error
+        if not isinstance(found, ColumnType):
+            raise SchemaError(f"the {self.kind} {name!r} infers {found!r:.80}: it gives a column type, such as INT or types[0]")
+        return found
+
+    def _opened(self, name: str) -> Entry:
+        parcel = self._parcels[name]
+        if isinstance(parcel, str):
+            raise ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {parcel}")
+        entry: Any = load_function(*parcel)
+        self[name] = entry
+        return self[name]
+
+    def received(self, parcels: Parcels) -> FunctionTable[Entry]:
+        """Keep functions that another process has sent; what was defined in this one stays."""
+        for name, parcel in parcels.items():
+            if name in self._parcels and parcel != self._parcels[name]:
+                self.pop(name, None)
+            if name not in self:
+                self._parcels[name] = parcel
+        return self
+
+    def __reduce__(self) -> Any:
+        # Within what it holds itself, as in a function that names the table, it is the table of the process that it comes to.
+        if getattr(self._packing, "begun", False):
+            return self._receive, ({},)
+        self._packing.begun = True
+        try:
+            return self._receive, ({entry.name: self._packed(entry) for entry in self.added()},)
+        finally:
+            self._packing.begun = False
+
+    def _packed(self, entry: Entry) -> PackedFunction | str:
+        try:
+            return pack_function(entry, f"the {self.kind} {entry.name!r}")
+        except Exception as error:
+            return f"it cannot be pickled ({error})"
+
+
+def place_of(code: Callable[..., Any]) -> str:
+    """Module and name of a function, by which its next version is known."""
+    return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
+
+
+# Contract and table of scalar functions: one row in, one value out.
+
+# ``pa.Array | pa.Scalar``; Arrow comes without types, so a checker learns nothing from the union.
+Argument = Any
+Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
+Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
+ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column"]
+ReadyToCall = Callable[[Sequence[Argument], int], pa.Array]
+ByArrow = Callable[[Sequence[ColumnType], tuple[Any, ...]], bool]
+ColumnExpression = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
+
+
+@attrs.frozen(eq=False)
+class ScalarFunction:
+    """A named, deterministic function from one row's values to one value.
+
+    Parameters
+    ----------
+    name
+        Unique name; plans and JSON refer to the function by it.
+    infer
+        Result type from argument types and static parameters; raises what the reference raises for types it refuses.
+    kernel
+        Arrow implementation: arguments are arrays of ``rows`` entries or scalars (literals); the result is an array of
+        ``rows`` entries of exactly the inferred physical type.
+    column
+        Spark implementation over columns holding the same physical types, under ANSI off, UTC, case-sensitive settings.
+        None: the kernel runs inside an Arrow UDF.
+    monotone
+        ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters
+        and literals fixed), as a function of types and literal arguments, which come place by place with None in the
+        place of the column; None promises nothing. The order meant has missing values first, then numbers, then NaN,
+        and the result is missing exactly where the argument is.
+    may_fail
+        True when some values make the function raise, so that no law may call it for rows that a filter below it has left out.
+    expression
+        Like ``column``, but None for types of which only the kernel computes it.
+    by_arrow
+        True of types and parameters for which the kernel makes no Python object of each value: asked where there are lists or dicts.
+    """
+
+    name: str
+    infer: Infer
+    kernel: Kernel
+    column: ColumnBuilder | None = None
+    monotone: Callable[[Sequence[ColumnType], Sequence[Any]], str | None] | None = None
+    may_fail: bool = False
+    expression: ColumnExpression | None = None
+    by_arrow: ByArrow | None = None
+
+    def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
+        """The kernel for such arguments, to be called with these and a number of rows: once for many batches."""
+        made = getattr(self.kernel, "ready", None)
+        return made(types, parameters) if made else lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
+
+
+def _receive(parcels: Parcels) -> FunctionTable[ScalarFunction]:
+    return FUNCTIONS.received(parcels)
+
+
+FUNCTIONS: FunctionTable[ScalarFunction] = FunctionTable("scalar function", _receive)
+
+
+def evaluate(
+    name: str, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
+) -> tuple[pa.Array, ColumnType]:
+    """Run a function's kernel over Arrow arguments and return the result with its type.
+
+    Raises
+    ------
+    TypeError, RuntimeError
+        As the function's ``infer`` does for types it refuses.
+
+    Examples
+    --------
+    >>> import sframe_spark.expressions.functions
+    >>> from sframe_spark.types import INT
+    >>> evaluate("add", [pa.array([1, None]), pa.scalar(2)], [INT, INT], (), 2)[0].to_pylist()
+    [3, None]
+    """
+    function = FUNCTIONS.named(name)
+    return function.kernel(arguments, types, parameters, rows), function.infer(types, parameters)
+
 
 Compute = Callable[[Sequence[Argument], Sequence[ColumnType], Any, int], Any]
 Prepare = Callable[[Sequence[ColumnType], tuple[Any, ...]], Any]
@@ -48,7 +290,7 @@ def define_function(
     name
         Name in the table.
     infer
-        As in :class:`~sframe_spark.expressions.functions.base.ScalarFunction`.
+        As in :class:`~sframe_spark.expressions.functions.scalar_function.ScalarFunction`.
     compute
         Like a kernel, but may return a scalar for all rows, or an array of a type that casts to the right one.
     build
@@ -58,7 +300,7 @@ def define_function(
     may_fail
         Some values make the function raise: no law calls it for rows that a filter below it has left out.
     by_arrow
-        As in :class:`~sframe_spark.expressions.functions.base.ScalarFunction`.
+        As in :class:`~sframe_spark.expressions.functions.scalar_function.ScalarFunction`.
     prepare
         Makes of types and parameters what takes the parameters' place in calls of ``compute``: once for many batches, and in threads at once.
 

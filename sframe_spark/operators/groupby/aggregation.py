@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.base import AGGREGATES, AggregateFunction, ReduceColumns
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.project import places_of
 from sframe_spark.planner.facts import Schema

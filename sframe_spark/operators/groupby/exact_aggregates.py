@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.exact_grouped_sum import GROUPS_TOGETHER, Digits, at, digits_of, digits_of_rows, lists_of, longer, squared_deviations
 from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.expressions.aggregates.vectors import added_vectors
+from sframe_spark.expressions.aggregates.numeric import added_vectors
 from sframe_spark.operators.groupby.accumulators import Arrays, PartialAggregate, totals
 from sframe_spark.operators.groupby.groups_of_rows import GroupsOfRows
 from sframe_spark.types import ColumnType

@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.expressions.aggregates.base import Way
+from sframe_spark.expressions.aggregates.aggregate_function import Way
 from sframe_spark.operators.groupby.aggregation import Aggregation, counts_distinct, decomposition_of, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
 from sframe_spark.operators.groupby.spark_aggregates import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from sframe_spark.expressions.aggregates.base import SeveralColumns, Way
+from sframe_spark.expressions.aggregates.aggregate_function import SeveralColumns, Way
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.lowering import Relation
 from sframe_spark.planner.node import PlannerNode

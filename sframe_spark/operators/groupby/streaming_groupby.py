@@ -12,7 +12,7 @@ import pyarrow as pa
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
-from sframe_spark.expressions.aggregates.base import Way
+from sframe_spark.expressions.aggregates.aggregate_function import Way
 from sframe_spark.operators.groupby.accumulators import FoundOfGroups, PartialAggregate
 from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.groupby.groupby import with_order_column

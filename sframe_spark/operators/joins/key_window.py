@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.expressions.aggregates.base import Way
+from sframe_spark.expressions.aggregates.aggregate_function import Way
 from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.joins.key_window_spark import window_relation
 from sframe_spark.operators.joins.window_folds import aggregate_windows, are_lists_by_arrow

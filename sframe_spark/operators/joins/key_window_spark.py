@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sframe_spark.compute.key_encoding import comparable_column
-from sframe_spark.expressions.aggregates.base import Way
+from sframe_spark.expressions.aggregates.aggregate_function import Way
 from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.operators.groupby.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, grouped_in_spark
 from sframe_spark.operators.lookup.numeric_keys import WIDE, distance_column, key_column

@@ -14,8 +14,8 @@ from sframe_spark.compute.exact_sum import ExactSum, Moments
 from sframe_spark.compute.exact_window_sum import Sums, running_sum, running_sums
 from sframe_spark.compute.key_runs import PLAIN_ZERO, plain_zeros
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
+from sframe_spark.expressions.aggregates.numeric import VectorSum, elements
 from sframe_spark.expressions.aggregates.partial_aggregates import floats
-from sframe_spark.expressions.aggregates.vectors import VectorSum, elements
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

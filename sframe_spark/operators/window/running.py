@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.expressions.aggregates.base import ReduceColumns
+from sframe_spark.expressions.aggregates.aggregate_function import ReduceColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.window.groups import Components, RowGroups
 from sframe_spark.operators.window.segmented_scan import NOWHERE, Scan

@@ -11,7 +11,7 @@ import pytest
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
 from sframe_spark.api import aggregate
-from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.types import INT, STANDARD_TYPES, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_plain

@@ -10,7 +10,7 @@ import pytest
 from sframe_spark import SArray
 from sframe_spark.api.node_values import reduce_values
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates import items
+from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.testing.functions import check_aggregate
@@ -67,7 +67,7 @@ def test_numbers_have_no_keys() -> None:
 
 
 def test_too_many_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(items, "MOST_KEYS", 3)
+    monkeypatch.setattr(profiling, "MOST_KEYS", 3)
     for values in (NATIVE, MIXED):
         with pytest.raises(TooLargeError, match=r"more than 3 keys.*limit="):
             SArray(values).unpack()

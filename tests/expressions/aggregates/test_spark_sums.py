@@ -18,7 +18,7 @@ from sframe_spark.compute.spark_exact_sum import MORE, USUAL, carried, leading, 
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
-from sframe_spark.expressions.aggregates.base import AGGREGATES, Way
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, Way
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.expressions.functions.base import FUNCTIONS
-from sframe_spark.expressions.functions.scalar_function import always_by_arrow
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, always_by_arrow
 from sframe_spark.types import (
     DATETIME,
     ENCODED_DICT,

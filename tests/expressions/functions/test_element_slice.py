@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.expressions.functions.base import evaluate
+from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import ARRAY, ENCODED_LIST, INT, STR, ColumnType, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain

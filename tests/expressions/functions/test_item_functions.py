@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.expressions.functions.moment_parts import PARTS
+from sframe_spark.expressions.functions.datetimes import PARTS
 from sframe_spark.testing.functions import check_function
 from sframe_spark.types import FLOAT, INT, STR
 

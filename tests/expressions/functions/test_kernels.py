@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
-from sframe_spark.expressions.functions.base import evaluate
+from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import (
     ARRAY,
     DATETIME,

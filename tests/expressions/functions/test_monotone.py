@@ -11,7 +11,7 @@ import pytest
 
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.errors import ExecutionError
-from sframe_spark.expressions.functions.base import FUNCTIONS, evaluate
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, evaluate
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.expressions.functions.base import FUNCTIONS
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

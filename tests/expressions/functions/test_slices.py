@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sframe_spark.expressions.functions.base import evaluate
+from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from tests.expressions.functions.row_by_row import kernels

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
-from sframe_spark.expressions.functions.base import FUNCTIONS, ScalarFunction, evaluate
-from sframe_spark.expressions.functions.moment_parts import PARTS
+from sframe_spark.expressions.functions.datetimes import PARTS
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, evaluate
 from sframe_spark.types import (
     ARRAY,
     DATETIME,

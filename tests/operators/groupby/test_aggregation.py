@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.types import INT
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.aggregates.partial_aggregates import wrapped
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import Reduce

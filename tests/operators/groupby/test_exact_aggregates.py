@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import exact_grouped_sum
-from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby import exact_aggregates
 from sframe_spark.operators.groupby.accumulators import PartialAggregate
 from sframe_spark.operators.groupby.aggregation import Aggregation

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.errors import SchemaError, TooLargeError
-from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import key_window as key_window_module
 from sframe_spark.operators.joins.key_window import KeyWindow

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.expressions.aggregates.base import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window import running_collections, running_vectors
 from sframe_spark.operators.window.choices import built_in

@@ -12,10 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.errors import DamagedValueError, ExecutionError, SchemaError
-from sframe_spark.expressions.aggregates.items import _kinds
+from sframe_spark.expressions.aggregates.profiling import _kinds
 from sframe_spark.expressions.functions.dicts import _compute_has, _compute_list, _compute_trim_keys
-from sframe_spark.expressions.functions.element_access import _compute_slot, _compute_slots
-from sframe_spark.expressions.functions.items import _compute_element_slice, _compute_length, _compute_vector_slice
+from sframe_spark.expressions.functions.element_access import (
+    _compute_element_slice,
+    _compute_length,
+    _compute_slot,
+    _compute_slots,
+    _compute_vector_slice,
+)
 from sframe_spark.operators.explode import items_of
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.cast import cast_array
