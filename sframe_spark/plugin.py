@@ -102,9 +102,8 @@ from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.project import project, zip_columns
-from sframe_spark.operators.reverse import reverse
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort import reverse, sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate

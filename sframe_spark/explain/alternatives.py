@@ -6,7 +6,7 @@ from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.adaptive import is_to_be_counted
 from sframe_spark.engine.physical.sections import Alternative, Mode, Section, SectionResult
-from sframe_spark.operators.groupby.spark_aggregates import adds_up_floats
+from sframe_spark.operators.groupby.aggregation import adds_up_floats
 from sframe_spark.operators.sort import MOST_TIES
 from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.planner.graph import postorder

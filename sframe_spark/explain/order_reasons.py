@@ -21,9 +21,8 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.inference import is_in_order, observers, properties_of
 from sframe_spark.planner.node import PlannerNode

@@ -18,10 +18,9 @@ from sframe_spark.laws.value_ranges import ValueRanges, intersection
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.slice import SliceRows
-from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode

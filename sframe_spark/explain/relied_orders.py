@@ -10,8 +10,7 @@ from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.sort import Sort, SuffixSort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import is_in_order
 from sframe_spark.planner.node import PlannerNode

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import attrs
 
+from sframe_spark.operators.groupby.accumulators import partial_aggregate
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
-from sframe_spark.operators.groupby.partial_forms import partial_aggregate
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.join import SEARCHED, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from sframe_spark.laws.slice_pushdown import MOST_TOP_ROWS
-from sframe_spark.operators.reverse import reverse
 from sframe_spark.operators.slice import SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import Sort, TopRows, reverse
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 

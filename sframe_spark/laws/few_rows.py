@@ -9,8 +9,7 @@ from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.join import SEARCHED, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sort import MOST_TIES, Sort, SuffixSort, sort_rows
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import MOST_TIES, Sort, SuffixSort, TopRows, sort_rows
 from sframe_spark.planner.graph import runs_as_kernels, sizes_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

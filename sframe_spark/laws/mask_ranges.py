@@ -12,7 +12,7 @@ from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
 from sframe_spark.laws.pruning import preimage
 from sframe_spark.laws.value_ranges import ColumnRanges, ValueRanges, both, either, union
-from sframe_spark.operators.masks import compared_with_constant, compares_exactly
+from sframe_spark.operators.property_inference import compared_with_constant, compares_exactly
 from sframe_spark.planner.facts import Schema
 from sframe_spark.storage.segments.pruning import Bounds
 from sframe_spark.types import ColumnType, type_of_class

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.assumed_order import AssumeOrder
+from sframe_spark.operators.sort import AssumeOrder
 from sframe_spark.planner.inference import is_in_order
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -13,8 +13,7 @@ from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.laws.value_ranges import ColumnRanges, ValueRanges, union
 from sframe_spark.operators.lookup.numeric_keys import Numbers, key_numbers
-from sframe_spark.operators.masks import compares_exactly
-from sframe_spark.operators.property_inference import INT_LIMITS, MOST_STEPS, monotone_step
+from sframe_spark.operators.property_inference import INT_LIMITS, MOST_STEPS, compares_exactly, monotone_step
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.storage.segments.pruning import Bounds

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources.source import Source
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator

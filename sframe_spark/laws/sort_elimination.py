@@ -8,12 +8,10 @@ from sframe_spark.laws.algorithm_choice import in_runs, one_value_per_group
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.project import project, zip_columns
-from sframe_spark.operators.reverse import Reverse, reverse
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.slice import SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort, SuffixSort, sort_rows
+from sframe_spark.operators.sort import Reverse, Sort, SuffixSort, TopRows, reverse, sort_rows
 from sframe_spark.operators.sources.generated import range_source
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.inference import properties_of

@@ -7,8 +7,7 @@ import attrs
 from sframe_spark.expressions.program import Register
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sort import Sort, SuffixSort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.inference import is_in_order, observed_nodes, properties_of

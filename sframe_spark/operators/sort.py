@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
@@ -13,19 +14,22 @@ from sframe_spark.compute.key_runs import RunOperator, run_numbers, run_starts
 from sframe_spark.compute.sorting import order_of, sort_parts
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.project import places_of
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement
-from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.chunk import Chunk, joined
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
+from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation, sort_expression
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import NO_WORK, Need, Operator, QueryWork
+from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, Need, Operator, QueryWork
 from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.types import DATETIME_KIND, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
 
 # Rows that tie are sorted in memory, and those at the edge of a range of rows pass through the driver.
 MOST_TIES = 262_144
@@ -243,3 +247,276 @@ def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
         if kind not in SORTABLE:
             raise TypeError(f"column {position} of type {kind} cannot be sorted by: only {', '.join(SORTABLE)} have an order")
     return Sort(tuple((position, bool(ascending)) for position, ascending in by)).make_planner_node(node)
+
+
+# The first rows in some order, without a sort of all rows.
+
+# Every task sends so many rows at most to the driver.
+MOST_ROWS_SENT = 10_000
+# For each row wanted so many are looked at to see which ones come near.
+SAMPLED = 64
+
+
+@register
+@attrs.frozen
+class TopRows(Reordering, DecomposableOperator):
+    """The first ``rows`` rows in the order of some columns (ties in input order): a sort and a head in one."""
+
+    name: ClassVar[str] = "top_rows"
+    rows: int = attrs.field(validator=at_least(0))
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Spark keeps the first rows of each partition."""
+        return NO_WORK
+
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True: all rows are one run."""
+        return True
+
+    @property
+    def split_by(self) -> tuple[int, bool] | None:
+        """The first column of the order: further ranges are made where those before have too few rows."""
+        return self.by[0] if self.by else None
+
+    @property
+    def rows_of_ranges(self) -> int | None:
+        """As many as are asked for."""
+        return self.rows
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most ``rows``."""
+        known = inputs[0].length.rows
+        if known is not None:
+            return Length.exactly(min(known, self.rows))
+        bound = inputs[0].length.at_most
+        return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
+
+    @property
+    def rows_of_part(self) -> int:
+        """The first rows of each part."""
+        return self.rows
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """The order asked for."""
+        return [(0, [position for position, _ in self.by])]
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's take-ordered: no exchange of the data."""
+        relation = inputs[0]
+        order = [sort_expression(column, ascending) for column, ascending in key_columns(relation, self.by)]
+        # The key of the result is made of the rows taken: no row that is left out is copied for it.
+        taken = attrs.evolve(relation, df=relation.df.orderBy(*order).limit(self.rows))
+        return Sort(self.by).plan_to_operator([taken], context)
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """Each task sends its own first rows, if these are few."""
+        return self.rows <= MOST_ROWS_SENT
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The first rows of the only run."""
+        return self.part_of(inputs[0], facts)
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """The first rows of a run."""
+        parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], facts[0].schema[position], up)]
+        # Few rows come near the first ones: only these are sorted.
+        near = first_places(parts[0], parts[1], self.rows)
+        order = near[np.lexsort([part[near] for part in reversed(parts)])][: self.rows]
+        return Chunk(tuple(column.take(pa.array(order)) for column in rows.columns), len(order))
+
+    def combined(self, first: Chunk, second: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """The first rows of both; of rows that tie, those of the first run."""
+        return self.part_of(joined(first, second), facts)
+
+    def rows_from(self, part: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """The rows themselves."""
+        return part
+
+    def describe(self) -> str:
+        """Columns, directions and count."""
+        return f"{describe_order(self.by)}; {self.rows} rows"
+
+
+def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
+    """Places, ascending, of the rows whose rank and number are not above those of the row that is the ``count``-th in order.
+
+    Examples
+    --------
+    >>> first_places(np.array([1, 1, 0, 1, 1]), np.array([7, 3, 0, 9, 3]), 2).tolist()
+    [1, 2, 4]
+    """
+    if len(ranks) <= count or not count:
+        return np.arange(len(ranks) if count else 0)
+    if bool((ranks == ranks[0]).all()):
+        return _places_of_smallest(numbers, count)
+    last = np.partition(ranks, count - 1)[count - 1]
+    below, tied = ranks < last, ranks == last
+    left = count - int(below.sum())
+    return np.flatnonzero(below | (tied & (numbers <= np.partition(numbers[tied], left - 1)[left - 1])))
+
+
+def _places_of_smallest(numbers: np.ndarray, count: int) -> np.ndarray:
+    """Places, ascending, of the numbers that are not above the ``count``-th smallest."""
+    sample = numbers[:: max(1, len(numbers) // (SAMPLED * count))]
+    # So many of the sample are not above this one, and so not fewer of all.
+    near = np.flatnonzero(numbers <= np.partition(sample, count - 1)[count - 1])
+    chosen = numbers[near]
+    return near[chosen <= np.partition(chosen, count - 1)[count - 1]]
+
+
+# Rows backwards: every range of output rows is a range of input rows, so nothing is exchanged.
+
+
+@register
+@attrs.frozen
+class Reverse(Operator):
+    """All rows, the last one first."""
+
+    name: ClassVar[str] = "reverse"
+    reorders: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types."""
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The input's length."""
+        return inputs[0].length
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Orders are turned round; what holds among rows in any order stays."""
+        return inputs[0].reordered(inputs[0].order.reverse())
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read."""
+        return [outputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same rows of fewer columns."""
+        return self, kept[0]
+
+    def requires(self, slot: int) -> Need:
+        """Rows by number."""
+        return Need.DENSE
+
+    def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
+        """As many rows, counted from the end."""
+        rows = facts[slot].length.rows
+        assert rows is not None, "rows addressed by number are counted"
+        return (rows - stop, rows - start)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The rows of a run backwards."""
+        chunk = inputs[0]
+        places = pa.array(np.arange(chunk.rows - 1, -1, -1))
+        return Chunk(tuple(column.take(places) for column in chunk.columns), chunk.rows)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """The same row key, read the other way."""
+        relation = inputs[0]
+        turned = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
+        hidden = [column.name for column in turned]
+        return attrs.evolve(relation, df=relation.df.select(*relation.columns, *hidden), key=turned, position=None)
+
+    def describe(self) -> str:
+        """Nothing to say."""
+        return ""
+
+
+def reverse(node: PlannerNode) -> PlannerNode:
+    """Rows backwards.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(reverse(node_of(SArray([1, 2, 3])))))
+    [3, 2, 1]
+    """
+    return Reverse().make_planner_node(node)
+
+
+# Rows of which somebody says that they are in an order: the planner believes it.
+
+
+@register
+@attrs.frozen
+class AssumeOrder(Operator):
+    """Rows unchanged, with the promise that they are in an order; a false promise makes later results wrong.
+
+    Parameters
+    ----------
+    by
+        Pairs of column position and whether it ascends.
+    """
+
+    name: ClassVar[str] = "assume_order"
+    row_wise: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
+    by: tuple[tuple[int, bool], ...]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such column.
+        """
+        require_columns(inputs[0].schema, (position for position, _ in self.by))
+        return inputs[0].schema
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The input's, and the order promised."""
+        return inputs[0].reordered(inputs[0].order.add(orderings=[requirement(self.by)]))
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read: a promise keeps no column that nobody reads."""
+        return [outputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The promise as far as its columns are there."""
+        places = places_of(kept[0])
+        return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in places, self.by)), kept[0])), kept[0]
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """The order assumed."""
+        return [(0, [position for position, _ in self.by])]
+
+    def requires(self, slot: int) -> Need:
+        """Nothing: rows pass through."""
+        return Need.INHERITED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """The input itself."""
+        return inputs[0]
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The rows themselves."""
+        return inputs[0]
+
+    def describe(self) -> str:
+        """Columns and directions."""
+        return describe_order(self.by)
+
+
+def assume_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
+    """The node's rows, of which the planner believes that they are in an order; a source takes the belief into itself."""
+    operator = node.operator
+    if isinstance(operator, (MemorySource, SegmentSource)):
+        wanted = tuple((operator.positions[position], up) for position, up in by)
+        return PlannerNode(operator.with_ordering(wanted), (), node.facts)
+    return AssumeOrder(tuple(by)).make_planner_node(node)

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 
 from sframe_spark.errors import MemoFullError
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
 from sframe_spark.operators.flat_map import FlatMap
+from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.cycles import MapCycles
 from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.row_number import RowNumber
@@ -26,6 +30,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
 from sframe_spark.udf.bound_function import looked_at
 from sframe_spark.udf.results import CallMemo
 
@@ -177,3 +182,33 @@ def complete_source(node: PlannerNode) -> PlannerNode | None:
         return None
     source = MemorySource.of(everything.rows, node.schema)
     return PlannerNode(source, (), Facts(node.schema, source.infer_length(()), node.facts.domain))
+
+
+# Functions that plug-ins have added to the tables, where operators of this package name them.
+
+
+def calls_plugins(operator: Operator) -> bool:
+    """True when an operator computes by a function that is not built in.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.groupby.groupby import Reduce
+    >>> calls_plugins(Reduce((Aggregation("sum", (0,)),)))
+    False
+    """
+    scalars, aggregates = ({entry.name for entry in table.added()} for table in (FUNCTIONS, AGGREGATES))
+    if operator.is_source or not (scalars or aggregates):
+        return False
+    return any(part.function in (scalars if isinstance(part, Step) else aggregates) for part in calls_within(operator))
+
+
+def calls_within(value: Any) -> Iterator[Step | Aggregation]:
+    """The calls of named functions that an operator is made of, wherever it holds them."""
+    if isinstance(value, (Step, Aggregation)) and isinstance(value.function, str):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from calls_within(item)
+    elif attrs.has(type(value)):
+        for field in attrs.fields(type(value)):
+            yield from calls_within(getattr(value, field.name))

@@ -11,7 +11,6 @@ from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.append import Append
 from sframe_spark.operators.arrange import Arrange
-from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.explode import Explode
 from sframe_spark.operators.filter import Filter, FilterRows
@@ -19,8 +18,7 @@ from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
-from sframe_spark.operators.groupby.intervals import AssignIntervals, Grid
-from sframe_spark.operators.groupby.intervals_fill import FillIntervals
+from sframe_spark.operators.groupby.intervals import AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.hash_join import HashJoin
@@ -29,17 +27,15 @@ from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.project import Project, Zip
-from sframe_spark.operators.reverse import Reverse
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.slice import SliceRows
-from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.generated import constant_source, range_source
 from sframe_spark.operators.sources.segment_subset import parts_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.rolling import Rolling
-from sframe_spark.operators.window.running_running import Running
+from sframe_spark.operators.window.running import Running
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.operators.window.smoothing import ExponentialSmoothing
 from sframe_spark.planner.chunk import Chunk

@@ -27,13 +27,12 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.project import project, zip_columns
-from sframe_spark.operators.reverse import reverse
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort import reverse, sort_rows
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.operators.window.cumulative import cumulative
-from sframe_spark.operators.window.running_running import running
+from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

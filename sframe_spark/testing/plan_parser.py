@@ -15,7 +15,6 @@ from sframe_spark.expressions.program import Literal, Operand, Program, Register
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.append import Append
 from sframe_spark.operators.arrange import Arrange
-from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.filter import Filter, FilterRows
 from sframe_spark.operators.flat_map import FlatMap
@@ -27,17 +26,15 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.project import Project, Zip
-from sframe_spark.operators.reverse import Reverse
 from sframe_spark.operators.slice import SliceRows
-from sframe_spark.operators.sort import Sort, SuffixSort
+from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.generated import ConstantSource
 from sframe_spark.operators.sources.segment_subset import SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.rolling import Rolling
-from sframe_spark.operators.window.running_running import Running
+from sframe_spark.operators.window.running import Running
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator

@@ -14,8 +14,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError
-from sframe_spark.operators.sources.readers import Reader
-from sframe_spark.operators.sources.source import MOST_BYTES_OF_PIECE, Saved, Source, check_range
+from sframe_spark.operators.sources.source import MOST_BYTES_OF_PIECE, Reader, Saved, Source, check_range
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation

@@ -17,7 +17,7 @@ from sframe_spark.compute import exact_grouped_sum, exact_sum
 from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, lists_of, longer, squared_deviations
 from sframe_spark.compute.exact_sum import ExactSum, Moments
 from sframe_spark.compute.exact_window_sum import running_sum
-from sframe_spark.operators.groupby import exact_aggregates
+from sframe_spark.operators.groupby import accumulators
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
@@ -181,7 +181,7 @@ def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most:
     """Digits of all groups, for each place one, would take gigabytes."""
     monkeypatch.setattr(exact_grouped_sum, "MOST_BYTES", max(most, 8 * 3 * 60))
     monkeypatch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
-    monkeypatch.setattr(exact_aggregates, "GROUPS_TOGETHER", 2)
+    monkeypatch.setattr(accumulators, "GROUPS_TOGETHER", 2)
     values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]
     keys = [1, 1, 2, 2, 3, 3, 1, 4]
     for function in ("sum", "std"):

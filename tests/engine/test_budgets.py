@@ -21,8 +21,7 @@ from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.laws.optimized import optimize
 from sframe_spark.operators.sources.memory import MemorySource
-from sframe_spark.operators.sources.readers import Reader, SegmentReader
-from sframe_spark.operators.sources.source import SegmentSource, source_of
+from sframe_spark.operators.sources.source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import sizes_of
 from sframe_spark.planner.node import PlannerNode
@@ -204,7 +203,8 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_large_row_group_of_others_is_several_blocks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators.lookup import blocks, source_lookup
+    from sframe_spark.operators.lookup import source_lookup
+    from sframe_spark.operators.lookup import source_lookup as blocks
 
     monkeypatch.setattr(blocks, "LARGEST_BLOCK_BYTES", 20 * LONG)
     table = pa.table({"k": pa.array(range(0, 200, 2)), "t": pa.array([f"{row:05d}" * (LONG // 5) for row in range(100)])})

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.sort import SuffixSort
-from sframe_spark.operators.top_rows import MOST_ROWS_SENT, TopRows, first_places
+from sframe_spark.operators.sort import MOST_ROWS_SENT, SuffixSort, TopRows, first_places
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import FLOAT, INT, STR

@@ -15,7 +15,7 @@ from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import join
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle, rows_equal

@@ -11,8 +11,7 @@ from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.project import Project, Zip, zip_columns
 from sframe_spark.operators.slice import SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.law import Law, law
 from sframe_spark.planner.node import PlannerNode

@@ -9,8 +9,7 @@ import pyarrow as pa
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles
-from sframe_spark.operators.groupby.intervals import SIDES, AssignIntervals, Grid
-from sframe_spark.operators.groupby.intervals_fill import FillIntervals
+from sframe_spark.operators.groupby.intervals import SIDES, AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sort import sort_rows

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.expressions.program import Literal
-from sframe_spark.operators import arrange, elementwise, explode, flat_map, project, reverse, row_number, sort
+from sframe_spark.operators import arrange, elementwise, explode, flat_map, project, row_number, sort
 from sframe_spark.operators.append import append
-from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.filter import FilterRows, filter_by_mask
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import join
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import AssumeOrder, TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.sample_functions import FLAT_POOL, POOL
@@ -135,7 +134,7 @@ def turn_round(growth: Growth) -> PlannerNode | None:
     """All rows backwards."""
     node = growth.any_node()
     assert node is not None
-    return growth.add(reverse.reverse(node))
+    return growth.add(sort.reverse(node))
 
 
 def random_slice(growth: Growth, node: PlannerNode) -> PlannerNode:

@@ -20,9 +20,8 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.sort import SORTABLE, sort_rows
+from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
 from sframe_spark.operators.sources.generated import range_source
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.types import DICT_KIND, INT
 
 if TYPE_CHECKING:

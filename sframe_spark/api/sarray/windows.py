@@ -16,7 +16,7 @@ from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.rolling import rolling
-from sframe_spark.operators.window.running_running import running
+from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for

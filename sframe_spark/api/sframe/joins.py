@@ -24,8 +24,8 @@ from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin,
 from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.joins.key_window import KeyWindow, key_window
 from sframe_spark.operators.joins.merge_sorted import SIDES, merge_sorted, unsorted_message
+from sframe_spark.operators.lookup.key_search import first_row_out_of_order
 from sframe_spark.operators.lookup.numeric_keys import check_keys
-from sframe_spark.operators.lookup.order import first_row_out_of_order
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, ColumnType, common_encoding

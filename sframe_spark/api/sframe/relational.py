@@ -35,8 +35,7 @@ from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
-from sframe_spark.operators.sort import SORTABLE, sort_rows
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.value_model import one_value
 

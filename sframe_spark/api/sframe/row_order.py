@@ -17,7 +17,7 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.known_order import origin_of_order
 from sframe_spark.laws.optimized import optimize
 from sframe_spark.message_text import visible
-from sframe_spark.operators.assumed_order import assume_order
+from sframe_spark.operators.sort import assume_order
 from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.inference import is_in_order, properties_of

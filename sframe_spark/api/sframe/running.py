@@ -16,7 +16,7 @@ from sframe_spark.expressions.program import Literal
 from sframe_spark.message_text import brief
 from sframe_spark.operators.arrange import column_of, columns_beside, columns_of, replace_column
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.window.running_running import running
+from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.types import FLOAT, INT
 from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration

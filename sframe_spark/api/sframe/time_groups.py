@@ -23,8 +23,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameErro
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
-from sframe_spark.operators.groupby.intervals import SIDES, AssignIntervals, Grid, group_by_intervals
-from sframe_spark.operators.groupby.intervals_fill import FILLS, resample
+from sframe_spark.operators.groupby.intervals import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.row_number import row_number

@@ -20,11 +20,10 @@ from sframe_spark.engine.physical.sections import THE_RESULT, Mode
 from sframe_spark.engine.runtime.inferred_rows import require_inferred
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.source_lookup import Lookup
-from sframe_spark.operators.plugin_functions import calls_plugins
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.operators.udf_calls import complete_source, functions_of
+from sframe_spark.operators.udf_calls import calls_plugins, complete_source, functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode

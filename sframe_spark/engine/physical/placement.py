@@ -11,9 +11,8 @@ from sframe_spark.engine.budgets import weight_of
 from sframe_spark.engine.physical.passed_on import moves_only
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.plugin_functions import calls_plugins
 from sframe_spark.operators.sources.segment_subset import lacks_key
-from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.operators.udf_calls import calls_plugins, functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator

@@ -15,8 +15,7 @@ from sframe_spark.engine.runtime.measured import MeasuredCalls
 from sframe_spark.engine.runtime.others import advanced, asked
 from sframe_spark.errors import ConversionError, ResultsTooLongError, TooLargeError
 from sframe_spark.operators.lookup.source_lookup import Lookup
-from sframe_spark.operators.sources.readers import Reader
-from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.sources.source import Reader, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
 from sframe_spark.process.resource_limits import available_cores

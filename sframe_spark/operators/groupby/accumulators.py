@@ -3,22 +3,169 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.exact_grouped_sum import GROUPS_TOGETHER, Digits, at, digits_of, digits_of_rows, lists_of, longer, squared_deviations
 from sframe_spark.compute.key_encoding import comparable
-from sframe_spark.compute.key_runs import PLAIN_ZERO, differs, plain_numbers
-from sframe_spark.operators.groupby.groups_of_rows import GroupsOfRows
-from sframe_spark.types import ColumnType
+from sframe_spark.compute.key_runs import PLAIN_ZERO, differs, members, plain_numbers
+from sframe_spark.compute.sorting import order_of, ranks_of
+from sframe_spark.expressions.aggregates.extremes import ORDERED
+from sframe_spark.expressions.aggregates.numeric import added_vectors
+from sframe_spark.operators.groupby.aggregation import TAKEN_FROM_ONE_ROW, Aggregation
+from sframe_spark.planner.facts import Schema
+from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.nested.json_items import FlatItems
 
-if TYPE_CHECKING:
-    from sframe_spark.operators.groupby.aggregation import Aggregation
+# Rows that know the number of their group, wherever they stand: what is added up or chosen within groups needs no sorting.
+
+# Codes below this are sorted by their digits, in two passes.
+SHORT_CODES = 1 << 16
+# So many rows are looked at together: numbers of all rows would be memory that is new to the process.
+ROWS_TOGETHER = 1 << 14
+
+
+@attrs.frozen(eq=False, slots=False)
+class GroupsOfRows:
+    """Groups of rows.
+
+    Parameters
+    ----------
+    codes
+        For each row the number of its group.
+    count
+        How many groups there are; none is empty.
+
+    Examples
+    --------
+    >>> groups = GroupsOfRows(np.array([1, 0, 1]), 2)
+    >>> groups.firsts.tolist(), groups.order.tolist(), groups.starts.tolist(), groups.totals(np.array([5, 6, 7])).tolist()
+    ([1, 0], [1, 0, 2], [0, 1], [6, 12])
+    """
+
+    codes: np.ndarray
+    count: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.codes)
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """The first row of each group."""
+        return first_rows(self.codes, self.count)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The rows, group by group, in row order within each."""
+        return np.argsort(self.codes.astype(np.uint16), kind="stable") if self.count <= SHORT_CODES else order_of([self.codes])
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """How many rows each group has."""
+        return np.bincount(self.codes, minlength=self.count)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each group begins in that order."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def totals(self, values: np.ndarray) -> np.ndarray:
+        """The sum of each group's ints, which wraps around, or how many of its values are true."""
+        if values.dtype == np.bool_:
+            return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
+        found = np.zeros(self.count, dtype=np.int64)
+        np.add.at(found, self.codes, values)
+        return found
+
+    def extremes(self, values: np.ndarray, largest: bool, start: float) -> np.ndarray:
+        """The largest or smallest value of each group, of those beyond a start; NaN where there is one."""
+        found = np.full(self.count, start, dtype=values.dtype)
+        with np.errstate(invalid="ignore"):
+            (np.maximum if largest else np.minimum).at(found, self.codes, values)
+        return found
+
+    def first_where(self, chosen: np.ndarray) -> np.ndarray:
+        """The first of the chosen rows in each group, each of which has one."""
+        rows = np.flatnonzero(chosen)
+        return rows[first_rows(self.codes[rows], self.count)]
+
+
+def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
+    """The first row with each code; ``len(codes)`` for codes that no row has.
+
+    Examples
+    --------
+    >>> first_rows(np.array([2, 0, 2]), 3).tolist()
+    [1, 3, 0]
+    """
+    found = np.full(count, len(codes), dtype=np.int64)
+    backwards = np.arange(min(len(codes), ROWS_TOGETHER))[::-1]
+    # Of several rows with one code the last one that is assigned stays. Few codes are all among the first rows.
+    found[codes[: len(backwards)][::-1]] = backwards
+    if found.max(initial=-1) < len(codes):
+        return found
+    for start in range((len(codes) - 1) // ROWS_TOGETHER * ROWS_TOGETHER, -1, -ROWS_TOGETHER):
+        part = codes[start : start + ROWS_TOGETHER][::-1]
+        found[part] = backwards[len(backwards) - len(part) :] + start
+    return found
+
+
+def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
+    """The first row with each of the codes that there are, of so many possible ones, in row order.
+
+    Examples
+    --------
+    >>> first_of_each(np.array([7, 3, 7, 3]), 1 << 40).tolist(), first_of_each(np.array([7, 3, 7, 3]), 8).tolist()
+    ([0, 1], [0, 1])
+    """
+    if count > 4 * len(codes):
+        order = order_of([codes])
+        ordered = codes[order]
+        return np.sort(order[np.concatenate([np.ones(min(len(codes), 1), dtype=bool), ordered[1:] != ordered[:-1]])])
+    found = first_rows(codes, count)
+    return np.sort(found[found < len(codes)])
+
+
+def first_and_total(codes: np.ndarray, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first row with each of the codes that there are, of so many possible ones, in row order, and the sum of the ints in all of them.
+
+    Examples
+    --------
+    >>> codes, numbers = np.array([7, 3, 7, 3]), np.array([1, 2, 4, 8])
+    >>> [[part.tolist() for part in first_and_total(codes, numbers, count)] for count in (8, 1 << 40)]
+    [[[0, 1], [5, 10]], [[0, 1], [5, 10]]]
+    """
+    if count > 4 * len(codes):
+        codes, count = ranks_of([codes])
+    firsts, sums = first_rows(codes, count), np.zeros(count, dtype=np.int64)
+    np.add.at(sums, codes, numbers)
+    there = np.flatnonzero(firsts < len(codes))
+    there = there[order_of([firsts[there]])]
+    return firsts[there], sums[there]
+
+
+def without_gaps(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
+    """Codes in the same order, of which each has a row.
+
+    Examples
+    --------
+    >>> [codes.tolist() if count else count for codes, count in [without_gaps(np.array([9, 2, 9]), 10)]]
+    [[1, 0, 1]]
+    """
+    if count > 4 * len(codes) + SHORT_CODES:
+        return ranks_of([codes])
+    present = np.bincount(codes, minlength=count) > 0
+    return (np.cumsum(present) - 1)[codes], int(np.count_nonzero(present))
+
 
 Arrays = list[pa.Array]
 
@@ -251,3 +398,333 @@ def value_ranks(column: pa.Array) -> list[np.ndarray]:
         offsets.is_valid().to_numpy(zero_copy_only=False).astype(np.int64),
         plain_numbers(offsets).astype(np.int64),
     ]
+
+
+# Sums of floats, means and spreads in parts: exact sums of groups, rounded when the last part is there.
+
+
+@attrs.frozen
+class SummedExactly(PartialAggregate):
+    """Sum of floats: the only number of a group, or the digits of the sum of several."""
+
+    holds_values: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
+    has_squares: ClassVar[bool] = False
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The only numbers, and the digits of sums."""
+        numbers, several, codes = self._several(arrays, groups)
+        lists = self._lists(numbers, codes, len(several))
+        if len(several) == groups.count:
+            return [pa.nulls(groups.count, pa.float64()), *lists]
+        alone = groups.sizes == 1
+        kept = pa.array(floats_of(arrays[0])[groups.firsts], mask=~alone, from_pandas=False)
+        return [kept, *(at(column, several, groups.count) for column in lists)]
+
+    def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
+        """The floats next to the sums, of digits that nobody else looks at."""
+        counts = self._counts(arrays, groups)
+        numbers, several, codes = self._several(arrays, groups)
+        found = self._of_one(floats_of(arrays[0])[groups.firsts])
+        start = 0
+        for digits in digits_of_rows(numbers, codes, len(several), self.has_squares):
+            here = several[start : start + digits[0].count]
+            found[here] = self._of_several(np.maximum(counts[here], 1), digits)
+            start += len(here)
+        return self._column(counts, found)
+
+    def _several(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers of the rows of groups of several, these groups, and for each row which of these it is in."""
+        numbers, is_several = floats_of(arrays[0]), groups.sizes > 1
+        several = np.flatnonzero(is_several)
+        if len(several) == groups.count:
+            return numbers, several, groups.codes
+        rows = np.flatnonzero(is_several[groups.codes])
+        return numbers[rows], several, (np.cumsum(is_several) - 1)[groups.codes[rows]]
+
+    def _lists(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Arrays:
+        found = ([lists_of(sums) for sums in digits] for digits in digits_of_rows(numbers, codes, count, self.has_squares))
+        return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """Sums of sums, where there are several; only numbers stay what they are."""
+        alone, *lists = partial
+        sizes = np.diff(np.append(starts, len(alone)))
+        mixed = alone.is_valid().to_numpy(zero_copy_only=False) & np.repeat(sizes > 1, sizes)
+        if not mixed.any():
+            # No sum has a number that is not in digits yet.
+            return [alone.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
+        places = np.flatnonzero(mixed)
+        numbers = plain_numbers(alone.take(pa.array(places)))
+        digits = self._lists(numbers, np.arange(len(places)), len(places))
+        kept = pa.array(plain_numbers(alone), mask=mixed | alone.is_null().to_numpy(zero_copy_only=False), from_pandas=False)
+        lists = [joined(column, at(more, places, len(alone))) for column, more in zip(lists, digits, strict=True)]
+        return [kept.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The floats next to the sums."""
+        counts, sums = self._counted(partial)
+        return self._column(counts, self._finished(counts, sums))
+
+    def _counts(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> np.ndarray:
+        """By what the sums are divided."""
+        return np.ones(groups.count, dtype=np.int64)
+
+    def _counted(self, partial: Arrays) -> tuple[np.ndarray, Arrays]:
+        """The same, and the sums."""
+        return np.ones(len(partial[0]), dtype=np.int64), partial
+
+    def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
+        return pa.array(values, from_pandas=False)
+
+    def _finished(self, counts: np.ndarray, partial: Arrays) -> np.ndarray:
+        """Values of groups of so many numbers."""
+        found = np.empty(len(counts))
+        for start in range(0, len(counts), GROUPS_TOGETHER):
+            alone, *lists = (column.slice(start, GROUPS_TOGETHER) for column in partial)
+            is_alone = alone.is_valid().to_numpy(zero_copy_only=False)
+            part = found[start : start + GROUPS_TOGETHER]
+            part[:] = self._of_one(plain_numbers(alone))
+            if not is_alone.all():
+                several = np.flatnonzero(~is_alone)
+                digits = [digits_of(column.take(pa.array(several))) for column in lists]
+                part[several] = self._of_several(np.maximum(counts[start : start + GROUPS_TOGETHER][several], 1), digits)
+        return found
+
+    def _of_one(self, numbers: np.ndarray) -> np.ndarray:
+        # A sum begins with zero: none is -0.0.
+        return numbers + 0.0
+
+    def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
+        return digits[0].means(counts)
+
+
+@attrs.frozen
+class Averaged(SummedExactly):
+    """Mean of numbers: their count, and their sum."""
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """How many numbers there are, and their sums."""
+        return [pa.array(self._counts(arrays, groups)), *super().of_groups(arrays, groups)]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """Both add up."""
+        return [pa.array(totals(plain_numbers(partial[0]), starts)), *super().merge(partial[1:], starts)]
+
+    def _counts(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> np.ndarray:
+        return groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
+
+    def _counted(self, partial: Arrays) -> tuple[np.ndarray, Arrays]:
+        return plain_numbers(partial[0]), partial[1:]
+
+    def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
+        """Missing where there is no number."""
+        return pa.array(values, pa.float64(), mask=counts == 0, from_pandas=False)
+
+
+@attrs.frozen
+class Spread(Averaged):
+    """Variance or standard deviation: count, sum and sum of squares."""
+
+    has_squares: ClassVar[bool] = True
+
+    def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
+        """Mean squared deviation or its root; zero for one value or none."""
+        return pa.array(np.sqrt(values) if self.aggregation.function == "std" else values, from_pandas=False)
+
+    def _of_one(self, numbers: np.ndarray) -> np.ndarray:
+        return np.zeros(len(numbers))
+
+    def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
+        return squared_deviations(counts, *digits) / counts
+
+
+@attrs.frozen
+class SummedVectors(PartialAggregate):
+    """Sum or mean of vectors: these are kept until all of a group are there, and those of all groups are added up together."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """A vector for each group, of no number where it has none; missing where their lengths differ."""
+        return added_vectors(partial[0], self.aggregation.function == "mean").cast(result.physical)
+
+
+def floats_of(column: pa.Array) -> np.ndarray:
+    """Numbers as floats, zero where missing."""
+    return plain_numbers(column).astype(np.float64, copy=False)
+
+
+def joined(first: pa.ListArray, second: pa.ListArray) -> pa.ListArray:
+    """The lists of two columns, of which one at least is empty in each row."""
+    return pa.concat_arrays([first, second]).take(pa.array(rows_of_lists(first, second)))
+
+
+def rows_of_lists(first: pa.ListArray, second: pa.ListArray) -> np.ndarray:
+    """For each row which of the lists of both, one after the other, is not the empty one."""
+    is_second = np.diff(second.offsets.to_numpy(zero_copy_only=False)) > 0
+    return np.arange(len(first)) + np.where(is_second, len(first), 0)
+
+
+# Aggregates that keep values of their groups, as lists or dicts: all of them, or each once; put together in parts.
+
+
+def grouped_lists(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:
+    """Lists of the values of each group, which stand together in the order of the groups."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values, type=result.physical)
+
+
+@attrs.frozen
+class Gathered(PartialAggregate):
+    """Ints, floats or texts that are not missing, as lists."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The lists without missing values."""
+        values, group = members(partial[0])
+        return grouped_lists(values.drop_null(), group[values.is_valid().to_numpy(zero_copy_only=False)], len(partial[0]), result)
+
+
+@attrs.frozen
+class Paired(PartialAggregate):
+    """Ints or texts that are not missing as keys of dicts, each with the value in its first row."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The dicts, as maps of Arrow."""
+        keys, group = members(partial[0])
+        values, _ = members(partial[1])
+        encoded = keys.dictionary_encode()
+        count = len(encoded.dictionary)
+        there = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
+        codes = encoded.indices.take(pa.array(there)).to_numpy(zero_copy_only=False)
+        places = there[first_of_each(group[there] * count + codes, len(partial[0]) * count)]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(group[places], minlength=len(partial[0])))]).astype(np.int32)
+        kept = pa.array(places)
+        return pa.MapArray.from_arrays(pa.array(offsets), keys.take(kept), values.take(kept)).cast(result.physical)
+
+
+@attrs.frozen
+class Distinct(PartialAggregate):
+    """Distinct ints, floats or texts, missing included, in order of first occurrence; or their number."""
+
+    is_small: ClassVar[bool] = True
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The first of equal values in each group."""
+        values, codes = arrays[0], groups.codes
+        values = comparable(values, self.types[0])
+        encoded = values.dictionary_encode(null_encoding="encode")
+        count = len(encoded.dictionary)
+        places = first_of_each(codes * count + encoded.indices.to_numpy(zero_copy_only=False), groups.count * count)
+        found = GroupsOfRows(codes[places], groups.count)
+        lists = pa.array(np.append(found.starts, found.rows))
+        return [pa.LargeListArray.from_arrays(lists, values.take(pa.array(places[found.order])))]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """The first of equal values in each group."""
+        values, group = members(longer_lists(partial[0], starts))
+        return self.of_groups([values], GroupsOfRows(group, len(starts)))
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The values, or how many there are."""
+        values, group = members(partial[0])
+        if self.aggregation.function == "distinct":
+            return grouped_lists(values, group, len(partial[0]), result)
+        return pa.array(np.bincount(group, minlength=len(partial[0])))
+
+
+@attrs.frozen
+class Frequencies(PartialAggregate):
+    """Distinct ints or texts, missing included, in order of first occurrence, each with the number of its rows."""
+
+    is_small: ClassVar[bool] = True
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The first of equal values in each group, and how many there are."""
+        return self._added(arrays[0], np.ones(groups.rows, dtype=np.int64), groups)
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """The first of equal values in each group; their numbers add up."""
+        values, group = members(longer_lists(partial[0], starts))
+        counts, _ = members(partial[1])
+        return self._added(values, counts.to_numpy(), GroupsOfRows(group, len(starts)))
+
+    def _added(self, values: pa.Array, counts: np.ndarray, groups: GroupsOfRows) -> Arrays:
+        encoded = values.dictionary_encode(null_encoding="encode")
+        width = len(encoded.dictionary)
+        codes = groups.codes * width + encoded.indices.to_numpy(zero_copy_only=False)
+        places, totals = first_and_total(codes, counts, groups.count * width)
+        found = GroupsOfRows(groups.codes[places], groups.count)
+        lists, order = pa.array(np.append(found.starts, found.rows)), found.order
+        sides = values.take(pa.array(places[order])), pa.array(totals[order])
+        return [pa.LargeListArray.from_arrays(lists, side) for side in sides]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The dicts as their stored texts."""
+        values, group = members(partial[0])
+        counts, _ = members(partial[1])
+        sizes = np.bincount(group, minlength=len(partial[0]))
+        return FlatItems(sizes, np.zeros(len(sizes), dtype=bool), counts.cast(pa.string()), values).stored()
+
+
+@attrs.frozen
+class Ranked(PartialAggregate):
+    """Quantiles of numbers."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """Values at their places in order; zeros where there is no value."""
+        values, group = members(partial[0])
+        group = group[values.is_valid().to_numpy(zero_copy_only=False)]
+        numbers = plain_numbers(values.drop_null()).astype(np.float64)
+        numbers = np.append(numbers[np.lexsort((numbers, group))], 0.0)
+        counts = np.bincount(group, minlength=len(partial[0]))
+        starts = np.cumsum(counts) - counts
+        shares = self.aggregation.parameters
+        found = np.zeros((len(counts), len(shares)))
+        for column, share in enumerate(shares):
+            places = starts + np.minimum(np.floor(share * counts).astype(np.int64), np.maximum(counts - 1, 0))
+            found[:, column] = np.where(counts > 0, numbers[places], 0.0)
+        offsets = np.arange(len(counts) + 1, dtype=np.int32) * len(shares)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.ravel(), from_pandas=False), type=result.physical)
+
+
+# Which form an aggregate has where it is computed in parts.
+
+
+def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
+    """The form in which an aggregate over columns of a schema is computed in parts."""
+    types = tuple(schema[position] for position in aggregation.positions)
+    function = aggregation.function
+    if function == "count":
+        return Counted(aggregation, types, 1)
+    if function == "count_runs":
+        return CountedRuns(aggregation, types, 3)
+    kind = types[0].kind
+    if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
+        sums = Summed if kind == INT_KIND else SummedExactly
+        form, width = {"sum": (sums, 1 if kind == INT_KIND else 2), "mean": (Averaged, 3)}.get(function, (Spread, 4))
+        return form(aggregation, types, width)
+    if kind == ARRAY_KIND and function in ("sum", "mean"):
+        return SummedVectors(aggregation, types, 1)
+    if function in ("min", "max") and kind in ORDERED:
+        return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
+    if function in TAKEN_FROM_ONE_ROW:
+        return Chosen(aggregation, types, len(types))
+    if function == "freq_count":
+        return Frequencies(aggregation, types, 2)
+    if len(types) == 1 and types[0] in (INT, FLOAT, STR):
+        forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Ranked}
+        return forms.get(function, PartialAggregate)(aggregation, types, 1)
+    if function == "concat" and len(types) == 2 and not aggregation.infer(schema).is_encoded:
+        return Paired(aggregation, types, 2)
+    return PartialAggregate(aggregation, types, len(types))
+
+
+def is_finished_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
+    """True for an aggregate over columns of a schema that makes no Python object of each value, also where it gives lists or dicts.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import DATETIME, STR
+    >>> is_finished_by_arrow(Aggregation("concat", (0,)), (STR,)), is_finished_by_arrow(Aggregation("concat", (0,)), (DATETIME,))
+    (True, False)
+    """
+    return type(partial_aggregate(aggregation, schema)) is not PartialAggregate

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns, SeveralColumns, Way
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.project import places_of
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.lowering import Relation
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
 from sframe_spark.planner.parameters import column_positions
+from sframe_spark.types import FLOAT
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
 
 # Aggregates that choose a row of the group, and give its last argument.
 TAKEN_FROM_ONE_ROW = frozenset({"select_one", "argmin", "argmax"})
@@ -95,3 +103,83 @@ def decomposition_of(aggregation: Aggregation) -> Decomposition:
 def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
     """True when Spark groups by values, before it counts them."""
     return any(item.function == "count_distinct" for item in aggregations)
+
+
+# Aggregates of a query of Spark: the columns that it aggregates, and what is made of these afterwards.
+
+ORDER_COLUMN = "row_order"
+
+
+def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -> SeveralColumns:
+    """The Spark aggregates of an aggregation over a relation."""
+    from pyspark.sql import functions as F
+
+    implementation = aggregation.implementation()
+    names = [f"c{position}" for position in aggregation.positions]
+    types = [relation.schema[position] for position in aggregation.positions]
+    order = F.col(ORDER_COLUMN) if implementation.order_sensitive else F.lit(0)
+    return implementation.in_spark(names, types, aggregation.parameters, order, way)
+
+
+def adds_up_floats(node: PlannerNode) -> bool:
+    """Whether a query of a node counts floats that have no part in its sums, of which it fails."""
+    aggregations: Sequence[Aggregation] = getattr(node.operator, "aggregations", ())
+    return any(
+        aggregation.implementation().exact is not None and FLOAT in [node.inputs[-1].schema[place] for place in aggregation.positions]
+        for aggregation in aggregations
+    )
+
+
+def with_columns_beside(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
+    """The rows with what the aggregates read beside their columns."""
+    for step in zip_longest(*(several.beside for several in aggregates), fillvalue={}):
+        found = {name: text for columns in step for name, text in columns.items()}
+        df = df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()])
+    return df
+
+
+def named_columns(aggregates: Sequence[SeveralColumns]) -> list[Column]:
+    """What is aggregated, under the names that :func:`finished_aggregates` looks for."""
+    return named([several.columns for several in aggregates], 0)[0]
+
+
+def grouped_in_spark(
+    df: DataFrame, by: Sequence[Column | str], kept: Sequence[str], aggregates: Sequence[SeveralColumns], others: Sequence[Column] = ()
+) -> tuple[DataFrame, list[Column]]:
+    """The groups of rows after all steps, with the columns that are kept, of keys and of other aggregates, and the values of the aggregates."""
+    return finished_aggregates(with_columns_beside(df, aggregates).groupBy(*by).agg(*others, *named_columns(aggregates)), kept, aggregates)
+
+
+def finished_aggregates(df: DataFrame, kept: Sequence[str], aggregates: Sequence[SeveralColumns]) -> tuple[DataFrame, list[Column]]:
+    """The rows of groups after all steps, with other columns that are kept, and the values of the aggregates over these rows."""
+    _, made = named([several.columns for several in aggregates], 0)
+    for step in range(max((len(several.steps) for several in aggregates), default=0)):
+        texts = [several.steps[step](names) if step < len(several.steps) else names for several, names in zip(aggregates, made, strict=True)]
+        columns, made = named(texts, step + 1)
+        df = df.select(*kept, *columns)
+    return df, [several.finish(names) for several, names in zip(aggregates, made, strict=True)]
+
+
+def named(given: Sequence[Sequence[Column | str]], step: int) -> tuple[list[Column], list[list[str]]]:
+    """The columns of a step, one for all equal texts, and for each aggregate the names of its own."""
+    columns: list[Column] = []
+    known: dict[str, str] = {}
+    names: list[list[str]] = []
+    for several in given:
+        names.append([])
+        for column in several:
+            name = known.get(column) if isinstance(column, str) else None
+            if name is None:
+                name = f"a{step}_{len(columns)}"
+                columns.append(as_column(column).alias(name))
+            if isinstance(column, str):
+                known[column] = name
+            names[-1].append(name)
+    return columns, names
+
+
+def as_column(given: Column | str) -> Column:
+    """A column itself, or that of a text of SQL."""
+    from pyspark.sql import functions as F
+
+    return F.expr(given) if isinstance(given, str) else given

@@ -12,17 +12,22 @@ import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.groupby.aggregation import Aggregation, counts_distinct, decomposition_of, grouped_columns, moved, used_aggregations
-from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
-from sframe_spark.operators.groupby.spark_aggregates import (
+from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
+    Aggregation,
     aggregate_in_spark,
     as_column,
+    counts_distinct,
+    decomposition_of,
     finished_aggregates,
+    grouped_columns,
     grouped_in_spark,
+    moved,
     named_columns,
+    used_aggregations,
     with_columns_beside,
 )
+from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
 from sframe_spark.operators.project import places_of
 from sframe_spark.operators.sort import order_parts
 from sframe_spark.order import derive

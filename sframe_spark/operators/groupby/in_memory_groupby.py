@@ -13,10 +13,16 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.sorting import mostly_differ, ranks_of, sort_parts, text_ranks
-from sframe_spark.operators.groupby.accumulators import FoundOfGroups, PartialAggregate
+from sframe_spark.operators.groupby.accumulators import (
+    ROWS_TOGETHER,
+    SHORT_CODES,
+    FoundOfGroups,
+    GroupsOfRows,
+    PartialAggregate,
+    partial_aggregate,
+    without_gaps,
+)
 from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.groupby.groups_of_rows import ROWS_TOGETHER, SHORT_CODES, GroupsOfRows, without_gaps
-from sframe_spark.operators.groupby.partial_forms import partial_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType

@@ -13,12 +13,17 @@ import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the t
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.groupby.accumulators import FoundOfGroups, PartialAggregate
-from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.groupby.accumulators import FoundOfGroups, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
+from sframe_spark.operators.groupby.aggregation import (
+    ORDER_COLUMN,
+    Aggregation,
+    aggregate_in_spark,
+    grouped_columns,
+    grouped_in_spark,
+    moved,
+    used_aggregations,
+)
 from sframe_spark.operators.groupby.groupby import with_order_column
-from sframe_spark.operators.groupby.groups_of_rows import GroupsOfRows
-from sframe_spark.operators.groupby.partial_forms import is_finished_by_arrow, partial_aggregate
-from sframe_spark.operators.groupby.spark_aggregates import ORDER_COLUMN, aggregate_in_spark, grouped_in_spark
 from sframe_spark.operators.project import places_of, project
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties

@@ -2,32 +2,329 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows, pieces_of_windows
+from sframe_spark.compute.key_encoding import comparable_column
+from sframe_spark.compute.key_runs import plain_zeros, ranges
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
-from sframe_spark.operators.joins.key_window_spark import window_relation
-from sframe_spark.operators.joins.window_folds import aggregate_windows, are_lists_by_arrow
-from sframe_spark.operators.lookup.key_search import BlockIndex, key_run
-from sframe_spark.operators.lookup.numeric_keys import GroupCodes, Numbers, Positions, check_distances, check_keys, key_numbers
-from sframe_spark.operators.lookup.order import known_ascending
+from sframe_spark.operators.groupby.aggregation import (
+    ORDER_COLUMN,
+    Aggregation,
+    aggregate_in_spark,
+    grouped_columns,
+    grouped_in_spark,
+    moved,
+    used_aggregations,
+)
+from sframe_spark.operators.groupby.groupby import with_order_column
+from sframe_spark.operators.lookup.key_search import BlockIndex, key_run, known_ascending
+from sframe_spark.operators.lookup.numeric_keys import (
+    WIDE,
+    GroupCodes,
+    Numbers,
+    Positions,
+    check_distances,
+    check_keys,
+    distance_column,
+    key_column,
+    key_numbers,
+)
 from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
 from sframe_spark.operators.project import Project, places_of, project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties
-from sframe_spark.planner.chunk import Chunk, stacked
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, stacked
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
+from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType
+from sframe_spark.values.encode import encode_plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+# Spark lowering of windows of a key: a join on the range of keys, then a group-by on the row.
+
+
+def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way) -> Relation:
+    """The left rows with the aggregates of their windows; rows without a window get the aggregates of no row."""
+    from pyspark.sql import functions as F
+
+    left, schema = left.rekeyed("l").with_position(), right.schema
+    number = str(left.position)
+    rows = with_order_column(right)
+    rows = attrs.evolve(rows, df=rows.df.select(*rows.columns, ORDER_COLUMN))
+    names = [f"a{i}" for i in range(len(window.aggregations))]
+    asked = left.df.select(F.col(number).alias("n"), *[F.col(f"c{p}").alias(f"asked{p}") for p in (window.on, *window.by)])
+    joined = rows.df.join(asked, in_window(schema, window))
+    found = aggregated(joined, attrs.evolve(rows, df=joined), window, ["n"], way).withColumn("found", F.lit(True))
+    nothing = rows.df.where(F.lit(False))
+    empty = aggregated(nothing, attrs.evolve(rows, df=nothing), window, [], way).withColumnsRenamed({name: f"{name}_empty" for name in names})
+    both = left.df.withColumn("n", F.col(number)).join(found, "n", "left").crossJoin(empty)
+    columns = [F.col(f"c{position}") for position in window.kept]
+    columns += [F.when(F.col("found"), F.col(name)).otherwise(F.col(f"{name}_empty")) for name in names]
+    types = (*[left.schema[position] for position in window.kept], *[a.infer(schema) for a in window.aggregations])
+    return Relation(both.select(*[column.alias(f"c{i}") for i, column in enumerate(columns)], *left.hidden), types, left.key, left.position)
+
+
+def in_window(schema: Schema, window: KeyWindow) -> Column:
+    """Whether a row is in the window of an asking row."""
+    from pyspark.sql import functions as F
+
+    kind = schema[window.on]
+    wide = "double" if kind.kind == FLOAT_KIND else WIDE
+    key, asked = (key_column(F.col(f"{name}{window.on}"), kind).cast(wide) for name in ("c", "asked"))
+    before, after = (distance_column(distance, wide) for distance in (window.before, window.after))
+    low, high = asked - before, asked + after
+    groups = [comparable_column(F.col(f"c{p}"), schema[p]).eqNullSafe(comparable_column(F.col(f"asked{p}"), schema[p])) for p in window.by]
+    return reduce(and_, [key >= low, key <= high, *groups])
+
+
+def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str], way: Way) -> DataFrame:
+    """The aggregates of each group of rows."""
+    aggregates = [aggregate_in_spark(a, rows, way) for a in window.aggregations]
+    made, finished = grouped_in_spark(df, names, names, aggregates)
+    return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])
+
+
+# Aggregates of many windows of consecutive rows at once, without a difference of rounded running totals, which would lose digits.
+
+# Python makes objects of so many windows before they become a column: they take several times its bytes.
+WINDOWS_AT_ONCE = 4_096
+
+Parts = tuple[Numbers, ...]
+Combine = Callable[[Parts, Parts], Parts]
+
+
+def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """Combine the values of each window ``starts..stops``; windows may overlap, have any length, or none.
+
+    Values are combined in runs of 1, 2, 4 ... rows, and a window is put together of the two longest runs that cover it: a row may count twice, as it
+    may in extremes.
+
+    Parameters
+    ----------
+    parts
+        What is known of each single row, as arrays of one length.
+    combine
+        What is known of two runs from what is known of each; of a run with itself, the same.
+    neutral
+        What is known of no row.
+
+    Examples
+    --------
+    >>> (most,) = fold_by_two((np.array([1, 3, 2]),), lambda a, b: (np.maximum(a[0], b[0]),), (0,), np.array([0, 1, 2]), np.array([3, 3, 2]))
+    >>> most.tolist()
+    [3, 3, 0]
+    """
+    found = []
+    for some, first, last in pieces_of_windows(len(parts[0]), starts, stops):
+        found.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
+    return found[0] if len(found) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
+
+
+def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """What :func:`fold_by_two` gives, of all windows at once."""
+    lengths = stops - starts
+    result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
+    longest, width = int(lengths.max(initial=0)), 1
+    while width <= longest:
+        rows = np.flatnonzero((lengths >= width) & (lengths < 2 * width))
+        if len(rows):
+            first, last = starts[rows], stops[rows] - width
+            for total, value in zip(result, combine(tuple(part[first] for part in parts), tuple(part[last] for part in parts)), strict=True):
+                total[rows] = value
+        if 2 * width <= longest:
+            parts = combine(tuple(part[:-width] for part in parts), tuple(part[width:] for part in parts))
+        width *= 2
+    return result
+
+
+def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
+    """How many valid values are in each window."""
+    if valid.all():
+        return stops - starts
+    totals = np.concatenate([[0], np.cumsum(valid)])
+    counts: Positions = totals[stops] - totals[starts]
+    return counts
+
+
+def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
+    """The aggregate of the rows of each window."""
+    types = [schema[position] for position in aggregation.positions]
+    if aggregation.function == "count":
+        return pa.array(stops - starts)
+    arguments = [columns[position] for position in aggregation.positions]
+    if aggregation.function == "select_one":
+        return arguments[0].take(pa.array(starts, mask=stops == starts))
+    if types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax"):
+        places = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
+        return arguments[1].take(pa.array(places, mask=places < 0))
+    if (types[0] in (INT, FLOAT) and aggregation.function in FAST) or (types[0] == DATETIME and aggregation.function in ("min", "max")):
+        values, valid = numbers_of(arguments[0])
+        found = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
+        return found.cast(types[0].physical) if types[0] == DATETIME else found
+    if are_lists_by_arrow(aggregation, schema):
+        return lists_of_windows(arguments[0], starts, stops, aggregation.infer(schema))
+    return reduce_windows(aggregation, columns, schema, starts, stops)
+
+
+def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
+    """True for lists of the values of windows that Python need not look at."""
+    types = [schema[position] for position in aggregation.positions]
+    return aggregation.function == "concat" and len(types) == 1 and types[0] in (INT, FLOAT, STR)
+
+
+def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, result: ColumnType) -> pa.Array:
+    """The values of each window that are not missing, as lists.
+
+    Raises
+    ------
+    ArrowCapacityError
+        If they are more than an array holds, before any is made.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import list_of
+    >>> lists_of_windows(pa.array([5, None, 7]), np.array([0, 1, 3]), np.array([3, 3, 3]), list_of(INT)).to_pylist()
+    [[5, 7], [7], []]
+    """
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    places, before = np.flatnonzero(there), np.concatenate([[0], np.cumsum(there)])
+    firsts = before[starts]
+    ends = np.cumsum(before[stops] - firsts)
+    begins = np.concatenate([[0], ends])
+    if max(begins[-1], bytes_of_windows(column, starts, stops)) > MOST_BYTES_OF_ARRAY:
+        raise pa.ArrowCapacityError("windows hold more values than an array")
+    chosen = places[ranges(firsts, np.diff(begins))]
+    return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), column.take(pa.array(chosen)), type=result.physical)
+
+
+def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> int:
+    """What the values of all windows take together."""
+    if not pa.types.is_string(column.type):
+        return int((stops - starts).sum()) * (column.type.bit_width // 8)
+    ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
+    return int((ends[stops] - ends[starts]).sum())
+
+
+def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
+    """The values as numbers, and which are not missing."""
+    column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    if not column.null_count:
+        return column.to_numpy(zero_copy_only=False), np.ones(len(column), dtype=bool)
+    return column.fill_null(0).to_numpy(zero_copy_only=False), column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Positions, stops: Positions) -> Positions:
+    """The row with the smallest or largest value in each window, the first of several; -1 where none has a value.
+
+    NaN counts only where there is nothing else.
+    """
+    # Flipping the bits of an int reverses the order without overflow.
+    keys = values if not largest else -values if values.dtype.kind == "f" else ~values
+    nan = np.isnan(keys)
+
+    def choose(first: Parts, second: Parts) -> Parts:
+        (key, is_nan, place), (other, other_nan, there) = first, second
+        better = (there >= 0) & ((place < 0) | (is_nan & ~other_nan) | (~is_nan & ~other_nan & (other < key)))
+        return tuple(np.where(better, b, a) for a, b in zip(first, second, strict=True))
+
+    parts = (np.where(nan, 0, keys), nan, np.where(valid, np.arange(len(values)), -1))
+    return fold_by_two(parts, choose, (0, False, -1), starts, stops)[2]
+
+
+def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
+    """Any aggregate, window by window; what Python makes of some windows is a column before it makes more."""
+    reduce, result = aggregation.reduction(), aggregation.infer(schema)
+    types = [schema[position] for position in aggregation.positions]
+    arguments = [columns[position] for position in aggregation.positions]
+
+    def answer(start: int, stop: int) -> Any:
+        return reduce([argument.slice(start, stop - start) for argument in arguments], types, aggregation.parameters)
+
+    made = [Chunk.empty((result,))]
+    for first in range(0, len(starts), WINDOWS_AT_ONCE):
+        some = slice(first, first + WINDOWS_AT_ONCE)
+        made.append(Chunk.of([encode_plain(answers(answer, starts[some].tolist(), stops[some].tolist()), result)]))
+    return concatenate(made, (result,)).columns[0]
+
+
+def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
+    """What is found of each window; neighbours with the same rows share it.
+
+    Examples
+    --------
+    >>> answers(lambda start, stop: print(start, stop) or stop - start, [0, 0, 1], [2, 2, 2])
+    0 2
+    1 2
+    [2, 2, 1]
+    """
+    found: list[Any] = []
+    last: tuple[int, int] | None = None
+    for window in zip(starts, stops, strict=True):
+        found.append(found[-1] if window == last else answer(*window))
+        last = window
+    return found
+
+
+def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
+    if values.dtype.kind == "f":
+        return pa.array(means_of_windows(values, np.ones(len(starts)), starts, stops))
+    # What wraps around in both totals is not in their difference.
+    totals = np.concatenate([[0], np.cumsum(values)])
+    return pa.array(totals[stops] - totals[starts])
+
+
+def _means(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
+    return known(means_of_windows(values.astype(np.float64, copy=False), np.maximum(counts, 1), starts, stops), counts)
+
+
+def _extremes(largest: bool) -> Callable[..., pa.Array]:
+    def compute(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
+        limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+        neutral = limits[0] if largest else limits[1]
+        # Both spread NaN, as the aggregates do.
+        choose = np.maximum if largest else np.minimum
+        (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
+        return known(plain_zeros(found), counts)
+
+    return compute
+
+
+def known(found: Numbers, counts: Positions) -> pa.Array:
+    """What is found of windows, missing where they have no value."""
+    return pa.array(found, from_pandas=False) if counts.all() else pa.array(found, mask=counts == 0)
+
+
+def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
+    squares = deviations_of_windows(values.astype(np.float64, copy=False), counts, starts, stops)
+    return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
+
+
+FAST: dict[str, Callable[..., pa.Array]] = {
+    "sum": _sums,
+    "mean": _means,
+    "min": _extremes(largest=False),
+    "max": _extremes(largest=True),
+    "var": lambda *arguments: pa.array(_variances(*arguments)),
+    "std": lambda *arguments: pa.array(np.sqrt(_variances(*arguments))),
+}
+
 
 # Rows whose windows reach over more blocks than this, and over twice those of one of them, are divided, so that memory stays bounded.
 MOST_BLOCKS = 8

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.sources.readers import Reader
-from sframe_spark.operators.sources.source import SegmentSource, Source
+from sframe_spark.operators.sources.source import Reader, SegmentSource, Source
 from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position, scan_segments
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate

@@ -11,9 +11,8 @@ import pyarrow as pa
 from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.exact_window_sum import Sums, joined_sums, running_sums
 from sframe_spark.compute.key_runs import ranges
-from sframe_spark.operators.window.groups import RowGroups
 from sframe_spark.operators.window.running_collections import in_pieces, widened_with
-from sframe_spark.operators.window.segmented_scan import valid
+from sframe_spark.operators.window.segmented_scan import RowGroups, valid
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 
 # Widths of groups that have no vector yet, and of those with vectors of different lengths.

@@ -6,16 +6,202 @@ of later ones, and makes values of components.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.key_encoding import codes_of, comparable, tokens_of
 from sframe_spark.compute.key_runs import plain_zeros
+from sframe_spark.compute.sorting import order_of
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.window.groups import Combine, Components, RowGroups, accumulated, componentwise, segmented_scan
 from sframe_spark.types import FLOAT, INT, ColumnType
+
+# Rows of a run by the values of key columns: which group each row is in, and scans within the groups.
+
+Components = tuple[np.ndarray, ...]
+Combine = Callable[[Components, Components], Components]
+LEAST_ROWS_PER_CALL = 2_000
+"""Rows that a group must have on average for a call of its own."""
+STEPS = 16
+"""So many steps of a scan are taken one after the other."""
+
+
+@attrs.frozen(eq=False)
+class RowGroups:
+    """Rows of a run, brought together by group.
+
+    Parameters
+    ----------
+    tokens
+        One hashable value per group, equal in all runs for keys that are equal moments.
+    order
+        Rows by group, in row order within each.
+    starts
+        Where each group starts in ``order``.
+    """
+
+    tokens: list[Hashable]
+    order: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> RowGroups:
+        """Groups of the rows of some key columns; without a key all rows are one group."""
+        if not rows:
+            return cls([], np.zeros(0, np.int64), np.zeros(0, np.int64))
+        if not columns:
+            return cls([()], np.arange(rows), np.zeros(1, np.int64))
+        keys = [comparable(column, column_type) for column, column_type in zip(columns, types, strict=True)]
+        codes = codes_of(keys)
+        order = order_of([codes])
+        sorted_codes = codes[order]
+        starts = np.concatenate([[0], np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1]) + 1])
+        firsts = pa.array(order[starts])
+        return cls(tokens_of([key.take(firsts) for key in keys]), order, starts)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.order)
+
+    @property
+    def stops(self) -> np.ndarray:
+        """Where each group ends in ``order``."""
+        return np.concatenate([self.starts[1:], [self.rows]]) if len(self.starts) else self.starts
+
+    def are_long(self) -> bool:
+        """True when one call per group costs less than several passes over all rows."""
+        return len(self.starts) <= 1 or len(self.starts) * LEAST_ROWS_PER_CALL <= self.rows
+
+    def group_of_rows(self) -> np.ndarray:
+        """Group of each entry of ``order``."""
+        return np.repeat(np.arange(len(self.starts)), self.stops - self.starts)
+
+    def along(self, values: np.ndarray) -> np.ndarray:
+        """Values given row by row, along ``order``."""
+        # The rows of one group are in order as they are.
+        return values[self.order] if len(self.starts) > 1 else values
+
+    def chosen(self, which: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
+        """Some entries of ``order``: which these are, where each group starts among them, and which groups have any.
+
+        Examples
+        --------
+        >>> groups = RowGroups(["a", "b"], np.array([0, 2, 1]), np.array([0, 2]))
+        >>> [found.tolist() for found in groups.chosen(np.array([False, True, False]))]
+        [[1], [0], [0]]
+        """
+        if which.all():
+            return slice(None), self.starts, np.arange(len(self.starts))
+        # Numpy counts many times faster than it adds up what is true.
+        one = len(self.starts) == 1
+        counts = np.array([np.count_nonzero(which)]) if one else np.add.reduceat(which, self.starts, dtype=np.int64)
+        there = np.flatnonzero(counts)
+        return np.flatnonzero(which), (np.cumsum(counts) - counts)[there], there
+
+    def to_row_order(self, values: np.ndarray) -> np.ndarray:
+        """Values given along ``order``, row by row."""
+        if len(self.starts) <= 1:
+            return values
+        result = np.empty_like(values)
+        result[self.order] = values
+        return result
+
+
+def segmented_scan(values: Components, groups: RowGroups, combine: Combine) -> Components:
+    """Along ``groups.order``, each entry combined with all entries of its group before it."""
+    goes_on = np.ones(groups.rows, dtype=bool)
+    goes_on[groups.starts] = False
+    return scan(values, goes_on, combine)
+
+
+def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Components:
+    """Each entry combined with those before it, back to one that does not go on with what is before it; the first one does not.
+
+    Stretches of ``STEPS`` entries are scanned side by side, step by step; what goes over from one to the next is found by such a scan itself.
+
+    Examples
+    --------
+    >>> goes_on = np.array([False, True, False, True, True])
+    >>> scan((np.array([1, 2, 3, 4, 5]),), goes_on, lambda a, b: (a[0] + b[0],))[0].tolist()
+    [1, 3, 3, 7, 12]
+    """
+    count = len(goes_on)
+    if count <= 1:
+        return values
+    steps = min(STEPS, count)
+    stretches = -(-count // steps)
+    # A step of all stretches lies together.
+    laid = tuple(in_steps(component, steps, stretches) for component in values)
+    reaches = in_steps(goes_on, steps, stretches)
+    for step in range(1, steps):
+        update(laid, step, combine(at(laid, step - 1), at(laid, step)), reaches[step])
+        reaches[step] &= reaches[step - 1]
+    if stretches > 1:
+        ends = scan(at(laid, steps - 1), reaches[-1], combine)
+        carried = tuple(np.concatenate([end[:1], end[:-1]]) for end in ends)
+        for step in range(steps):
+            update(laid, step, combine(carried, at(laid, step)), reaches[step])
+    return tuple(component.T.reshape(-1)[:count] for component in laid)
+
+
+def in_steps(component: np.ndarray, steps: int, stretches: int) -> np.ndarray:
+    """A copy in which entries of one step lie together; the last entry fills up the last stretch."""
+    added = steps * stretches - len(component)
+    filled = np.concatenate([component, np.repeat(component[-1:], added)]) if added else component
+    return np.array(filled.reshape(stretches, steps).T, order="C")
+
+
+def at(laid: Components, step: int) -> Components:
+    """Entries of one step."""
+    return tuple(component[step] for component in laid)
+
+
+def update(laid: Components, step: int, combined: Components, where: np.ndarray) -> None:
+    """Put entries of a step in place, some of them."""
+    for component, new in zip(laid, combined, strict=True):
+        np.copyto(component[step], new, where=where)
+
+
+def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.ufunc]) -> Components:
+    """What :func:`segmented_scan` gives for one numpy function per component."""
+    if groups.are_long():
+        return by_group(values, groups, lambda part: tuple(f.accumulate(c) for f, c in zip(functions, part, strict=True)))
+    return tuple(
+        totals_so_far(component, groups) if function is np.add and component.dtype.kind == "i" else scanned_by(function, component, groups)
+        for component, function in zip(values, functions, strict=True)
+    )
+
+
+def totals_so_far(numbers: np.ndarray, groups: RowGroups) -> np.ndarray:
+    """Sums of ints of the group so far: differences of those of all rows, which wrap around as the sums do."""
+    with np.errstate(over="ignore"):
+        sums = np.cumsum(numbers)
+        return sums - np.repeat(sums[groups.starts] - numbers[groups.starts], groups.stops - groups.starts)
+
+
+def scanned_by(function: np.ufunc, component: np.ndarray, groups: RowGroups) -> np.ndarray:
+    """What :func:`segmented_scan` gives for one component and a numpy function."""
+    return segmented_scan((component,), groups, lambda first, second: (function(*first, *second),))[0]
+
+
+def by_group(values: Components, groups: RowGroups, of_one: Callable[[Components], Components]) -> Components:
+    """A scan called once per group."""
+    results = tuple(np.empty_like(component) for component in values)
+    for start, stop in zip(groups.starts.tolist(), groups.stops.tolist(), strict=True):
+        scanned = of_one(tuple(component[start:stop] for component in values))
+        for result, new in zip(results, scanned, strict=True):
+            result[start:stop] = new
+    return results
+
+
+def componentwise(functions: Sequence[np.ufunc], first: Components, second: Components) -> Components:
+    """One numpy function per component."""
+    return tuple(function(a, b) for function, a, b in zip(functions, first, second, strict=True))
+
 
 NOWHERE = np.iinfo(np.int64).max
 """A pointer to no row; larger than every other, so that a minimum finds the first row."""

@@ -17,12 +17,9 @@ from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollect
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.window.groups import Components, RowGroups
-from sframe_spark.operators.window.running_running import placed, running
-from sframe_spark.operators.window.segmented_scan import valid
-from sframe_spark.operators.window.smoothing_heads import SmoothedCells
-from sframe_spark.operators.window.smoothing_kernel import TimeCells
-from sframe_spark.operators.window.smoothing_scan import ValuesInTime, means
+from sframe_spark.operators.window.running import placed, running
+from sframe_spark.operators.window.segmented_scan import Components, RowGroups, valid
+from sframe_spark.operators.window.smoothing_kernel import SmoothedCells, TimeCells, ValuesInTime, means
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.lowering import LoweringContext, Relation

@@ -24,7 +24,7 @@ from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import foresee
 from sframe_spark.laws.optimized import optimize
-from sframe_spark.operators import top_rows
+from sframe_spark.operators import sort
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import chunk as pieces
@@ -136,9 +136,9 @@ def test_many_first_rows_are_those_of_the_first_ranges(
     with config.using(small_rows=10 * ROWS):
         expected = rows_of(FIRST[name](frame))
     # As where they are so many that each task should not send as many.
-    monkeypatch.setattr(top_rows, "MOST_ROWS_SENT", 900)
-    kernels, kernel = list[int](), top_rows.TopRows.kernel
-    monkeypatch.setattr(top_rows.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
+    monkeypatch.setattr(sort, "MOST_ROWS_SENT", 900)
+    kernels, kernel = list[int](), sort.TopRows.kernel
+    monkeypatch.setattr(sort.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
     with config.using(work_memory=work):
         made = FIRST[name](frame)
         assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED

@@ -14,8 +14,8 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import late_materialization
 from sframe_spark.laws.optimized import optimize
 from sframe_spark.operators.lookup import source_lookup
+from sframe_spark.operators.sort import first_places
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.top_rows import first_places
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 

@@ -12,8 +12,7 @@ from sframe_spark.engine.runtime.flat_plan import FlatPlan
 from sframe_spark.engine.runtime.pipeline import PlanRunner
 from sframe_spark.engine.runtime.summaries import summarize
 from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.groupby.intervals import AssignIntervals, Grid
-from sframe_spark.operators.groupby.intervals_fill import FillIntervals, resample
+from sframe_spark.operators.groupby.intervals import AssignIntervals, FillIntervals, Grid, resample
 from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sources.memory import MemorySource

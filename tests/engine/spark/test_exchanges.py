@@ -12,9 +12,8 @@ from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.engine.spark.exchanges import BYTES_OF_KEY, MOST_PARTITIONS, PARTITION_BYTES, Flow, flow_of, next_power, partitions_for
 from sframe_spark.operators.append import append
 from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort import TopRows, sort_rows
 from sframe_spark.operators.sources.generated import range_source
-from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.launch import QuerySize

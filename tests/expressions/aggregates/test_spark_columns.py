@@ -16,7 +16,7 @@ from sframe_spark.compute.spark_columns import fit, spark_type
 from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, Way
-from sframe_spark.operators.groupby.spark_aggregates import grouped_in_spark
+from sframe_spark.operators.groupby.aggregation import grouped_in_spark
 from sframe_spark.planner.lowering import SummedNumbers
 from sframe_spark.types import (
     ARRAY,

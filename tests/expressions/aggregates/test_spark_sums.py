@@ -19,10 +19,9 @@ from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, Way
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_in_spark, named_columns, with_columns_beside
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
-from sframe_spark.operators.groupby.spark_aggregates import grouped_in_spark, named_columns, with_columns_beside
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.lowering import SummedNumbers
 from sframe_spark.plugin import SFrame, node_of

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, AsofJoin
-from sframe_spark.operators.lookup import blocks as blocks_module
+from sframe_spark.operators.lookup import source_lookup as blocks_module
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sources.memory import memory_source

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.compute.hashing import KeySieve
-from sframe_spark.operators.joins import key_places as places
-from sframe_spark.operators.joins.key_places import SearchedKeys, key_places
+from sframe_spark.operators.joins import sorted_join as places
+from sframe_spark.operators.joins.sorted_join import SearchedKeys, key_places
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.testing.tables import segments_source

@@ -19,7 +19,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import key_window as key_window_module
 from sframe_spark.operators.joins.key_window import KeyWindow
-from sframe_spark.operators.lookup import blocks as blocks_module
+from sframe_spark.operators.lookup import source_lookup as blocks_module
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.memory import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk

@@ -14,7 +14,7 @@ import sframe_spark as tc
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.laws.algorithm_choice import join_of_sorted
 from sframe_spark.laws.few_rows import join_with_few
-from sframe_spark.operators.joins import key_places, sorted_join
+from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.source import source_of
@@ -47,7 +47,7 @@ def test_every_match_in_order(left: list[int | None], right: list[int], how: str
     second = segments_source([right, list(range(len(right)))], [INT, INT], bounds)
     joined = SortedJoin(0, 0, how).make_planner_node(first, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_places, "MOST_NUMBERS", 1000 if dense else 0)
+        patch.setattr(sorted_join, "MOST_NUMBERS", 1000 if dense else 0)
         found = read_all(joined)
     assert rows_of(found.columns, joined.schema) == Oracle().rows(joined)
 
@@ -55,7 +55,7 @@ def test_every_match_in_order(left: list[int | None], right: list[int], how: str
 @pytest.mark.parametrize("keys", [[-5, 40_000], [-5, -5, 7, 40_000, 40_000]])
 def test_few_keys_far_apart_are_a_table_where_many_rows_are_searched_for(keys: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     # As of a filtered table: what the table costs is nothing beside a search for each row of the other side.
-    monkeypatch.setattr(key_places, "KeySearch", None)
+    monkeypatch.setattr(sorted_join, "KeySearch", None)
     right = segments_source([keys, list(range(len(keys)))], [INT, INT], [0, 1, len(keys)])
     for searched in ([40_000, 3, -5] * 250, [2**63 - 1, -(2**63), 40_000] * 250):
         left = table_source([searched], [INT], len(searched))
@@ -64,9 +64,9 @@ def test_few_keys_far_apart_are_a_table_where_many_rows_are_searched_for(keys: l
 
 
 def test_a_table_of_keys_is_no_longer_than_the_rows_of_both_sides_are_worth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_places, "NUMBERS_PER_ROW", 1)
+    monkeypatch.setattr(sorted_join, "NUMBERS_PER_ROW", 1)
     lookup = Lookup.of(source_of(segments_source([[0, 9]], [INT], [0, 2])))
-    assert key_places.dense_keys(lookup, 0, 7) is None and key_places.dense_keys(lookup, 0, 8) is not None
+    assert sorted_join.dense_keys(lookup, 0, 7) is None and sorted_join.dense_keys(lookup, 0, 8) is not None
 
 
 def test_rows_without_a_match_take_no_row() -> None:

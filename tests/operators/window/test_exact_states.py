@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute.exact_window_sum import Sums
-from sframe_spark.operators.window.exact_states import ExactAggregate
-from sframe_spark.operators.window.groups import RowGroups
+from sframe_spark.operators.window.running import ExactAggregate
+from sframe_spark.operators.window.segmented_scan import RowGroups
 from sframe_spark.types import INT
 from tests.compute.odd_numbers import NUMBERS
 from tests.compute.test_exact_running import is_value

@@ -21,8 +21,7 @@ from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window import running_collections, running_vectors
-from sframe_spark.operators.window.choices import built_in
-from sframe_spark.operators.window.running_running import Running
+from sframe_spark.operators.window.running import Running, built_in
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.operators.window import rolling_sums
+from sframe_spark.operators.window import rolling
 from tests.api.test_cuts_of_odd_floats import KINDS, numbers_of
 
 # Spreads are added up by floats where they are a millionth of the mean or more: nine digits of the others were right at worst before.
@@ -100,10 +100,10 @@ def test_sums_are_the_same_by_words_and_by_pairs() -> None:
         random = np.random.default_rng(seed)
         values = np.ldexp(random.integers(-(2**53), 2**53, 400).astype(float), random.integers(-53 - seed % 30, -52, 400))
         width = int(random.choice([1, 2, 3, 7, 50]))
-        found, left = rolling_sums.sums_in_pairs(values, width)
+        found, left = rolling.sums_in_pairs(values, width)
         wanted = np.array([rounded(sum(map(Fraction, values[row : row + width].tolist()), Fraction(0))) for row in range(401 - width)])
         assert np.array_equal(np.delete(found, left), np.delete(wanted, left))
-        assert np.array_equal(rolling_sums.exact_sums(values, width), wanted)
+        assert np.array_equal(rolling.exact_sums(values, width), wanted)
 
 
 def test_usual_numbers_are_not_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,12 +111,12 @@ def test_usual_numbers_are_not_looked_at_once_more(monkeypatch: pytest.MonkeyPat
         raise AssertionError("usual numbers leave nothing open")
 
     for name in ("left_open", "means_of_windows", "deviations_of_windows"):
-        monkeypatch.setattr(rolling_sums, name, refused)
+        monkeypatch.setattr(rolling, name, refused)
     random = np.random.default_rng(1)
     for values in (random.normal(size=30_000), random.choice([-1.0, 0.0, 1.0], 30_000), np.full(30_000, 0.1), np.zeros(30_000)):
         for width in (1, 3, 40, 1000):
-            rolling_sums.exact_sums(values, width)
-            rolling_sums.squared_deviations(np.ones(30_000, dtype=bool), values, width)
+            rolling.exact_sums(values, width)
+            rolling.squared_deviations(np.ones(30_000, dtype=bool), values, width)
 
 
 @pytest.mark.parametrize("kind", ["sum", "mean"])

@@ -21,7 +21,7 @@ from sframe_spark.errors import TooLargeError
 from sframe_spark.laws.optimized import optimize
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window import running_collections, running_vectors
-from sframe_spark.operators.window.running_running import Running, running
+from sframe_spark.operators.window.running import Running, running
 from sframe_spark.operators.window.segmented_scan import scan_of
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import properties_of

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources import readers as source_readers
+from sframe_spark.operators.sources import source as source_readers
 from sframe_spark.operators.sources import source as sources
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.storage.manifest.manifest import Manifest
