@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from sframe_spark.engine.materialize_options import Work
 from sframe_spark.order.spark_partitioning import PlanNode
-from sframe_spark.session import get_session, is_started
+from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 _NODE = re.compile(r"^(?P<indent>[ :|+-]*)(?P<codegen>\* )?(?P<name>[A-Za-z=][^(]*?) *(?:\((?P<number>\d+)\))?(?:, .*)?$")
 _DETAIL = re.compile(r"^\((\d+)\) ")
@@ -285,3 +287,25 @@ def _plans_so_far(session: SparkSession, first: int, tag: str | None) -> list[Ex
             texts[execution.executionId()] = execution.physicalPlanDescription()
     alone = sorted(stages.keys() - of_queries)
     return [*(read_plan(texts[number]) for number in sorted(texts)), *(job_plan(stages[job]) for job in alone)]
+
+
+# What Spark did for a section: its tasks, and what they put on disk for lack of memory.
+
+
+@contextlib.contextmanager
+def work_in_spark() -> Iterator[Work]:
+    """What Spark does for this thread in the block, complete after it; nothing is known where no Spark runs at its beginning."""
+    work = Work()
+    session = get_session() if is_started() else None
+    if session is None or is_remote(session):
+        yield work
+        return
+    tag = f"sframe_spark-analyze-{uuid.uuid4().hex}"
+    session.sparkContext.addJobTag(tag)
+    try:
+        yield work
+    finally:
+        session.sparkContext.removeJobTag(tag)
+        stages = stages_of(session, tag)
+        work.tasks = sum(stage.numCompleteTasks() for stage in stages)
+        work.spilled = sum(stage.diskBytesSpilled() for stage in stages)

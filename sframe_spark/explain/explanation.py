@@ -4,17 +4,270 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from sframe_spark.engine.execution.run_log import Outcome
-from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, mermaid_of
-from sframe_spark.explain.picture import svg_of
 from sframe_spark.explain.plan_tree import ExplainedSection
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.redaction import redacted
 
 if TYPE_CHECKING:
     import networkx
+
+
+# An explained plan as a graph: for analysis with networkx, and as a Mermaid flowchart.
+
+LONGEST_TEXT = 60
+NOTHING_TO_RUN = "nothing to run, the rows are there"
+
+
+def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
+    """A node ``section.register`` for each operator, an edge from each input to what reads it; results of sections are edges between these."""
+    import networkx
+
+    graph = networkx.DiGraph()
+    last: dict[str, str] = {}
+    for section in sections:
+        places: dict[str, str] = {}
+        for node in section.nodes:
+            if node.section is not None and node.section in last:
+                places[node.register] = last[node.section]
+                continue
+            name = places[node.register] = f"{section.number}.{node.register}"
+            about = {"parameters": node.parameters, "columns": node.columns, "length": node.length}
+            graph.add_node(name, operator=node.operator, section=section.number, where=section.where, **about)
+            for register in node.inputs:
+                graph.add_edge(places[register], name)
+        if section.nodes:
+            last[section.number] = places[section.nodes[-1].register]
+    return graph
+
+
+def short(text: str, most: int = LONGEST_TEXT) -> str:
+    """A text, cut where it is long.
+
+    Examples
+    --------
+    >>> short("abcdefgh", 6)
+    'abc...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def mermaid_of(sections: Sequence[ExplainedSection]) -> str:
+    """A Mermaid flowchart with a subgraph for each section."""
+    graph = graph_of(sections)
+    numbers = {name: f"n{number}" for number, name in enumerate(graph)}
+    lines = ["flowchart BT", *([] if sections else [f'  n0["{NOTHING_TO_RUN}"]'])]
+    for section in sections:
+        lines.append(f'  subgraph s{section.number.replace(".", "_")}["section {section.number}: {escaped(section.where)}"]')
+        for name, data in graph.nodes(data=True):
+            if data["section"] == section.number:
+                what = f"{data['operator']}<br/>{escaped(short(data['parameters']))}<br/>x {escaped(data['length'])}"
+                lines.append(f'    {numbers[name]}["{what}"]')
+        lines.append("  end")
+    lines += [f"  {numbers[first]} --> {numbers[second]}" for first, second in graph.edges]
+    return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """A text in quotes of Mermaid: what has a meaning there as a number.
+
+    Examples
+    --------
+    >>> escaped('a "b" <c> & #')
+    'a #34;b#34; #60;c#62; #38; #35;'
+    """
+    return "".join(f"#{ord(character)};" if character in '"<>&#`[]{}|\\' else character for character in text)
+
+
+# The picture of an explained plan: sections as bands from the bottom up, operators in layers, edges routed around boxes.
+
+BOX_WIDTH, BOX_HEIGHT, WAY_WIDTH = 300, 58, 24
+GAP_ACROSS, GAP_UP, MARGIN, TITLE = 22, 34, 20, 26
+LONGEST_LINE = 46
+# More boxes than this are a wall: each section is one box then.
+MOST_BOXES = 250
+SWEEPS = 6
+COLOURS = {"driver": "#eef6ee", "Spark tasks": "#eef3fb", "Spark query": "#fbf3e6"}
+
+
+@attrs.frozen
+class Place:
+    """Where a box, or a bend of an edge, is: its layer from the bottom, the left edge, the width."""
+
+    layer: int
+    left: float
+    width: float
+
+    @property
+    def middle(self) -> float:
+        """The middle of the box."""
+        return self.left + self.width / 2
+
+
+def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
+    """The plan as an SVG picture."""
+    graph = graph_of(sections)
+    if len(graph) > MOST_BOXES:
+        graph = graph_of_sections(sections)
+    bands = bands_of(graph, sections)
+    layers = {name: layer for _, _, layer_of in bands for name, layer in layer_of.items()}
+    ways = with_bends(graph, layers)
+    rows = ordered(ways, layers)
+    places = placed(rows, layers)
+    height_of = heights(bands, len(rows))
+    width = max([place.left + place.width for place in places.values()], default=BOX_WIDTH) + MARGIN
+    total = height_of[-1] + MARGIN + 30
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {total:g}" width="{width:g}" height="{total:g}" '
+        'font-family="sans-serif" font-size="11">',
+        f'<text x="{MARGIN}" y="22" font-size="15">{html.escape(title)}</text>',
+        *([] if sections else [f'<text x="{MARGIN}" y="42">{NOTHING_TO_RUN}</text>']),
+        *(band(section, first, count, height_of, total, width) for section, (first, count, _) in zip(sections, bands, strict=True)),
+        *(edge(way, places, height_of, total) for way in ways.graph["ways"]),
+        *(box(graph.nodes[name], places[name], total - height_of[places[name].layer]) for name in graph),
+    ]
+    return "\n".join([*parts, "</svg>"])
+
+
+def graph_of_sections(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
+    """One node for each section, for plans with very many operators."""
+    import networkx
+
+    graph = networkx.DiGraph()
+    for section in sections:
+        operators = f"{len(section.nodes)} operators, the last {section.nodes[-1].operator}"
+        last = section.nodes[-1]
+        graph.add_node(section.number, operator=operators, parameters="", columns=last.columns, length=last.length, section=section.number)
+        graph.add_edges_from((number, section.number) for number in section.reads if number in graph)
+    return graph
+
+
+def bands_of(graph: networkx.DiGraph, sections: Sequence[ExplainedSection]) -> list[tuple[int, int, dict[Any, int]]]:
+    """For each section its lowest layer, its number of layers, and the layer of each of its operators."""
+    import networkx
+
+    bands: list[tuple[int, int, dict[Any, int]]] = []
+    first = 0
+    for section in sections:
+        own = graph.subgraph([name for name, data in graph.nodes(data=True) if data["section"] == section.number])
+        layers = list(networkx.topological_generations(own)) or [[]]
+        bands.append((first, len(layers), {name: first + level for level, names in enumerate(layers) for name in names}))
+        first += len(layers)
+    return bands
+
+
+def with_bends(graph: networkx.DiGraph, layers: dict[Any, int]) -> networkx.DiGraph:
+    """The graph with a bend in every layer that an edge passes; ``graph["ways"]`` has the points of each edge."""
+    import networkx
+
+    ways = networkx.DiGraph()
+    ways.add_nodes_from(graph)
+    ways.graph["ways"] = []
+    for number, (first, second) in enumerate(graph.edges):
+        points = [first]
+        for layer in range(layers[first] + 1, layers[second]):
+            points.append((number, layer))
+            layers[(number, layer)] = layer
+        points.append(second)
+        networkx.add_path(ways, points)
+        ways.graph["ways"].append(points)
+    return ways
+
+
+def ordered(ways: networkx.DiGraph, layers: dict[Any, int]) -> list[list[Any]]:
+    """Boxes and bends of each layer, from left to right: each near the middle of what it is connected with."""
+    rows: list[list[Any]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
+    for name in ways:
+        rows[layers[name]].append(name)
+    for sweep in range(SWEEPS):
+        neighbours = ways.predecessors if sweep % 2 == 0 else ways.successors
+        place = {name: (index + 0.5) / len(row) for row in rows for index, name in enumerate(row)}
+        for row in rows if sweep % 2 == 0 else reversed(rows):
+            middles = {}
+            for name in row:
+                near = [place[other] for other in neighbours(name)]
+                middles[name] = sum(near) / len(near) if near else place[name]
+            row.sort(key=lambda name: middles[name])
+            place.update({name: (index + 0.5) / len(row) for index, name in enumerate(row)})
+    return rows
+
+
+def placed(rows: Sequence[Sequence[Any]], layers: dict[Any, int]) -> dict[Any, Place]:
+    """Where boxes and bends are; layers stand above each other by their middles."""
+    widths = [sum(width_of(name) + GAP_ACROSS for name in row) - GAP_ACROSS for row in rows]
+    widest = max(widths, default=0)
+    places = {}
+    for row, width in zip(rows, widths, strict=True):
+        left = MARGIN * 2 + (widest - width) / 2
+        for name in row:
+            places[name] = Place(layers[name], left, width_of(name))
+            left += width_of(name) + GAP_ACROSS
+    return places
+
+
+def width_of(name: Any) -> float:
+    """The width of a box, or of the way that an edge takes between boxes."""
+    return WAY_WIDTH if isinstance(name, tuple) else BOX_WIDTH
+
+
+def heights(bands: Sequence[tuple[int, int, dict[Any, int]]], layers: int) -> list[float]:
+    """How far up each layer's boxes reach, and the height of all; bands have room for their titles."""
+    found, height = [], float(MARGIN)
+    starts = {first for first, _, _ in bands}
+    for layer in range(layers):
+        height += GAP_UP if layer not in starts else GAP_UP / 2
+        height += BOX_HEIGHT
+        found.append(height)
+        if layer + 1 in starts or layer + 1 == layers:
+            height += TITLE + 8
+    return [*found, height]
+
+
+def band(section: ExplainedSection, first: int, count: int, height_of: Sequence[float], total: float, width: float) -> str:
+    """The band of a section, with its title."""
+    colour = next((colour for start, colour in COLOURS.items() if section.where.startswith(start)), "#f4f4f4")
+    bottom, top = height_of[first] - BOX_HEIGHT - 10, height_of[first + count - 1] + TITLE
+    text = short(f"section {section.number}: {section.where}: {section.reason}", max(40, int(width / 6.2)))
+    return (
+        f'<rect x="{MARGIN / 2:g}" y="{total - top:g}" width="{width - MARGIN:g}" height="{top - bottom:g}" rx="10" fill="{colour}" stroke="#ccd"/>'
+        f'<text x="{MARGIN}" y="{total - top + 17:g}" font-style="italic" fill="#446">{html.escape(text)}</text>'
+    )
+
+
+def edge(points: Sequence[Any], places: dict[Any, Place], height_of: Sequence[float], total: float) -> str:
+    """An edge from the top of a box, through the ways that are kept free for it, to the bottom of another."""
+    first = places[points[0]]
+    x, y = first.middle, total - height_of[first.layer]
+    path = [f"M {x:g} {y:g}"]
+    for name in points[1:]:
+        place = places[name]
+        low, high = total - height_of[place.layer] + BOX_HEIGHT, total - height_of[place.layer]
+        path.append(f"C {x:g} {(y + low) / 2:g}, {place.middle:g} {(y + low) / 2:g}, {place.middle:g} {low:g}")
+        x, y = place.middle, low
+        if isinstance(name, tuple):
+            path.append(f"L {x:g} {high:g}")
+            y = high
+    return f'<path d="{" ".join(path)}" fill="none" stroke="#889"/>'
+
+
+def box(data: dict[str, Any], place: Place, top: float) -> str:
+    """The box of an operator: its name, its parameters, its columns."""
+    lines = [
+        f'<rect x="{place.left:g}" y="{top:g}" width="{place.width:g}" height="{BOX_HEIGHT}" rx="6" fill="#ffffff" stroke="#557"/>',
+        f'<text x="{place.left + 10:g}" y="{top + 17:g}" font-weight="bold">{html.escape(short(data["operator"], LONGEST_LINE))}</text>',
+        f'<text x="{place.left + 10:g}" y="{top + 33:g}">{html.escape(short(data["parameters"], LONGEST_LINE))}</text>',
+        f'<text x="{place.left + 10:g}" y="{top + 49:g}" fill="#667">{html.escape(short(rows_and_columns(data), LONGEST_LINE))}</text>',
+    ]
+    return "".join(lines)
+
+
+def rows_and_columns(data: dict[str, Any]) -> str:
+    """How many rows, of which columns."""
+    return f"{data['length']} rows of ({data['columns']})"
 
 
 class Explanation(str):

@@ -7,12 +7,20 @@ from collections.abc import Iterator, Sequence
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, place
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.known_order import origin_of_order
-from sframe_spark.explain.reasons_left_out import reasons_of_firing
-from sframe_spark.explain.witnesses import not_known
-from sframe_spark.laws.algorithm_choice import MOST_ROWS_TO_ROAM, one_value_per_group
+from sframe_spark.laws.aggregation import count_is_length, reduce_from_statistics
+from sframe_spark.laws.algorithm_choice import MOST_ROWS_TO_ROAM, group_by_of_sort, group_by_of_sorted, join_of_sorted, one_value_per_group
+from sframe_spark.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
+from sframe_spark.laws.joins import join_of_few, join_of_nothing_read, right_join
+from sframe_spark.laws.laws_pruning import filter_by_recorded_bounds, wanted_values
+from sframe_spark.laws.slice_pushdown import head_of_sort
+from sframe_spark.laws.sort_elimination import group_by_of_neighbours
+from sframe_spark.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
+from sframe_spark.laws.value_ranges import ValueRanges, intersection
+from sframe_spark.message_text import visible
+from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.asof_join import AsofJoin
@@ -21,16 +29,299 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.slice import SliceRows
 from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import postorder, runs_as_kernels
-from sframe_spark.planner.inference import is_in_order, observers, properties_of
+from sframe_spark.planner.inference import is_in_order, observed_nodes, observers, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-from sframe_spark.planner.optimizer import Trace
+from sframe_spark.planner.optimizer import Firing, Trace
+from sframe_spark.storage.segments.pruning import Bounds
+from sframe_spark.storage.segments.reader import intersecting
 from sframe_spark.types import DATETIME, INT
 
+# Two rows that may follow each other, as a reason for a sort.
+
+MOST_COLUMNS_SHOWN = 4
+
+
+def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNames) -> str:
+    """That rows are not known to be in an order, with two rows that have every known property and break it; of many columns only some are shown.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> print(not_known(range_source(3, 4, -1), [(0, True)], ColumnNames()))
+    nothing known rules out column 0 of the range_source = 1 before column 0 of the range_source = 0
+    """
+    order = properties_of(node).order
+    witness = order.witness(requirement(by))
+    if witness is None:
+        return "rows are in that order, but something before takes it from them"
+    telling = [position for position, _ in by]
+    telling += [c for items in order.orderings for item in items if isinstance(c := item.column, int) and names.is_named(node, c)]
+    shown = [column for column in dict.fromkeys(telling) if column in witness.columns][:MOST_COLUMNS_SHOWN]
+    earlier, later = (dict(zip(witness.columns, row, strict=True)) for row in (witness.earlier, witness.later))
+    rows = [", ".join(_shown(names.name(node, column), row[column]) for column in shown) for row in (earlier, later)]
+    return f"nothing known rules out {rows[0]} before {rows[1]}"
+
+
+def _shown(name: str, value: int | None) -> str:
+    return f"{name} missing" if value is None else f"{name} = {value}"
+
+
+# What is known of the order of a plan's rows, and where that knowledge comes from.
+
 Order = Sequence[tuple[int, bool]]
+
+# Operators that leave the rows of an input in its order, as far as their columns are that input's.
+KEEPS_ORDER = frozenset(
+    {
+        *("project", "zip", "arrange", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
+        *("join", "hash_join", "sorted_join", "asof_join", "key_window"),
+    }
+)
+# Why an operator's own rows are in an order.
+SOURCES_OF_ORDER = {
+    "sort": "the rows are sorted so",
+    "top_rows": "the rows are sorted so",
+    "suffix_sort": "the rows are sorted so",
+    "group_by": "groups come in the order of their keys",
+    "streaming_group_by": "groups come in the order of the rows that they are made of",
+    "row_number": "row numbers grow",
+    "cumulative": "running values of this kind only grow or fall",
+    "range_source": "the numbers are consecutive",
+    "constant_source": "it is one value",
+    "memory_source": "found in the rows in memory, or proved before they were computed",
+    "append": "the ranges of values of the parts follow each other",
+    "join": "a join keeps the order of its first side",
+    "hash_join": "a join keeps the order of its first side",
+    "assume_order": "assume_sorted() says so, and it was not verified",
+    "generalized_transform": "it follows from constants and from monotone functions of columns in order",
+}
+
+
+def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = None) -> str:
+    """Where the knowledge comes from that a node's rows are in an order, in one line; the node must be known to be in it.
+
+    Parameters
+    ----------
+    node
+        The node.
+    by
+        Pairs of column position and whether it ascends.
+    names
+        Names of its columns, if any are known.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.slice import slice_rows
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> origin_of_order(slice_rows(range_source(0, 9), 2, 5), [(0, True)])
+    'the numbers are consecutive; kept by slice'
+    """
+    known = properties_of(node).order
+    constant = [position for position, _ in by if known.is_constant(position)]
+    by = [item for item in by if item[0] not in constant]
+    parts = [_begin_of_order(node, by)] if by else []
+    if constant:
+        parts.append(f"{(names or ColumnNames()).listed(node, constant)} {'has' if len(constant) == 1 else 'have'} one value")
+    return "; ".join(parts)
+
+
+def _begin_of_order(node: PlannerNode, by: Order) -> str:
+    """Where an order begins, and what kept it on the way."""
+    kept: list[str] = []
+    while True:
+        below = order_below(node, by)
+        if below is None:
+            break
+        kept.append(node.operator_type)
+        node, by = below
+    if isinstance(node.operator, STORED_ROWS):
+        reason = _of_files(node.operator, by)
+    else:
+        reason = SOURCES_OF_ORDER.get(node.operator_type, f"{node.operator_type} gives this order")
+    passed = list(dict.fromkeys(reversed(kept)))
+    return reason + (f"; kept by {', '.join(passed)}" if passed else "")
+
+
+def _of_files(operator: SegmentSource | SegmentParts, by: Order) -> str:
+    """Why rows of a dataset are in an order of its columns."""
+    manifest = operator.manifest
+    wanted = tuple((operator.positions[position], up) for position, up in by)
+    if any(held and claim[:held][: len(wanted)] == wanted[:held] for claim, held in manifest.order.compared):
+        return f"the files in {visible(manifest.directory)} seem to be in this order, and comparing their rows confirmed it"
+    if manifest.watched:
+        return f"proved or promised of the files in {visible(manifest.directory)}"
+    return f"recorded when {manifest.directory} was written"
+
+
+def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | None:
+    """The input from which an operator has its order, and that order there; None when the order begins here."""
+    if node.operator_type == "reverse":
+        return node.inputs[0], [(position, not up) for position, up in by]
+    if node.operator_type not in KEEPS_ORDER and not isinstance(node.operator, RowWise):
+        return None
+    origins = origins_of(node)
+    places = [(origins[position], up) for position, up in by]
+    for slot, child in enumerate(node.inputs):
+        below = [(place, up) for shown, up in places for origin, place in shown if origin == slot]
+        if len(below) == len(by) and is_in_order(child, below):
+            return child, below
+    return None
+
+
+# What the laws left out of a plan, and the property that allows it.
+
+# Of more ranges or segments, not all are named.
+MOST_SHOWN = 5
+
+
+def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
+    """What a law's firing left out, and why that is right."""
+    before, operator = firing.before, firing.before.operator
+    if firing.equation == unobserved_order.equation:
+        observed = observed_nodes(before)
+        for node in postorder([before]):
+            if node.operator.reorders and id(node) not in observed:
+                what = f"sort by {names.order(node, node.operator.by)}" if isinstance(node.operator, (Sort, SuffixSort)) else node.operator_type
+                yield f"left out {what}: nobody observes the order of its rows"
+    elif firing.equation == join_of_nothing_read.equation:
+        keys = names.listed(before.inputs[1], range(before.inputs[1].facts.width))
+        yield f"left out a left join: its right side has each {keys} once at most, and nothing of it is read"
+    elif isinstance(operator, (Sort, TopRows)):
+        yield from reasons_of_sort(firing, names)
+    elif isinstance(operator, (GroupBy, Join)):
+        yield from reasons_of_grouping(firing, names)
+    elif firing.equation == head_of_sort.equation:
+        yield f"left out the sort of all rows by {sort_below(before, names)}: only the first rows are asked for"
+    elif firing.equation == filter_by_recorded_bounds.equation:
+        yield pruned(firing, names)
+    elif firing.equation in (reduce_from_statistics.equation, count_is_length.equation):
+        yield f"left out the scan for reduce[{operator.describe()}]: recorded when the rows were written"
+
+
+def reasons_of_sort(firing: Firing, names: ColumnNames) -> Iterator[str]:
+    """What became of a sort or of the first rows of one."""
+    before, after = firing.before, firing.after
+    operator, child = before.operator, before.inputs[0]
+    assert isinstance(operator, (Sort, TopRows))
+    title = f"left out {before.operator_type} by {names.order(before, operator.by)}"
+    turned = [(position, not up) for position, up in operator.by]
+    if firing.equation in (sort_of_sorted.equation, top_of_sorted.equation):
+        yield f"{title}: {origin_of_order(child, operator.by, names)}"
+    elif firing.equation == sort_of_sort.equation:
+        yield f"left out the first of two sorts, by {sort_below(before, names)}: the second one, by {names.order(before, operator.by)}, takes it in"
+    elif firing.equation in (sort_of_few.equation, top_of_few.equation):
+        yield f"left out the exchange of {before.operator_type} by {names.order(before, operator.by)}: there are at most {child.length.at_most} rows"
+    elif after.operator_type == "reverse" or (after.operator_type == "slice" and after.inputs[0].operator_type == "reverse"):
+        yield f"{title}: rows in order of {names.order(child, turned)} ({origin_of_order(child, turned, names)}) are read backwards"
+
+
+def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
+    """What became of the exchange of a group-by or of a join."""
+    before, operator = firing.before, firing.before.operator
+    if isinstance(operator, GroupBy):
+        title = f"left out the exchange of group_by on {names.listed(before, range(len(operator.keys)))}"
+        child = before.inputs[0]
+        if firing.equation in (group_by_of_sorted.equation, group_by_of_sort.equation):
+            yield f"{title}: {origin_of_order(child, [(key, True) for key in operator.keys], names)}"
+        elif firing.equation == group_by_of_few.equation:
+            yield f"{title}: there are at most {child.length.at_most} rows, which are sorted in memory"
+        elif firing.equation == group_by_of_neighbours.equation:
+            yield f"{title}: rows with equal keys are neighbours"
+    elif isinstance(operator, Join):
+        right, key = before.inputs[1], operator.right_keys[0]
+        title = f"left out the exchange of both sides of the join on {names.listed(before, operator.left_keys)}"
+        if firing.equation == join_of_sorted.equation:
+            yield f"{title}: its right side is in order of {names.name(right, key)}: {origin_of_order(right, [(key, True)], names)}"
+        elif firing.equation == join_with_few.equation:
+            yield f"{title}: its right side has at most {right.length.at_most} rows, which are sorted to be searched"
+        elif firing.equation == right_join.equation:
+            yield f"the right join on {names.name(right, key)} is a left join whose right side is the left one here"
+        elif firing.equation == join_of_few.equation:
+            most = " and ".join(str(side.length.at_most) for side in before.inputs)
+            yield f"{title}: they have at most {most} rows, whose keys are numbered in memory"
+
+
+def sort_below(node: PlannerNode, names: ColumnNames) -> str:
+    """The order of the sort that is a node's input."""
+    child = node.inputs[0]
+    return names.order(child, child.operator.by) if isinstance(child.operator, Sort) else "an order"
+
+
+def pruned(firing: Firing, names: ColumnNames) -> str:
+    """Which rows are not read, as recorded bounds show that a filter drops them."""
+    transform, left = firing.before.inputs[0], firing.after.inputs[0].inputs[0]
+    below = transform.inputs[0]
+    wanted: dict[str, ValueRanges] = {}
+    for column, ranges in wanted_values(transform).items():
+        name = names.name(below, column)
+        wanted[name] = intersection(wanted[name], ranges) if name in wanted else ranges
+    opened = [opened_segments(part) for part in stored_parts(below, left)]
+    where = f" ({'; '.join(dict.fromkeys(opened))})" if opened else ""
+    conditions = " and ".join(map(in_ranges, wanted, wanted.values()))
+    return f"left out the scan of other rows: by recorded bounds only {left.length} of {below.length} can have {conditions}{where}"
+
+
+def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSource | SegmentParts]:
+    """The stored rows that are left of all that a plan reads."""
+    if isinstance(after.operator, SliceRows):
+        start, stop = after.operator.start, after.operator.stop
+        for source in [node.operator for node in postorder([before]) if isinstance(node.operator, STORED_ROWS)]:
+            part = source.rows_between(start, source.row_count if stop is None else stop)
+            if isinstance(part, STORED_ROWS):
+                yield part
+    else:
+        yield from (node.operator for node in postorder([after]) if isinstance(node.operator, STORED_ROWS))
+
+
+def in_ranges(name: str, ranges: ValueRanges) -> str:
+    """A condition on a column that says in which ranges its values lie; of many the first and the last.
+
+    Examples
+    --------
+    >>> in_ranges("t", ((None, 3), (5, 5))), in_ranges("t", ())
+    ('(t <= 3 or t = 5)', 'a value of t that is wanted')
+    """
+    if not ranges:
+        return f"a value of {name} that is wanted"
+    shown = [in_bounds(name, bounds) for bounds in ranges]
+    if len(shown) > MOST_SHOWN:
+        shown = [shown[0], "...", shown[-1]]
+    return shown[0] if len(shown) == 1 else f"({' or '.join(shown)})"
+
+
+def in_bounds(name: str, bounds: Bounds) -> str:
+    """A condition on a column, as it was asked for; the limits themselves are taken to be wanted.
+
+    Examples
+    --------
+    >>> in_bounds("t", (3, None)), in_bounds("t", (3, 5)), in_bounds("t", (3, 3))
+    ('t >= 3', '3 <= t <= 5', 't = 3')
+    """
+    low, high = bounds
+    if low is not None and high is not None:
+        return f"{name} = {low}" if low == high else f"{low} <= {name} <= {high}"
+    return f"{name} <= {high}" if low is None else f"{name} >= {low}"
+
+
+def opened_segments(source: SegmentSource | SegmentParts) -> str:
+    """How many segments of a dataset are opened for some of its rows, and which."""
+    segments = source.manifest.segments
+    ranges = source.ranges if isinstance(source, SegmentParts) else ((source.start, source.stop),)
+    opened = {entry.file for first, last in ranges for entry, _, _ in intersecting(source.manifest, first, last)}
+    places = [place for place, entry in enumerate(segments) if entry.file in opened]
+    if len(places) < 2:
+        return f"opens {len(places)} of {len(segments)} segments" + "".join(f", number {place}" for place in places)
+    shown = [str(place) for place in places[:MOST_SHOWN]] + ["..."] * (len(places) > MOST_SHOWN)
+    neighbours = places[-1] - places[0] < len(places)
+    return f"opens {len(places)} of {len(segments)} segments, numbers {f'{places[0]} to {places[-1]}' if neighbours else ', '.join(shown)}"
 
 
 def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNames | None = None) -> list[str]:
@@ -292,3 +583,63 @@ def reason_of_result(plan: PlannerNode) -> Iterator[str]:
         many = "where they are made, not gathered: in memory if this process makes them and finds room, else in segments on disk"
         where = f"in the driver's memory, as they are at most {plan.length.at_most}" if few else many
         yield f"rows of the result are kept {where}"
+
+
+# Orders of rows that a plan relies on without making them.
+
+ReliedOrder = tuple[tuple[int, bool], ...]
+# What these give is in order because they put it in order.
+MAKES_ORDER = ("sort", "suffix_sort", "top_rows")
+
+
+def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[tuple[str, PlannerNode, ReliedOrder]]:
+    """What relies on an order, the node whose rows must be in it, and the order; each once.
+
+    Parameters
+    ----------
+    plan
+        The optimized plan.
+    trace
+        What the optimizer did: sorts that it left out relied on an order.
+    names
+        Names of columns.
+    """
+    found: dict[tuple[int, ReliedOrder], tuple[str, PlannerNode, ReliedOrder]] = {}
+    for firing in trace.firings:
+        relied = left_out_sort(firing)
+        if relied is not None:
+            why = f"{firing.before.operator_type} by {names.order(firing.before, relied[1])} left out"
+            found.setdefault((id(relied[0]), relied[1]), (why, *relied))
+    for node, by in needed_orders(plan):
+        found.setdefault((id(node[1]), by), (f"{node[0].operator_type} needs no exchange", node[1], by))
+    return [item for item in found.values() if item[1].operator_type not in MAKES_ORDER]
+
+
+def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
+    """The rows that a law did not sort, and the order that they are in."""
+    operator = firing.before.operator
+    if not isinstance(operator, (Sort, TopRows)):
+        return None
+    child = firing.before.inputs[0]
+    if firing.equation in (sort_of_sorted.equation, top_of_sorted.equation):
+        return child, operator.by
+    if firing.after.operator_type == "reverse":
+        return child, tuple((position, not up) for position, up in operator.by)
+    return None
+
+
+def needed_orders(plan: PlannerNode) -> Iterator[tuple[tuple[PlannerNode, PlannerNode], ReliedOrder]]:
+    """Operators that work only on rows in an order, each with the input in question and that order."""
+    for node in postorder([plan]):
+        operator = node.operator
+        match operator:
+            case SuffixSort() if operator.held:
+                yield (node, node.inputs[0]), operator.by[: operator.held]
+            case StreamingGroupBy():
+                by = tuple((key, True) for key in operator.keys)
+                if by and is_in_order(node.inputs[0], by):
+                    yield (node, node.inputs[0]), by
+            case SortedJoin():
+                yield (node, node.inputs[1]), ((operator.right_key, True),)
+            case AsofJoin() | KeyWindow():
+                yield (node, node.inputs[1]), ((operator.on, True),)

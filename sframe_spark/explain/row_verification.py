@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -14,10 +15,26 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import differs, plain_numbers
 from sframe_spark.compute.sorting import steps
+from sframe_spark.config import config
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.statistics import recordable_part
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.inference import known_rows
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT
+from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.parquet.footer import footer_of
+from sframe_spark.storage.parquet.open_file import WantedChunks, opened
+from sframe_spark.storage.segments.reader import read_rows
+from sframe_spark.storage.segments.statistics import StatisticsCollector, compare_scalars
 from sframe_spark.types import ColumnType
 
 
@@ -206,3 +223,157 @@ def first_wrong_rows(chunks: Iterable[Chunk], schema: Schema, claims: Sequence[R
         seen += chunk.rows
         before = rows.slice(rows.rows - 1, rows.rows) if rows.rows else before
     return found
+
+
+# Compares what is claimed of rows and segments with the rows that are there, range by range; rows never meet in one place.
+
+ORDER_FACTS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant")
+
+
+@attrs.frozen
+class BrokenClaim:
+    """A claim that a row contradicts.
+
+    Parameters
+    ----------
+    claim
+        What was claimed.
+    row
+        Number of the first row that contradicts it; None where all rows bear it out.
+    """
+
+    claim: RowClaim
+    row: int | None
+
+
+def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClaim]:
+    """Each claim about a materialised node's rows with the first row that contradicts it.
+
+    Few rows, and those in memory, are looked at on the driver, more by one task for each segment or range, which begins with the row before.
+    """
+    if not claims:
+        return []
+    plan = FlatPlan.of(node)
+    works = [partial(wrong_rows, plan, tuple(claims), start, stop, config.batch_rows) for start, stop in row_ranges(node)]
+    rows = 0 if isinstance(node.operator, MemorySource) else known_rows(node)
+    found = run_works(works, rows, "comparing rows with what is known of them")
+    firsts = [min((row for row in rows if row is not None), default=None) for rows in zip(*found, strict=True)]
+    return [BrokenClaim(claim, row) for claim, row in zip(claims, firsts or [None] * len(claims), strict=True)]
+
+
+def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:
+    """Rows of a materialised node in ranges: those of its segments, if it has any."""
+    rows = known_rows(node)
+    if isinstance(node.operator, SegmentSource):
+        source = node.operator
+        edges = {min(max(offset - source.start, 0), rows) for offset in source.manifest.offsets}
+    else:
+        edges = set(range(0, rows, config.segment_rows))
+    return list(pairwise(sorted({0, rows, *edges}))) if rows else []
+
+
+def run_works(works: Sequence[Callable[[], Any]], rows: int, description: str) -> list[Any]:
+    """Results of pieces of work on so many rows: on the driver if these are few, otherwise by tasks."""
+    if rows <= config.small_rows:
+        return [work() for work in works]
+    return SparkTasks().run(list(works), description) if works else []
+
+
+def wrong_rows(plan: FlatPlan, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:
+    """For each claim the first row of ``start..stop`` that contradicts it, if need be together with the row before ``start``."""
+    first = max(start - 1, 0)
+    found = first_wrong_rows(PlanRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)
+    return [None if row is None else first + row for row in found]
+
+
+def check_segments(source: SegmentSource) -> list[str]:
+    """What the manifest says of the segments that a source reads and the segments do not bear out, in a sentence each."""
+    manifest = source.manifest
+    places = [place for place, offset in enumerate(manifest.offsets) if _is_read(source, offset, manifest.segments[place])]
+    problems = []
+    if manifest.has_key:
+        entries = [manifest.segments[place] for place in places]
+        problems = [f"{b.file} comes after {a.file}, but its row keys are smaller" for a, b in pairwise(entries) if _key_of(a) >= _key_of(b)]
+    columns = tuple(sorted(set(source.positions)))
+    works = [partial(check_segment, manifest, place, columns, config.batch_rows) for place in places]
+    found = run_works(works, sum(manifest.segments[place].rows for place in places), "comparing segments with their manifest")
+    return [*problems, *(problem for part in found for problem in part)]
+
+
+def _is_read(source: SegmentSource, offset: int, entry: SegmentEntry) -> bool:
+    return offset < source.stop and offset + entry.rows > source.start
+
+
+def _key_of(entry: SegmentEntry) -> tuple[int, int]:
+    """Place of a segment's first row in the order of row keys."""
+    return (entry.number, entry.first_position)
+
+
+def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_rows: int) -> list[str]:
+    """What is recorded of one segment and is not so."""
+    entry, offset = manifest.segments[place], manifest.offsets[place]
+    stored = footer_of(join(manifest.directory, entry.file), entry.size, entry.tail).rows
+    if stored != entry.rows:
+        return [f"{entry.file} has {stored} rows, not {entry.rows}"]
+    problems = []
+    if manifest.has_key and not _keys_are_in_place(manifest, entry, batch_rows):
+        problems.append(f"{entry.file} has other row keys than its place says")
+    collectors = [StatisticsCollector(manifest.types[column]) for column in columns]
+    for start in range(offset, offset + entry.rows, batch_rows):
+        table = read_rows(manifest, columns, start, min(start + batch_rows, offset + entry.rows))
+        for collector, column in zip(collectors, table.columns, strict=True):
+            collector.add(column)
+    return problems + list(_refuted_statistics(entry, columns, collectors))
+
+
+def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int) -> bool:
+    """Whether the row keys in a file are those that follow from the segment's number."""
+    location = join(manifest.directory, entry.file)
+    expected = _first_key(entry)
+    footer = footer_of(location, entry.size, entry.tail)
+    with telling("read", location), opened(location, footer, wanted=WantedChunks(range(len(footer.starts) - 1), (KEY_NAME,))) as file:
+        for batch in file.iter_batches(batch_size=batch_rows, columns=[KEY_NAME]):
+            keys = batch.column(0).to_numpy()
+            if (keys != np.arange(expected, expected + len(keys))).any():
+                return False
+            expected += len(keys)
+    return expected == _first_key(entry) + entry.rows
+
+
+def _first_key(entry: SegmentEntry) -> int:
+    return (entry.number << KEY_SHIFT) + entry.first_position
+
+
+def _refuted_statistics(entry: SegmentEntry, columns: Sequence[int], collectors: Sequence[StatisticsCollector]) -> Iterator[str]:
+    for column, collector in zip(columns, collectors, strict=True):
+        known = entry.columns[column] if column < len(entry.columns) else UNKNOWN_STATISTICS
+        for fact in refuted(known, collector.result()):
+            yield f"{entry.file}, column {column}: {fact}"
+
+
+def refuted(claimed: ColumnStatistics, found: ColumnStatistics) -> list[str]:
+    """Facts recorded about a column that its values do not bear out.
+
+    Examples
+    --------
+    >>> refuted(ColumnStatistics(ascending=True, bounds_known=True, minimum=0, maximum=3), ColumnStatistics(ascending=False))
+    ['recorded as ascending, which it is not']
+    >>> found = ColumnStatistics(bounds_known=True, minimum=0, maximum=7)
+    >>> refuted(ColumnStatistics(bounds_known=True, minimum=0, maximum=3), found)
+    ['recorded to lie in 0..3, but there are values in 0..7']
+    """
+    problems = [
+        f"recorded as {fact.replace('_', ' ')}, which it is not" for fact in ORDER_FACTS if getattr(claimed, fact) and getattr(found, fact) is False
+    ]
+    for fact, words in (("has_missing", "missing values"), ("has_nan", "NaN")):
+        if getattr(claimed, fact) is False and getattr(found, fact):
+            problems.append(f"recorded without {words}, but there are some")
+    if claimed.edges_known and found.edges_known:
+        for edge in ("first", "last"):
+            if compare_scalars(getattr(claimed, edge), getattr(found, edge)):
+                problems.append(f"recorded with {getattr(claimed, edge)!r} as its {edge} value, which is {getattr(found, edge)!r}")
+    if claimed.bounds_known and found.bounds_known and found.minimum is not None:
+        bounds = (claimed.minimum, claimed.maximum)
+        if claimed.minimum is None or compare_scalars(found.minimum, claimed.minimum) < 0 or compare_scalars(found.maximum, claimed.maximum) > 0:
+            problems.append(f"recorded to lie in {bounds[0]}..{bounds[1]}, but there are values in {found.minimum}..{found.maximum}")
+    return problems

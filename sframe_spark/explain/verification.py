@@ -6,7 +6,7 @@ The result is thrown away, so that a frame answers, and is planned, afterwards a
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import attrs
@@ -15,18 +15,349 @@ from sframe_spark.engine.execution.actions import Look, look
 from sframe_spark.engine.execution.executor import NotAsPlanned, Runs
 from sframe_spark.engine.execution.materialize import is_materialized, materialize
 from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement import Placement, placement_of
 from sframe_spark.engine.physical.sections import Mode, Section
 from sframe_spark.engine.runtime.scheduler import RangeWorkers
 from sframe_spark.engine.runtime.tasks import RangeTask
+from sframe_spark.engine.spark.query import fits_one_task
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.executed_plans import recorded_plans
-from sframe_spark.explain.verification_report import DRIVER, QUERY, TASKS, RanSection, Run, report
+from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans
+from sframe_spark.explain.order_reasons import relied_orders
+from sframe_spark.explain.row_verification import (
+    EqualColumns,
+    InOrder,
+    NotMissing,
+    OneValue,
+    RowClaim,
+    Within,
+    check_rows,
+    check_segments,
+    row_claims,
+)
+from sframe_spark.laws.optimized import optimize
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.order.spark_partitioning import KEEPS_ALL, plan_preservation, preservation_above
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import NO_WORK, Need, QueryWork
+from sframe_spark.planner.optimizer import Trace
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
+
+# What the planner claims of the physical work of a section, compared with the plans that ran.
+
+# The result of a query is brought into its order.
+RESULT_IN_ORDER = QueryWork(1, 1)
+
+
+@attrs.frozen
+class Finding:
+    """A claim and what became of it.
+
+    Parameters
+    ----------
+    claim
+        What was claimed.
+    found
+        What was found instead; None where it agrees.
+    claimed
+        False where the planner claims nothing of the matter.
+
+    Examples
+    --------
+    >>> print(Finding("2 rows"), Finding("2 rows", "3 rows"), Finding("order of rows", claimed=False), sep="; ")
+    2 rows: agrees; 2 rows: DISAGREES: 3 rows; order of rows: not claimed
+    """
+
+    claim: str
+    found: str | None = None
+    claimed: bool = True
+
+    def __str__(self) -> str:
+        if not self.claimed:
+            return f"{self.claim}: not claimed"
+        return f"{self.claim}: agrees" if self.found is None else f"{self.claim}: DISAGREES: {self.found}"
+
+
+def query_work(plan: PlannerNode) -> QueryWork | None:
+    """The most exchanges and sorts that a plan takes as one Spark query whose result comes in row order; None where nothing is claimed.
+
+    Examples
+    --------
+    >>> from sframe_spark.config import config
+    >>> from sframe_spark.operators.sort import sort_rows
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> with config.using(single_task_rows=0):
+    ...     query_work(sort_rows(range_source(9, 3, -1), [(0, True)]))
+    QueryWork(exchanges=1, sorts=1)
+    """
+    total = RESULT_IN_ORDER if is_ordered_result(plan) else NO_WORK
+    for node in postorder([plan]):
+        work = node.operator.query_work
+        if work is None:
+            return None
+        total += work
+    return QueryWork(0, total.sorts) if fits_one_task(plan) else total
+
+
+def is_ordered_result(plan: PlannerNode) -> bool:
+    """Whether the rows of a query have an order to be brought into: more than one row, not all from a DataFrame of unknown order."""
+    most = plan.length.at_most
+    return (most is None or most > 1) and plan.operator_type != "spark_source"
+
+
+def check_query(plan: PlannerNode, plans: Sequence[ExecutedPlan], rows: int | None) -> list[Finding]:
+    """Findings about the exchanges, sorts and row order of a Spark query that gave so many rows."""
+    if not plans:
+        return [Finding("one Spark query", "Spark ran none")]
+    # Where the number of groups is guessed wrong, the query is run once more and written to files.
+    last = plans[-1]
+    findings = [] if last.is_final else [Finding("the last change of this plan, of which Spark did not tell", claimed=False)]
+    work = query_work(plan)
+    for name, most, ran in (
+        ("exchanges", work and work.exchanges, last.count("Exchange")),
+        ("sorts", work and work.sorts, last.count("Sort")),
+    ):
+        if most is None:
+            findings.append(Finding(f"{name}: {ran} ran", claimed=False))
+        else:
+            findings.append(Finding(f"{name}: at most {most} claimed, {ran} ran", None if ran <= most else f"{ran - most} more than claimed"))
+    if is_ordered_result(plan):
+        findings.append(Finding("rows leave Spark in the order of their row key", order_problem(last, rows)))
+    else:
+        findings.append(Finding("order in which rows leave Spark", claimed=False))
+    return findings
+
+
+def order_problem(plan: ExecutedPlan, rows: int | None) -> str | None:
+    """Why a plan does not give its rows in the order of the row key; None where it does.
+
+    It does where it sorts all rows and nothing above that sort moves a row, which is decided by the names of the nodes above it.
+    """
+    if rows is not None and rows <= 1:
+        return None
+    sorts = plan.full_sorts()
+    kept = preservation_above(plan.root, lambda node: id(node) in sorts)
+    if kept is None:
+        return "no node on the way to the result sorts all rows"
+    if kept != KEEPS_ALL:
+        return "a node above the sort may move rows"
+    return None
+
+
+def check_tasks(plan: PlannerNode, plans: Sequence[ExecutedPlan]) -> list[Finding]:
+    """Findings about a section whose row ranges are computed by tasks: nothing is exchanged or sorted, and no row leaves its range."""
+    exchanges = sum(item.count("Exchange", "BroadcastExchange") for item in plans)
+    sorts = sum(item.count("Sort", "TakeOrderedAndProject") for item in plans)
+    moved = [item for item in plans if plan_preservation(item.root) != KEEPS_ALL]
+    findings = [
+        Finding("exchanges: none claimed", f"{exchanges} ran" if exchanges else None),
+        Finding("sorts: none claimed", f"{sorts} ran" if sorts else None),
+        Finding("ranges of rows stay in their tasks", "a node of the plan moves rows between tasks" if moved else None),
+    ]
+    for node in postorder([plan]):
+        if any(node.operator.requires(slot) is Need.ALIGNED for slot in range(len(node.inputs))):
+            findings.append(Finding(f"{node.operator_type} of co-partitioned inputs needs no exchange", aligned_problem(node, exchanges)))
+    return findings if plans else [Finding("tasks in Spark", "Spark ran none")]
+
+
+def aligned_problem(node: PlannerNode, exchanges: int) -> str | None:
+    """Why inputs are not aligned row by row; None where they are."""
+    lengths = {child.length.rows for child in node.inputs} - {None}
+    if len(lengths) > 1:
+        return f"its inputs have {' and '.join(map(str, sorted(lengths, key=str)))} rows"
+    return f"{exchanges} exchanges ran" if exchanges else None
+
+
+# The report of ``explain(verify=True)``: each section that ran, its plan, and what became of each claim about it.
+
+QUERY, TASKS, DRIVER = "Spark query", "segment tasks", "driver"
+
+
+@attrs.frozen(eq=False)
+class RanSection:
+    """A part of a plan that ran by itself.
+
+    Parameters
+    ----------
+    where
+        What ran it.
+    plan
+        What was computed, over sources.
+    result
+        A source of its rows.
+    executed
+        Spark's plans, in the order in which they ran.
+    ranges
+        Base rows of each task.
+    dense
+        Row numbers of the result are those of the base rows.
+    """
+
+    where: str
+    plan: PlannerNode
+    result: PlannerNode
+    executed: Sequence[ExecutedPlan] = ()
+    ranges: Sequence[tuple[int, int]] = ()
+    dense: bool = False
+
+
+@attrs.frozen(eq=False)
+class Run:
+    """A plan that ran.
+
+    Parameters
+    ----------
+    plan
+        The optimized plan.
+    trace
+        What the optimizer did to get it.
+    result
+        Its rows.
+    sections
+        What ran for it, in order.
+    names
+        Names of columns of all these nodes.
+    """
+
+    plan: PlannerNode
+    trace: Trace
+    result: PlannerNode
+    sections: Sequence[RanSection]
+    names: ColumnNames
+
+
+def report(run: Run) -> list[str]:
+    """The report as lines, the last one with the number of claims that were compared and of those that do not agree."""
+    lines: list[str] = []
+    findings: list[Finding] = []
+    for title, plans, found in blocks(run):
+        lines += [title, *[f"    {line}" for plan in plans for line in plan], *[f"  {finding}" for finding in found]]
+        findings += found
+    wrong = sum(finding.found is not None for finding in findings)
+    compared = sum(finding.claimed for finding in findings)
+    return [*lines, f"{compared} claims compared: {f'{wrong} DISAGREE' if wrong else 'all agree'}"]
+
+
+def blocks(run: Run) -> Iterator[tuple[str, list[list[str]], list[Finding]]]:
+    """For each source that is read, each section that ran and each order that was relied on: title, plans, findings."""
+    for node in postorder([run.plan]):
+        if isinstance(node.operator, SegmentSource):
+            yield (
+                f"read: {node.operator_type}[{node.operator.describe()}]",
+                [],
+                [*row_findings(node, node, run.names), segment_finding(node.operator)],
+            )
+    for number, section in enumerate(run.sections, 1):
+        rows = section.result.length.rows
+        title = f"section {number}: {section.plan.operator_type}, {section.where}, {rows} rows"
+        yield title, distinct_plans(section.executed), section_findings(section, run.names)
+    if not run.sections:
+        yield "nothing ran: the rows are there", [], row_findings(run.plan, run.result, run.names)
+    orders = [order_finding(why, node, by, run.names) for why, node, by in relied_orders(run.plan, run.trace, run.names)]
+    if orders:
+        yield "orders that were relied on", [], orders
+
+
+def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
+    """Plans as text, equal ones once with their number."""
+    counts: dict[tuple[str, ...], int] = {}
+    for plan in executed:
+        text = tuple(plan.lines())
+        counts[text] = counts.get(text, 0) + 1
+    return [[text[0] + (f" (ran {count} times)" if count > 1 else ""), *text[1:]] for text, count in counts.items()]
+
+
+def section_findings(section: RanSection, names: ColumnNames) -> list[Finding]:
+    """What became of each claim about a section."""
+    rows = section.result.length.rows
+    if section.where == QUERY:
+        found = check_query(section.plan, section.executed, rows)
+    elif section.where == TASKS:
+        found = [*check_tasks(section.plan, section.executed), *range_findings(section)]
+    else:
+        ran = len(section.executed)
+        found = [Finding("few rows, computed without Spark", f"Spark ran {ran} queries" if ran else None)]
+    found.append(length_finding(section.plan, rows))
+    found += row_findings(section.plan, section.result, names)
+    if isinstance(section.result.operator, SegmentSource):
+        found.append(segment_finding(section.result.operator))
+    return found
+
+
+def length_finding(plan: PlannerNode, rows: int | None) -> Finding:
+    """Whether there are as many rows as was known before."""
+    exact, most = plan.length.rows, plan.length.at_most
+    if exact is None and most is None:
+        return Finding("number of rows", claimed=False)
+    is_wrong = rows is not None and (rows != exact if exact is not None else most is not None and rows > most)
+    claim = f"{exact} rows" if exact is not None else f"at most {most} rows"
+    return Finding(claim, f"there are {rows}" if is_wrong else None)
+
+
+def range_findings(section: RanSection) -> list[Finding]:
+    """Whether each segment holds the rows of one range, where rows are counted."""
+    source = section.result.operator
+    base_rows = section.ranges[-1][1] if section.ranges else 0
+    if not isinstance(source, SegmentSource) or not section.dense or section.plan.length.rows != base_rows:
+        return []
+    wanted = [stop - start for start, stop in section.ranges]
+    found = [entry.rows for entry in source.manifest.segments]
+    return [
+        Finding(f"{len(wanted)} ranges of rows are {len(wanted)} segments", None if wanted == found else f"segments of {found} rows, not {wanted}")
+    ]
+
+
+def segment_finding(source: SegmentSource) -> Finding:
+    """Whether segments are as their manifest says."""
+    problems = check_segments(source)
+    count = len(source.manifest.segments)
+    return Finding(f"rows, row keys and statistics of segments as recorded ({count} in the dataset)", "; ".join(problems) or None)
+
+
+def row_findings(plan: PlannerNode, result: PlannerNode, names: ColumnNames) -> list[Finding]:
+    """What became of each claim about the rows of a plan; claims of one kind that hold are one line."""
+    recorded = row_claims(properties_of(result), result.schema) if isinstance(result.operator, SegmentSource) else []
+    claims = list(dict.fromkeys([*row_claims(properties_of(plan), plan.schema), *recorded]))
+    held: dict[str, list[str]] = {}
+    wrong = []
+    for checked in check_rows(result, claims):
+        kind, about = words(checked.claim, plan, names)
+        if checked.row is None:
+            held.setdefault(kind, []).append(about)
+        else:
+            wrong.append(Finding(f"{kind} {about}", f"row {checked.row} is the first of which this is not so"))
+    agreed = [Finding(f"{kind} {'; '.join(dict.fromkeys(about))}") for kind, about in held.items()]
+    return [*wrong, *agreed] or [Finding("order and values of rows", claimed=False)]
+
+
+def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, str]:
+    """Kind of a claim, and what it is about."""
+    match claim:
+        case InOrder(by, strict):
+            return "rows in order of", names.order(node, by) + (" without ties" if strict else "")
+        case OneValue(column):
+            return "one value in", names.name(node, column)
+        case EqualColumns():
+            return "equal in every row:", names.listed(node, claim.columns)
+        case NotMissing(column):
+            return "no missing value in", names.name(node, column)
+        case Within(column, low, high):
+            return "values in bounds:", f"{low} <= {names.name(node, column)} <= {high}"
+    return type(claim).__name__, names.listed(node, claim.columns)
+
+
+def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...], names: ColumnNames) -> Finding:
+    """Whether rows are in an order that the plan relies on; they are computed for that."""
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    source = plan if is_materialized(plan) else Executor(MaterializeOptions()).execute(plan)
+    row = check_rows(source, [InOrder(by)])[0].row
+    return Finding(f"{why}: rows in order of {names.order(node, by)}", None if row is None else f"row {row} comes before the row above it")
 
 
 @attrs.define(eq=False)

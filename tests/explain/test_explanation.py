@@ -15,7 +15,7 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import Outcome
 from sframe_spark.engine.physical.sections import Mode, Section
-from sframe_spark.explain import graph, picture
+from sframe_spark.explain import explanation
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.dry_run import foresee
 from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran
@@ -64,7 +64,7 @@ def test_no_edge_crosses_a_box_and_no_box_another() -> None:
     svgs = [shared_rows().svg()]
     for seed in range(15):
         sections = foresee(random_program(random.Random(seed), tuple(DRIVER_STEPS), most_steps=8).nodes[-1]).sections
-        svgs.append(picture.svg_of(explained_sections(sections, ColumnNames())))
+        svgs.append(explanation.svg_of(explained_sections(sections, ColumnNames())))
     assert sum(len(boxes_and_ways(svg)[1]) for svg in svgs) > 30
     for svg in svgs:
         boxes, ways = boxes_and_ways(svg)
@@ -185,7 +185,7 @@ def test_what_was_tried_and_given_up_is_told() -> None:
 
 def test_a_plan_without_sections_says_so() -> None:
     assert physical_lines([]) == ["-- physical plan: nothing to run, the rows are there"]
-    assert "nothing to run" in graph.mermaid_of([]) and "nothing to run" in picture.svg_of([])
+    assert "nothing to run" in explanation.mermaid_of([]) and "nothing to run" in explanation.svg_of([])
 
 
 @pytest.mark.parametrize("why", [False, True])

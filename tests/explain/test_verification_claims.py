@@ -6,7 +6,7 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.explain.executed_plans import ExecutedPlan
-from sframe_spark.explain.verification_claims import Finding, check_query, check_tasks, query_work
+from sframe_spark.explain.verification import Finding, check_query, check_tasks, query_work
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby.groupby import GroupBy, group_by, reduce_columns
 from sframe_spark.operators.joins.join import join

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.explain.row_verification import InOrder, NotMissing
-from sframe_spark.explain.verification_rows import check_rows, check_segments, refuted, row_ranges
+from sframe_spark.explain.row_verification import InOrder, NotMissing, check_rows, check_segments, refuted, row_ranges
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
