@@ -20,8 +20,7 @@ from sframe_spark.explain.explanation import Explanation, physical_lines, run_li
 from sframe_spark.explain.order_reasons import order_reasons
 from sframe_spark.explain.plan_tree import ExplainedSection, explained_sections, names_of_sections
 from sframe_spark.explain.verification import require_classic_session, verification
-from sframe_spark.laws import STAGES
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import STAGES, optimize
 from sframe_spark.message_text import visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace

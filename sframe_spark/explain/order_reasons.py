@@ -11,14 +11,23 @@ from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, place
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.laws.aggregation import count_is_length, reduce_from_statistics
-from sframe_spark.laws.algorithm_choice import MOST_ROWS_TO_ROAM, group_by_of_sort, group_by_of_sorted, join_of_sorted, one_value_per_group
-from sframe_spark.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
-from sframe_spark.laws.joins import join_of_few, join_of_nothing_read, right_join
-from sframe_spark.laws.laws_pruning import filter_by_recorded_bounds, wanted_values
+from sframe_spark.laws.algorithm_choice import (
+    MOST_ROWS_TO_ROAM,
+    group_by_of_few,
+    group_by_of_sort,
+    group_by_of_sorted,
+    join_of_few,
+    join_of_nothing_read,
+    join_of_sorted,
+    join_with_few,
+    one_value_per_group,
+    right_join,
+    sort_of_few,
+    top_of_few,
+)
+from sframe_spark.laws.pruning import ValueRanges, filter_by_recorded_bounds, intersection, wanted_values
 from sframe_spark.laws.slice_pushdown import head_of_sort
-from sframe_spark.laws.sort_elimination import group_by_of_neighbours
-from sframe_spark.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
-from sframe_spark.laws.value_ranges import ValueRanges, intersection
+from sframe_spark.laws.sort_elimination import group_by_of_neighbours, sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce

@@ -37,7 +37,7 @@ from sframe_spark.explain.row_verification import (
     check_segments,
     row_claims,
 )
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.order.spark_partitioning import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph import postorder

@@ -5,33 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from sframe_spark.config import config
 from sframe_spark.errors import PlanInvariantError, listed, near_names
 from sframe_spark.laws import (
     aggregation,
     algorithm_choice,
-    distinct,
-    ends,
-    expansion,
-    few_rows,
     filter_pushdown,
-    filters,
     fusion,
-    joins,
-    laws_pruning,
     normalization,
-    nothing,
     projection_pushdown,
-    promises,
-    pushed_filters,
-    reductions,
-    scans,
-    sharing,
+    pruning,
     slice_pushdown,
     sort_elimination,
-    sorts,
 )
 from sframe_spark.planner.law import Law, Stage
-from sframe_spark.planner.optimizer import Optimizer
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.registry import load_operators, plugin_laws, registered_names
 
 STAGES: tuple[Stage, ...] = (
@@ -51,26 +40,26 @@ LAWS: tuple[Law, ...] = (
     normalization.append_of_appends,
     normalization.empty_append,
     normalization.append_of_neighbours,
-    expansion.generalize,
-    expansion.arrangement,
-    expansion.singleton_zip,
-    expansion.zip_of_zips,
-    expansion.identity_projection,
-    filters.equal_masks,
-    filters.mask_as_column,
-    filters.filter_below_rowwise,
-    filters.filters_merged,
+    normalization.generalize,
+    normalization.arrangement,
+    normalization.singleton_zip,
+    normalization.zip_of_zips,
+    normalization.identity_projection,
+    filter_pushdown.equal_masks,
+    filter_pushdown.mask_as_column,
+    filter_pushdown.filter_below_rowwise,
+    filter_pushdown.filters_merged,
     fusion.fuse_rowwise,
     projection_pushdown.drop_unread_columns,
     projection_pushdown.project_into_source,
     projection_pushdown.merged_projections,
-    promises.promise_of_known,
-    laws_pruning.filter_by_recorded_bounds,
+    sort_elimination.promise_of_known,
+    pruning.filter_by_recorded_bounds,
     aggregation.count_is_length,
     aggregation.reduce_from_statistics,
     aggregation.row_number_of_source,
-    sharing.share_equal_subplans,
-    ends.last_rows_of_sort,
+    normalization.share_equal_subplans,
+    slice_pushdown.last_rows_of_sort,
     slice_pushdown.slice_of_slice,
     slice_pushdown.slice_into_source,
     slice_pushdown.slice_below_rowwise,
@@ -78,18 +67,18 @@ LAWS: tuple[Law, ...] = (
     slice_pushdown.slice_across_append,
     slice_pushdown.head_of_sort,
     slice_pushdown.slice_of_all,
-    sorts.sort_of_sorted,
-    sorts.sort_of_partly_sorted,
-    sorts.top_of_sorted,
-    sorts.sort_of_sort,
-    sorts.sort_below_rowwise,
-    sorts.unobserved_order,
+    sort_elimination.sort_of_sorted,
+    sort_elimination.sort_of_partly_sorted,
+    sort_elimination.top_of_sorted,
+    sort_elimination.sort_of_sort,
+    sort_elimination.sort_below_rowwise,
+    sort_elimination.unobserved_order,
     algorithm_choice.group_by_of_sorted,
     algorithm_choice.group_by_of_sort,
     algorithm_choice.group_by_of_all,
     algorithm_choice.join_of_sorted,
-    distinct.group_by_of_distinct,
-    distinct.streaming_group_by_of_distinct,
+    aggregation.group_by_of_distinct,
+    aggregation.streaming_group_by_of_distinct,
     sort_elimination.sort_of_reversed,
     sort_elimination.sort_of_partly_reversed,
     sort_elimination.top_of_reversed,
@@ -97,23 +86,23 @@ LAWS: tuple[Law, ...] = (
     sort_elimination.reverse_of_reverse,
     sort_elimination.slice_below_reverse,
     filter_pushdown.filter_of_all,
-    few_rows.sort_of_few,
-    few_rows.top_of_few,
-    few_rows.group_by_of_few,
-    few_rows.join_with_few,
-    joins.right_join,
-    joins.join_of_nothing_read,
-    joins.join_of_few,
-    nothing.no_rows,
-    nothing.filter_of_none,
-    nothing.join_with_nothing,
-    pushed_filters.filter_below,
-    pushed_filters.filter_across_append,
-    reductions.first_of_first,
-    reductions.aggregates_skip_missing,
-    scans.maximum_of_ascending,
-    scans.minimum_of_descending,
-    scans.shift_of_shift,
+    algorithm_choice.sort_of_few,
+    algorithm_choice.top_of_few,
+    algorithm_choice.group_by_of_few,
+    algorithm_choice.join_with_few,
+    algorithm_choice.right_join,
+    algorithm_choice.join_of_nothing_read,
+    algorithm_choice.join_of_few,
+    filter_pushdown.no_rows,
+    filter_pushdown.filter_of_none,
+    filter_pushdown.join_with_nothing,
+    filter_pushdown.filter_below,
+    filter_pushdown.filter_across_append,
+    aggregation.first_of_first,
+    aggregation.aggregates_skip_missing,
+    sort_elimination.maximum_of_ascending,
+    sort_elimination.minimum_of_descending,
+    sort_elimination.shift_of_shift,
 )
 
 
@@ -148,3 +137,11 @@ def require_sound_laws(laws: Sequence[Law]) -> None:
         if rule.equation in seen:
             raise PlanInvariantError(f"two laws are named {rule.equation!r}: a law's equation is its name")
         seen.add(rule.equation)
+
+
+# Plans after the laws that the options of the library leave.
+
+
+def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
+    """Equivalent plan after the laws; the graph itself is unchanged."""
+    return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)

@@ -8,19 +8,90 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.compute.key_runs import plain_zero
-from sframe_spark.laws.laws_pruning import is_read_by_number
+from sframe_spark.expressions.program import Register
+from sframe_spark.laws.algorithm_choice import one_value_per_group
+from sframe_spark.laws.fusion import computed
+from sframe_spark.laws.pruning import is_read_by_number
+from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.groupby.groupby import Reduce
-from sframe_spark.operators.project import zip_columns
+from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.property_inference import INT_LIMITS
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.generated import constant_source, range_source
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.statistics import Statistics, source_statistics
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ColumnType
+from sframe_spark.types import DATETIME, INT, ColumnType
 from sframe_spark.values.decode import decode
+
+# Laws of groups of single rows.
+
+
+@law("group_by(x, k, select_one) = sort(project(x, k and c), k) where no two rows are equal in k", stage="pushdown", on="group_by")
+def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
+    """Rows of which no two are equal need not be brought together: duplicates of distinct rows are not looked for."""
+    assert isinstance(node.operator, GroupBy)
+    operator, child = node.operator, node.inputs[0]
+    if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
+        return None
+    if not properties_of(child).order.has_key(operator.keys) or not one_value_per_group(child, operator.keys):
+        return None
+    columns = [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)]
+    return sort_rows(project(child, columns), [(place, True) for place in range(len(operator.keys))])
+
+
+@law("streaming_group_by(x, k, select_one) = project(x, k and c) where no two rows are equal in k", stage="pushdown", on="streaming_group_by")
+def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
+    """Groups of one row, in the order of the rows, are the rows."""
+    assert isinstance(node.operator, StreamingGroupBy)
+    operator, child = node.operator, node.inputs[0]
+    if not operator.keys or operator.within or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
+        return None
+    if not properties_of(child).order.has_key(operator.keys):
+        return None
+    return project(child, [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)])
+
+
+# Laws of aggregates over all rows that need only some of them, or need them as they are.
+
+# To these a missing value and a row that is not there are the same.
+SKIPPING = frozenset(("sum", "mean", "min", "max", "var", "std", "column_min", "column_max"))
+
+
+@law("reduce(x, select_one) = reduce(slice(x, 0, 1), select_one)", stage="pushdown", on="reduce", alone=True)
+def first_of_first(node: PlannerNode) -> PlannerNode | None:
+    """The first value is in the first row."""
+    operator, child = node.operator, node.inputs[0]
+    assert isinstance(operator, Reduce)
+    if any(a.function != "select_one" for a in operator.aggregations) or (child.length.at_most is not None and child.length.at_most <= 1):
+        return None
+    return node.with_inputs([slice_rows(child, 0, 1)])
+
+
+@law("reduce(filter_rows(f(x), c is there), aggregates of c) = reduce(f(x), aggregates of c)", stage="pushdown", on="reduce", alone=2)
+def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
+    """Missing values need not be dropped before what leaves them out. In floats NaN counts as missing for the mask, and not for the aggregate."""
+    operator, filtered = node.operator, node.inputs[0]
+    assert isinstance(operator, Reduce)
+    if not filtered.operator.filters or not isinstance(filtered.inputs[0].operator, GeneralizedTransform):
+        return None
+    program, below = filtered.inputs[0].operator.computation, filtered.inputs[0].inputs[0]
+    mask = program.outputs[-1]
+    if program.may_fail or not isinstance(mask, Register) or mask.index < program.width:
+        return None
+    step = program.steps[mask.index - program.width]
+    types = program.register_types(below.schema)
+    if step.function != "is_not_missing" or not isinstance(step.operands[0], Register) or types[step.operands[0].index] not in (INT, DATETIME):
+        return None
+    of_it = all(a.function in SKIPPING and [program.outputs[p] for p in a.positions] == [step.operands[0]] for a in operator.aggregations)
+    return node.with_inputs([computed(program.pruned(range(len(program.outputs) - 1)), below)]) if of_it else None
+
 
 SMALLEST = ("min", "column_min")
 LARGEST = ("max", "column_max")

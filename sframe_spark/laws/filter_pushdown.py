@@ -4,16 +4,164 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
+import attrs
+import pyarrow as pa
+
+from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step, identity_program
 from sframe_spark.laws.fusion import computed
+from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.filter import FilterRows
+from sframe_spark.operators.filter import Filter, FilterRows
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.project import Zip, zip_columns
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.inference import properties_of
+from sframe_spark.planner.inference import properties_of, prove_equal_length
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import FLOAT_KIND, INT
+from sframe_spark.planner.operator import Need
+from sframe_spark.types import DATETIME, FLOAT_KIND, INT, STR
+
+# Laws of filters.
+
+
+@law("zip(filter(x, m), filter(y, m)) = filter(zip(x, y), m)", stage="fuse", on="zip")
+def equal_masks(node: PlannerNode) -> PlannerNode | None:
+    """Rows filtered by one mask stay aligned, so they are filtered once."""
+    first = node.inputs[0]
+    if len(node.inputs) < 2 or not all(isinstance(child.operator, Filter) for child in node.inputs):
+        return None
+    mask = first.inputs[1]
+    if not all(child.inputs[1] is mask and prove_equal_length(child.inputs[0], first.inputs[0]) for child in node.inputs):
+        return None
+    return Filter().make_planner_node(zip_columns(*[child.inputs[0] for child in node.inputs]), mask)
+
+
+@law("filter(x, m) = filter_rows(zip(x, m))", stage="select", on="filter")
+def mask_as_column(node: PlannerNode) -> PlannerNode | None:
+    """A mask is a column of the rows it filters."""
+    return FilterRows().make_planner_node(Zip().make_planner_node(*node.inputs))
+
+
+def mask_program(program: Program) -> Program:
+    """The part of a program that computes its last output."""
+    return program.pruned([len(program.outputs) - 1])
+
+
+@law("filter_rows(f(x), m(x)) = f(filter_rows(x, m(x)))", stage="pushdown", on="filter_rows", alone=True)
+def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
+    """A user's function is called only for rows that survive a mask that does not depend on it."""
+    child = node.inputs[0]
+    if not isinstance(child.operator, GeneralizedTransform):
+        return None
+    program = child.operator.computation
+    values = program.pruned(range(len(program.outputs) - 1))
+    mask = mask_program(program)
+    if not values.calls_python or mask.calls_python:
+        return None
+    width = program.width
+    everything = Program(width, mask.steps, (*[Register(i) for i in range(width)], mask.outputs[0]))
+    rows = FilterRows().make_planner_node(GeneralizedTransform(everything).make_planner_node(child.inputs[0]))
+    return GeneralizedTransform(values).make_planner_node(rows)
+
+
+@law("filter_rows(filter_rows(x, m), n) = filter_rows(x, m and n)", stage="pushdown", on="filter_rows", alone=True)
+def filters_merged(node: PlannerNode) -> PlannerNode | None:
+    """Two masks of expressions are one, unless computing the second fails for rows that the first leaves out."""
+    outer = node.inputs[0]
+    if not isinstance(outer.operator, GeneralizedTransform) or not isinstance(outer.inputs[0].operator, FilterRows):
+        return None
+    inner = outer.inputs[0].inputs[0]
+    program = outer.operator.computation
+    if program.may_fail or not isinstance(program.outputs[-1], Register):
+        return None
+    moved = program.with_inputs({i: i for i in range(program.width)}, inner.facts.width)
+    both = Step("and_", (Register(inner.facts.width - 1), moved.outputs[-1]))
+    merged = Program(moved.width, (*moved.steps, both), (*moved.outputs[:-1], Register(moved.width + len(moved.steps))))
+    return FilterRows().make_planner_node(GeneralizedTransform(merged).make_planner_node(inner))
+
+
+# Laws that filter rows before they are put in order, grouped, joined or appended.
+
+# Filtered one by one, more parts make longer plans than they spare rows.
+MOST_PARTS = 32
+# Equal keys of these types are one value: what a mask says of the key of a group it says of each row.
+SAME_WHERE_EQUAL = (INT, STR, DATETIME)
+AS_THEY_COME = (Need.ANY, Need.INHERITED, Need.ORDERED)
+
+
+@attrs.frozen
+class MaskedRows:
+    """A filter's input taken apart: rows, what is computed of them, and the mask.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    values
+        What the filter's output shows of them.
+    mask
+        The mask, the only output of its program.
+    """
+
+    rows: PlannerNode
+    values: Program
+    mask: Program
+
+    @classmethod
+    def of(cls, node: PlannerNode) -> MaskedRows:
+        """Those of a filter."""
+        child = node.inputs[0]
+        is_computed = isinstance(child.operator, GeneralizedTransform)
+        program = child.operator.computation if is_computed else identity_program(child.facts.width, range(child.facts.width))  # type: ignore[attr-defined]
+        values, mask = program.pruned(range(len(program.outputs) - 1)), program.pruned([len(program.outputs) - 1])
+        return cls(child.inputs[0] if is_computed else child, values, mask)
+
+    def filtered(self, rows: PlannerNode, places: dict[int, int]) -> PlannerNode:
+        """Rows for which the mask is true, where it reads its column ``i`` at ``places[i]``."""
+        width = rows.facts.width
+        moved = self.mask.with_inputs(places, width)
+        outputs = (*[Register(column) for column in range(width)], *moved.outputs)
+        return FilterRows().make_planner_node(GeneralizedTransform(Program(width, moved.steps, outputs)).make_planner_node(rows))
+
+
+@law("filter_rows(f(g(x)), m(x)) = f(g(filter_rows(x, m(x)))) where g shows what m reads of x", stage="pushdown", on="filter_rows", alone=2)
+def filter_below(node: PlannerNode) -> PlannerNode | None:
+    """Rows that nobody will see are not sorted, grouped or joined."""
+    parts = MaskedRows.of(node)
+    above = parts.rows
+    operator, read = above.operator, parts.mask.used_inputs()
+    # Of rows in another order a mask is computed for the same ones; below other operators it might fail for one that is not there above.
+    if not operator.filtered_slots or parts.mask.calls_python or (parts.mask.may_fail and not operator.reorders):
+        return None
+    origins = operator.column_origins([child.facts for child in above.inputs])
+    if not read or read[-1] >= len(origins):
+        return None
+    if operator.group_keys is not None and any(above.schema[column] not in SAME_WHERE_EQUAL for column in read):
+        return None
+    for slot in operator.filtered_slots:
+        places = {column: position for column in read for place, position in origins[column] if place == slot}
+        if len(places) == len(read) and operator.requires(slot) in AS_THEY_COME:
+            inputs = list(above.inputs)
+            inputs[slot] = parts.filtered(inputs[slot], places)
+            return computed(parts.values, above.with_inputs(inputs))
+    return None
+
+
+@law("filter_rows(f(append(x, y))) = append(filter_rows(f(x)), filter_rows(f(y)))", stage="pushdown", on="filter_rows", alone=2)
+def filter_across_append(node: PlannerNode) -> PlannerNode | None:
+    """Each input gives its part: rows that cannot meet the mask are not read, whichever input they are of."""
+    child = node.inputs[0]
+    above = child.inputs[0] if isinstance(child.operator, GeneralizedTransform) else child
+    if not above.operator.unites_rows or len(above.inputs) > MOST_PARTS or child.operator.user_functions(above.facts.width):
+        return None
+    made: dict[int, PlannerNode] = {}
+    for item in above.inputs:
+        if id(item) not in made:
+            made[id(item)] = node.with_inputs([item if child is above else child.with_inputs([item])])
+    return append(*[made[id(item)] for item in above.inputs])
 
 
 @law("filter_rows(f(x), m) = f(x) where m is true in every row", stage="pushdown", on="filter_rows")
@@ -93,3 +241,41 @@ def is_out_of_bounds(step: Step, bounds: Mapping[int, ValueBounds]) -> bool:
         "greater_equal": high < value,
         "equal": value < low or value > high,
     }[str(step.function)]
+
+
+# Laws of rows that are not there: what is known to have none is not computed.
+
+READING = ("append", "asof_join", "filter_rows", "group_by", "join", "key_window", "reverse", "slice", "sort", "top_rows", "zip")
+
+
+@law("f(x) = nothing where f(x) has no rows", stage="pushdown", on=READING)
+def no_rows(node: PlannerNode) -> PlannerNode | None:
+    """Nothing is read to make no rows of it."""
+    if node.length.at_most != 0 or not node.inputs:
+        return None
+    return memory_source([pa.array([], column_type.physical) for column_type in node.schema], node.schema, 0)
+
+
+@law("filter_rows(f(x), m) = slice(f(x), 0, 0) where m is true in no row", stage="pushdown", on="filter_rows")
+def filter_of_none(node: PlannerNode) -> PlannerNode | None:
+    """A comparison that no value within known bounds meets drops all rows."""
+    child = node.inputs[0]
+    if not isinstance(child.operator, GeneralizedTransform):
+        return None
+    program, below = child.operator.computation, child.inputs[0]
+    if program.may_fail or not never_true(program, below.schema, properties_of(below)):
+        return None
+    return slice_rows(computed(program.pruned(range(len(program.outputs) - 1)), below), 0, 0)
+
+
+@law("join(x, y, k, left) = x beside missing values where y has no rows", stage="pushdown", on="join")
+def join_with_nothing(node: PlannerNode) -> PlannerNode | None:
+    """Rows that are kept without a match have none; of a full join too."""
+    operator = node.operator
+    assert isinstance(operator, Join)
+    left, right = node.inputs
+    if operator.how not in ("left", "outer") or right.length.at_most != 0:
+        return None
+    missing = [Literal(None, right.schema[position]) for position in operator.right_values(right.facts.width)]
+    columns = [Register(position) for position in range(left.facts.width)]
+    return computed(Program(left.facts.width, (), (*columns, *missing)), left)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import attrs
 
 from sframe_spark.operators.append import append
+from sframe_spark.operators.arrange import Arrange
+from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise
+from sframe_spark.operators.project import Project, shows_all, zip_columns
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
@@ -50,3 +55,67 @@ def _neighbours(first: object, second: object) -> bool:
         if isinstance(first, kind) and isinstance(second, kind):
             return first.stop == second.start and attrs.evolve(second, start=first.start, stop=first.stop) == first
     return False
+
+
+# Laws that turn the vocabulary of plans into the forms that other laws know.
+
+
+@law(
+    "transform(x.., f) = generalized_transform(zip(x..), f)",
+    stage="expand",
+    on=("transform", "binary_transform", "ternary_transform", "lambda_transform"),
+)
+def generalize(node: PlannerNode) -> PlannerNode | None:
+    """Every element-wise operator is one program over its inputs side by side."""
+    assert isinstance(node.operator, RowWise)
+    rows = zip_columns(*node.inputs)
+    return GeneralizedTransform(node.operator.program(rows.facts.width)).make_planner_node(rows)
+
+
+@law("arrange(x.., c) = project(zip(x..), c)", stage="expand", on="arrange")
+def arrangement(node: PlannerNode) -> PlannerNode | None:
+    """Columns of several inputs are picked from all of them side by side."""
+    assert isinstance(node.operator, Arrange)
+    rows = zip_columns(*node.inputs)
+    return Project(node.operator.columns_of_zip([child.facts.width for child in node.inputs])).make_planner_node(rows)
+
+
+@law("zip(x) = x", stage="expand", on="zip")
+def singleton_zip(node: PlannerNode) -> PlannerNode | None:
+    """One input has nothing to stand beside."""
+    return node.inputs[0] if len(node.inputs) == 1 else None
+
+
+@law("zip(zip(x, y), z) = zip(x, y, z)", stage="pushdown", on="zip")
+def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
+    """Zip is associative. Fusion does this for whole regions: a chain of zips made column by column would be flattened at each of them before."""
+    if not any(child.operator_type == "zip" for child in node.inputs):
+        return None
+    return zip_columns(*[part for child in node.inputs for part in (child.inputs if child.operator_type == "zip" else (child,))])
+
+
+@law("project(x, all) = x", stage="expand", on="project")
+def identity_projection(node: PlannerNode) -> PlannerNode | None:
+    """Picking every column in place changes nothing."""
+    return node.inputs[0] if shows_all(node.operator_parameters["positions"], node.inputs[0].facts.width) else None
+
+
+# Laws that make equal things one.
+
+
+@law("f(x) and f(x) = one shared f(x)", stage="share", whole_graph=True)
+def share_equal_subplans(root: PlannerNode) -> PlannerNode | None:
+    """Equal deterministic operators over the same inputs are one node (equal sources among them)."""
+    if not root.inputs:
+        return None
+    canonical: dict[Any, PlannerNode] = {}
+    shared: dict[int, PlannerNode] = {}
+    changed = False
+    for node in postorder([root]):
+        rebuilt = node.with_inputs([shared[id(child)] for child in node.inputs])
+        if rebuilt.operator.deterministic:
+            key = (type(rebuilt.operator), rebuilt.operator, tuple(id(child) for child in rebuilt.inputs))
+            rebuilt = canonical.setdefault(key, rebuilt)
+        changed = changed or rebuilt is not node
+        shared[id(node)] = rebuilt
+    return shared[id(root)] if changed else None

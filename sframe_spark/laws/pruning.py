@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import reduce
 from typing import Any
 
 import attrs
@@ -10,17 +12,111 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.expressions.program import Literal, Program, Register, Step
-from sframe_spark.laws.value_ranges import ColumnRanges, ValueRanges, union
+from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
+from sframe_spark.operators.append import append
+from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.lookup.numeric_keys import Numbers, key_numbers
-from sframe_spark.operators.property_inference import INT_LIMITS, MOST_STEPS, compares_exactly, monotone_step
+from sframe_spark.operators.project import Zip, part_of_zip
+from sframe_spark.operators.property_inference import INT_LIMITS, MOST_STEPS, compared_with_constant, compares_exactly, monotone_step
+from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts, parts_of, rows_before
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.storage.segments.pruning import Bounds
-from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType
+from sframe_spark.planner.law import law
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.segments.pruning import Bounds, RowRange, common_rows, joined, matching_ranges, recorded_bounds
+from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType, type_of_class
+from sframe_spark.values.datetimes import to_microseconds
+from sframe_spark.values.value_model import plain_list
+
+# Sets of values of a column as closed ranges: ascending, without a value in common, None where there is no limit.
+
+ValueRanges = tuple[Bounds, ...]
+# Ranges that the values of some input columns lie in, by the columns' positions.
+ColumnRanges = Mapping[int, ValueRanges]
+
+
+def union(ranges: Iterable[Bounds]) -> ValueRanges:
+    """Return the values that lie in any of some ranges, in any order; ranges with a value in common become one.
+
+    Examples
+    --------
+    >>> union([(8, None), (1, 2), (2, 3)]), union([(5, 5), (None, 0)])
+    (((1, 3), (8, None)), ((None, 0), (5, 5)))
+    """
+    given = list(ranges)
+    unlimited = [bounds for bounds in given if bounds[0] is None]
+    limited = sorted((bounds for bounds in given if bounds[0] is not None), key=lambda bounds: bounds[0])  # type: ignore[arg-type, return-value]
+    result: list[Bounds] = []
+    for low, high in [*unlimited, *limited]:
+        if result and (low is None or result[-1][1] is None or low <= result[-1][1]):  # type: ignore[operator]  # all are values of one column
+            result[-1] = (result[-1][0], None if high is None or result[-1][1] is None else max(high, result[-1][1]))
+        else:
+            result.append((low, high))
+    return tuple(result)
+
+
+def intersection(first: ValueRanges, second: ValueRanges) -> ValueRanges:
+    """Return the values that lie in both of two sets of ranges.
+
+    Examples
+    --------
+    >>> intersection(((None, 3), (8, None)), ((2, 9),)), intersection(((1, 2),), ((4, 5),))
+    (((2, 3), (8, 9)), ())
+    """
+    result: list[Bounds] = []
+    i = j = 0
+    while i < len(first) and j < len(second):
+        (low, high), (lower, upper) = first[i], second[j]
+        if _have_common_value(first[i], second[j]):
+            result.append((tighter(low, lower, max), tighter(high, upper, min)))
+        if high is not None and (upper is None or high <= upper):  # type: ignore[operator]  # both are values of one column
+            i += 1
+        else:
+            j += 1
+    return tuple(result)
+
+
+def _have_common_value(first: Bounds, second: Bounds) -> bool:
+    low, high = tighter(first[0], second[0], max), tighter(first[1], second[1], min)
+    return low is None or high is None or low <= high
+
+
+def tighter(first: Any, second: Any, choose: Any) -> Any:
+    """Return the tighter of two limits, of which None is none."""
+    return second if first is None else first if second is None else choose(first, second)
+
+
+def both(first: ColumnRanges, second: ColumnRanges) -> ColumnRanges:
+    """Return ranges where two masks are true.
+
+    Examples
+    --------
+    >>> both({0: ((1, None),)}, {0: ((None, 9),), 1: ((5, 5),)})
+    {0: ((1, 9),), 1: ((5, 5),)}
+    """
+    result = dict(first)
+    for column, ranges in second.items():
+        result[column] = intersection(result[column], ranges) if column in result else ranges
+    return result
+
+
+def either(*masks: ColumnRanges) -> ColumnRanges:
+    """Return ranges where at least one of some masks is true; nothing is known of columns of which a mask says nothing.
+
+    Examples
+    --------
+    >>> either({0: ((1, 2),), 1: ((5, 5),)}, {0: ((8, None),)})
+    {0: ((1, 2), (8, None))}
+    """
+    shared = reduce(lambda kept, mask: [column for column in kept if column in mask], masks[1:], list(masks[0]))
+    joined = {column: union(bounds for mask in masks for bounds in mask[column]) for column in shared}
+    return {column: ranges for column, ranges in joined.items() if ranges != ((None, None),)}
+
 
 # A search tries all limits at once, but of very many each try takes long.
-MOST_RANGES = 1_000
+MAX_PREIMAGE_RANGES = 1_000
 
 
 def preimage(
@@ -61,7 +157,7 @@ def preimage(
     if bounds is None or None in bounds:
         return {}
     wanted = wanted_of(chain.register_types((schema[column],))[-1])
-    if wanted is None or len(wanted) > MOST_RANGES:
+    if wanted is None or len(wanted) > MAX_PREIMAGE_RANGES:
         return {}
     try:
         searched = Chain(chain, schema[column]).preimage(wanted, bounds)
@@ -256,3 +352,217 @@ def numbers_at(places: Numbers) -> Numbers:
     """Return the floats at places, the inverse of :func:`places_of_numbers`."""
     bits: Numbers = places ^ ((places >> 63) & INT_LIMITS[1])
     return bits.view(np.float64)
+
+
+# Ranges outside of which no value lies where a mask is true.
+
+# Of longer lists of values that are looked for, looking at each of them may cost more than it saves.
+MOST_VALUES = 10_000
+
+BoundsOfColumn = Callable[[int], Bounds | None]
+
+
+def mask_ranges(program: Program, schema: Schema, bounds_of: BoundsOfColumn = lambda column: None) -> ColumnRanges:
+    """Input columns and the closed ranges that their values lie in where the program's last output is true.
+
+    Missing is not true, so a comparison with a missing value says nothing about it.
+
+    Parameters
+    ----------
+    program, schema
+        The program and the types of its input columns.
+    bounds_of
+        Tells between which values those of an input column lie that are neither missing nor NaN (date-times in microseconds), or None. Asked where
+        what is computed of a column is compared.
+    """
+    mask = program.outputs[-1]
+    if not isinstance(mask, Register) or mask.index < program.width:
+        return {}
+    return MaskRanges(program, schema, bounds_of).of(mask)
+
+
+@attrs.frozen(eq=False)
+class MaskRanges:
+    """What the registers of a program say about its input columns where they are true.
+
+    Parameters
+    ----------
+    program, schema, bounds_of
+        See :func:`mask_ranges`.
+    """
+
+    program: Program
+    schema: Schema
+    bounds_of: BoundsOfColumn
+    _found: dict[int, ColumnRanges] = attrs.field(factory=dict, init=False)
+
+    def of(self, mask: Register) -> ColumnRanges:
+        """Ranges where a register is true."""
+        for place, step in enumerate(self.program.steps[: mask.index - self.program.width + 1]):
+            ranges = self._of_step(step)
+            if ranges:
+                self._found[self.program.width + place] = ranges
+        return self._found.get(mask.index, {})
+
+    def _of_step(self, step: Step) -> ColumnRanges:
+        if step.function in ("and_", "or_", "truth"):
+            sides = [self._known(operand) for operand in step.operands]
+            if step.function == "truth":
+                return sides[0]
+            return both(*sides) if step.function == "and_" else either(*sides)
+        if step.function == "is_in":
+            column = step.operands[0]
+            return self._where(column.index, lambda kind: ranges_of_values(step.parameters[0], kind)) if isinstance(column, Register) else {}
+        compared = compared_with_constant(step)
+        if compared is None:
+            return {}
+        return self._where(compared[0], lambda kind: ranges_of_comparison(*compared[1:], kind))
+
+    def _known(self, operand: Operand) -> ColumnRanges:
+        return self._found.get(operand.index, {}) if isinstance(operand, Register) else {}
+
+    def _where(self, register: int, wanted_of: Callable[[ColumnType], ValueRanges | None]) -> ColumnRanges:
+        """Ranges of the column behind a register where the register's value lies in some ranges, which depend on its type."""
+        if register < self.program.width:
+            wanted = wanted_of(self.schema[register])
+            return {} if wanted is None else {register: wanted}
+        return preimage(self.program, register, self.schema, wanted_of, self.bounds_of)
+
+
+def ranges_of_comparison(name: str, literal: Literal, column_type: ColumnType) -> ValueRanges | None:
+    """The range that a comparison with a constant leaves, the constant included; None where the two do not compare as recorded.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> ranges_of_comparison("less", Literal(3, INT), INT), ranges_of_comparison("equal", Literal(None, INT), INT)
+    (((None, 3),), None)
+    """
+    if not compares_exactly(literal, column_type):
+        return None
+    limit = as_recorded(literal.value)
+    low = limit if name in ("equal", "greater", "greater_equal") else None
+    high = limit if name in ("equal", "less", "less_equal") else None
+    return ((low, high),)
+
+
+def ranges_of_values(values: Any, column_type: ColumnType) -> ValueRanges | None:
+    """Some values that are looked for, each a range; None where a missing value is, or one that compares otherwise than as recorded.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> ranges_of_values((7, 3), INT), ranges_of_values((7, None), INT), ranges_of_values((0.5, "a"), INT)
+    (((3, 3), (7, 7)), None, None)
+    """
+    if not 0 < len(values) <= MOST_VALUES:
+        return None
+    try:
+        cells = plain_list(values)
+        if not all(compares_exactly(Literal(cell, type_of_class(type(cell))), column_type) for cell in cells):
+            return None
+    except (SFrameError, KeyError):
+        return None
+    return union((recorded, recorded) for recorded in map(as_recorded, cells))
+
+
+def as_recorded(value: Any) -> Any:
+    """A value as statistics record it: date-times as microseconds of their instants."""
+    return to_microseconds(value)[0] if isinstance(value, datetime) else value
+
+
+# Laws that leave out rows of which recorded bounds prove that a mask drops them.
+
+# Of more ranges of rows, those nearest to each other are read as one.
+MAX_SEGMENT_RANGES = 64
+
+
+@law("filter_rows(f(x), m) = filter_rows(f(rows of x that may meet m), m)", stage="pushdown", on="filter_rows")
+def filter_by_recorded_bounds(node: PlannerNode) -> PlannerNode | None:
+    """Segments and row groups whose bounds contradict the mask are not opened."""
+    child = node.inputs[0]
+    if not isinstance(child.operator, GeneralizedTransform):
+        return None
+    below = child.inputs[0]
+    rows = below.length.rows
+    if not rows:
+        return None
+    ranges: Sequence[RowRange] = [(0, rows)]
+    for column, wanted in wanted_values(child).items():
+        found = rows_of_source(below, column, wanted)
+        if found is not None:
+            ranges = list(common_rows(ranges, found))
+    ranges = nearest_joined(ranges, MAX_SEGMENT_RANGES if is_read_by_number(below) else 1)
+    if ranges == [(0, rows)]:
+        return None
+    return node.with_inputs([child.with_inputs([rows_in(below, ranges)])])
+
+
+def wanted_values(transform: PlannerNode) -> ColumnRanges:
+    """Columns of a program's input, and ranges that their values lie in where the program's last output is true."""
+    assert isinstance(transform.operator, GeneralizedTransform)
+    below = transform.inputs[0]
+    return mask_ranges(transform.operator.computation, below.schema, lambda column: bounds_of_column(below, column))
+
+
+def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | SegmentParts, int] | None:
+    """The stored rows that a column comes from, and its position in the dataset."""
+    while isinstance(node.operator, Zip):
+        node, column = part_of_zip(node, column)
+    source = node.operator
+    return (source, source.positions[column]) if isinstance(source, STORED_ROWS) else None
+
+
+def bounds_of_column(node: PlannerNode, column: int) -> Bounds | None:
+    """Recorded bounds of the dataset's column that a column comes from."""
+    stored = stored_column(node, column)
+    return None if stored is None else recorded_bounds(stored[0].manifest, stored[1])
+
+
+def rows_of_source(node: PlannerNode, column: int, wanted: ValueRanges) -> list[RowRange] | None:
+    """Rows of a node that may hold wanted values, if the column comes from segments."""
+    stored = stored_column(node, column)
+    if stored is None:
+        return None
+    source, position = stored
+    ranges = ((source.start, source.stop),) if isinstance(source, SegmentSource) else source.ranges
+    matching = matching_ranges(source.manifest, position, wanted, ranges[0][0], ranges[-1][1])
+    shifts = [before - first for (first, _), before in zip(ranges, rows_before(ranges), strict=True)]
+    found = ((first + shift, last + shift) for part, shift in zip(ranges, shifts, strict=True) for first, last in common_rows([part], matching))
+    return list(joined(found))
+
+
+def nearest_joined(ranges: Sequence[RowRange], most: int) -> list[RowRange]:
+    """At most so many ranges of rows that hold those given: the smallest gaps are filled.
+
+    Examples
+    --------
+    >>> nearest_joined([(0, 1), (5, 6), (8, 9), (20, 21)], 2)
+    [(0, 9), (20, 21)]
+    """
+    if len(ranges) <= most:
+        return list(ranges)
+    gaps = sorted(range(1, len(ranges)), key=lambda place: ranges[place][0] - ranges[place - 1][1], reverse=True)
+    starts = [0, *sorted(gaps[: most - 1])]
+    return [(ranges[start][0], ranges[stop - 1][1]) for start, stop in zip(starts, [*starts[1:], len(ranges)], strict=True)]
+
+
+def rows_in(node: PlannerNode, ranges: Sequence[RowRange]) -> PlannerNode:
+    """Some ranges of a node's rows; of stored rows several are one source, which keeps what is known of them."""
+    if len(ranges) <= 1:
+        return slice_rows(node, *(ranges[0] if ranges else (0, 0)))
+    if isinstance(node.operator, Zip):
+        # An input that stands there twice stays one node.
+        chosen = {id(child): rows_in(child, ranges) for child in node.inputs}
+        return node.with_inputs([chosen[id(child)] for child in node.inputs])
+    source = node.operator
+    if isinstance(source, SegmentParts):
+        return parts_of(source.whole, [part for first, last in ranges for part in source.rows_of_dataset(first, last)]).make_planner_node()
+    if isinstance(source, SegmentSource):
+        return parts_of(source, [(source.start + first, source.start + last) for first, last in ranges]).make_planner_node()
+    return append(*[slice_rows(node, first, last) for first, last in ranges])
+
+
+def is_read_by_number(node: PlannerNode) -> bool:
+    """True for sources, and sources side by side: their rows can be read anywhere, without those before."""
+    return node.operator.is_source or (isinstance(node.operator, Zip) and all(map(is_read_by_number, node.inputs)))

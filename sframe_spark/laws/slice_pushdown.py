@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.slice import SliceRows, slice_rows
+from sframe_spark.operators.sort import Sort, TopRows, reverse
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -113,3 +113,27 @@ def slice_of_all(node: PlannerNode) -> PlannerNode | None:
     rows = node.inputs[0].length.rows
     whole = stop is None or (rows is not None and stop >= rows)
     return node.inputs[0] if start == 0 and step == 1 and whole else None
+
+
+# Laws of the last rows of sorted rows.
+
+
+@law(
+    "slice(sort(x, by), a, b) = reverse(slice(top_rows(reverse(x), by backwards, n - a), n - b, n - a)) of n rows",
+    stage="pushdown",
+    on="slice",
+    alone=True,
+)
+def last_rows_of_sort(node: PlannerNode) -> PlannerNode | None:
+    """The last rows in an order are the first ones in the opposite order, where ties stand the other way round too."""
+    assert isinstance(node.operator, SliceRows)
+    child = node.inputs[0]
+    rows, start = child.length.rows, node.operator.start
+    if not isinstance(child.operator, Sort) or rows is None or node.operator.step != 1:
+        return None
+    stop = rows if node.operator.stop is None else min(node.operator.stop, rows)
+    if start >= stop or rows - start >= stop or rows - start > MOST_TOP_ROWS:
+        return None
+    backwards = tuple((position, not up) for position, up in child.operator.by)
+    last = TopRows(backwards, rows - start).make_planner_node(reverse(child.inputs[0]))
+    return reverse(slice_rows(last, rows - stop, rows - start))

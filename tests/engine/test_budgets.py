@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk

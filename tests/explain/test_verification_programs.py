@@ -8,7 +8,7 @@ from sframe_spark.config import config
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.order_reasons import order_reasons
 from sframe_spark.explain.verification import verification
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.planner.optimizer import Trace
 from tests.examples import examples
 from tests.random_programs.plans import DRIVER_STEPS, RandomProgram, programs

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from sframe_spark import config
 from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws import STAGES
-from sframe_spark.laws.ends import last_rows_of_sort
-from sframe_spark.laws.optimized import optimize
-from sframe_spark.laws.pushed_filters import filter_below
+from sframe_spark.laws import STAGES, optimize
+from sframe_spark.laws.filter_pushdown import filter_below
+from sframe_spark.laws.slice_pushdown import last_rows_of_sort
 from sframe_spark.laws.sort_elimination import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.filter import filter_by_mask

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.planner.graph import postorder
 
 ROWS = 40

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.expressions.program import Literal
-from sframe_spark.laws.optimized import optimize
-from sframe_spark.laws.reductions import SKIPPING, aggregates_skip_missing
+from sframe_spark.laws import optimize
+from sframe_spark.laws.aggregation import SKIPPING, aggregates_skip_missing
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation

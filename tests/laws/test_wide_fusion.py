@@ -11,8 +11,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.expressions.program import Register
-from sframe_spark.laws import fusion
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import fusion, optimize
 from sframe_spark.operators.elementwise import GeneralizedTransform, apply_function
 from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.sort import sort_rows

@@ -16,7 +16,7 @@ from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.planner.chunk import Chunk

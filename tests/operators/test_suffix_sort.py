@@ -14,7 +14,7 @@ import sframe_spark as tc
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators import sort
 from sframe_spark.operators.sort import SuffixSort, sort_rows
 from sframe_spark.testing.oracle import Oracle, rows_equal

@@ -14,7 +14,7 @@ from sframe_spark.engine.physical import joins_here, local_strategies, physical_
 from sframe_spark.engine.physical.joins_here import can_stay
 from sframe_spark.engine.physical.sooner_here import is_sooner_here
 from sframe_spark.engine.physical.udf_planning import calls_pure_functions
-from sframe_spark.laws import few_rows, joins
+from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
 from tests.random_programs.equivalence import AnyPathRunner, check_program
 from tests.random_programs.plans import random_program
@@ -51,7 +51,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 4 >= 2:
         choose = random.Random(block)
         monkeypatch.setattr(joins_here, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
-        for module in (few_rows, joins):
+        for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MOST_TIES", 1)
 
 

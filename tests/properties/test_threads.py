@@ -15,7 +15,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import joins_here, local_strategies
 from sframe_spark.engine.physical.joins_here import can_stay
 from sframe_spark.engine.runtime import scheduler
-from sframe_spark.laws import few_rows, joins
+from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
 from tests.random_programs.equivalence import EngineRunner, check_program
 from tests.random_programs.plans import ALL_STEPS, random_program
@@ -52,7 +52,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         choose = random.Random(block)
         monkeypatch.setattr(joins_here, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
-        for module in (few_rows, joins):
+        for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MOST_TIES", 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.laws.filters import filters_merged
+from sframe_spark.laws.filter_pushdown import filters_merged
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.filter import Filter
 from sframe_spark.operators.groupby.groupby import GroupBy

@@ -16,7 +16,7 @@ from sframe_spark.engine.execution import runs_executor
 from sframe_spark.engine.execution.executor import Runs
 from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.session import session
 from sframe_spark.session.session import SessionHolder
 

@@ -31,7 +31,7 @@ from sframe_spark.errors import (
     SchemaError,
     StorageError,
 )
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
 from sframe_spark.message_text import visible
 from sframe_spark.operators.arrange import columns_of

@@ -15,7 +15,7 @@ from sframe_spark.engine.execution.watched_files import require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.order_reasons import origin_of_order
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sort import assume_order
 from sframe_spark.operators.udf_calls import calls_users

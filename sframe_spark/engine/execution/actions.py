@@ -27,7 +27,7 @@ from sframe_spark.engine.physical.private_rows import is_chain, private_tops
 from sframe_spark.engine.physical.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.engine.physical.user_dataframes import narrowed, unfixed_nodes
 from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.udf_calls import calls_users, functions_of, looking_at, memos_at, memos_in, with_memos
 from sframe_spark.planner.graph import postorder

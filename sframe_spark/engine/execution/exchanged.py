@@ -23,7 +23,7 @@ from sframe_spark.engine.runtime.result_buffer import BegunRows, begun
 from sframe_spark.engine.runtime.scheduler import RangeWorkers, Threads
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.project import project
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode

@@ -26,7 +26,7 @@ from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.user_dataframes import keep_frames, remember_rows
 from sframe_spark.engine.runtime.result_buffer import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.groupby.groupby import count_all
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.sources.spark_frame import SparkSource

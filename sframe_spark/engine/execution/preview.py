@@ -18,7 +18,7 @@ from sframe_spark.engine.spark.packages import ask_python_again
 from sframe_spark.engine.spark.query import counted, from_spark_table, lower
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.planner.chunk import Chunk, column_names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.sources.generated import range_source

@@ -11,7 +11,7 @@ import pytest
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import materialize as materialize_module
 from sframe_spark.engine.physical.adaptive import is_much_to_make
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 
 ROWS, COLUMNS = 500, 40

@@ -23,7 +23,7 @@ from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import foresee
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators import sort
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource

@@ -30,8 +30,7 @@ from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import foresee
-from sframe_spark.laws import few_rows, joins
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import algorithm_choice, optimize
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
@@ -54,7 +53,7 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setattr(pieces, "FEW_ROWS", 30)
     monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 100)
     monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
-    for module in (few_rows, joins):
+    for module in (algorithm_choice, algorithm_choice):
         monkeypatch.setattr(module, "MOST_TIES", 1)
     with config.using(small_rows=100, segment_rows=300, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
@@ -148,7 +147,7 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
 
     expected = expected_of(program)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (few_rows, joins):
+        for module in (algorithm_choice, algorithm_choice):
             patch.setattr(module, "MOST_TIES", 1)
         patch.setattr(joins_here, "room_left", lambda: 0)
         # Whatever the sizes: a piece that has no room would be Spark's.

@@ -22,8 +22,7 @@ from sframe_spark.engine.physical import joins_here, local_strategies
 from sframe_spark.engine.physical.adaptive import may_have_many
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.sections import Mode, in_order_of_running
-from sframe_spark.laws import few_rows, joins
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import algorithm_choice, optimize
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.operators.sources.source import source_of
 from tests.examples import examples, square
@@ -36,7 +35,7 @@ TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "a\0"]))
 def without_few() -> Iterator[None]:
     """Two rows are too many for the ways of few rows, whose kernels run without sections."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (few_rows, joins):
+        for module in (algorithm_choice, algorithm_choice):
             patch.setattr(module, "MOST_TIES", 1)
         with config.using(small_rows=1):
             yield

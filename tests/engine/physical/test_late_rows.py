@@ -12,7 +12,7 @@ from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import late_materialization
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.lookup import source_lookup
 from sframe_spark.operators.sort import first_places
 from sframe_spark.operators.sources.source import SegmentSource

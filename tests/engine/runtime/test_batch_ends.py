@@ -16,7 +16,7 @@ from sframe_spark.engine.execution.materialize import iterate
 from sframe_spark.engine.runtime.flat_plan import FlatPlan
 from sframe_spark.engine.runtime.pipeline import PlanRunner
 from sframe_spark.engine.runtime.range_tasks import at_row_groups
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.storage.segments.reader import last_group_start
 

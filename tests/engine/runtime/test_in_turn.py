@@ -21,7 +21,7 @@ from sframe_spark.engine.runtime.range_tasks import in_turn_where_sooner, range_
 from sframe_spark.engine.runtime.scheduler import InTurn, Threads
 from sframe_spark.engine.runtime.tasks import collect_rows
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.planner.chunk import from_stream
 
 ROWS = 60_000

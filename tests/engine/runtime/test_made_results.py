@@ -16,7 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.batches import FIRST_ROWS
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.errors import ResultsTooLongError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.udf.results import LARGEST_STEP, MadeResults

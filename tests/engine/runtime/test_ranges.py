@@ -16,7 +16,7 @@ from sframe_spark.engine.runtime.range_tasks import range_tasks
 from sframe_spark.engine.runtime.ranges import joined_ranges, states_between
 from sframe_spark.engine.runtime.scheduler import Threads
 from sframe_spark.engine.runtime.tasks import bytes_of
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.operator import TOO_LARGE
 

@@ -19,7 +19,7 @@ from sframe_spark.engine.runtime.range_tasks import DividedPlan
 from sframe_spark.engine.runtime.tasks import chunks_of
 from sframe_spark.engine.task_pickling import Shared, packed
 from sframe_spark.errors import StorageError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source

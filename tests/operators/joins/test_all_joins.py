@@ -15,7 +15,7 @@ import sframe_spark as tc
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.errors import SchemaError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.planner.graph import postorder
 from sframe_spark.session import is_started

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark.engine.execution.materialize import read_all
-from sframe_spark.laws.algorithm_choice import join_of_sorted
-from sframe_spark.laws.few_rows import join_with_few
+from sframe_spark.laws.algorithm_choice import join_of_sorted, join_with_few
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
 from sframe_spark.operators.lookup.source_lookup import Lookup

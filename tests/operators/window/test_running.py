@@ -18,7 +18,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.sections import Mode, in_order_of_running
 from sframe_spark.errors import TooLargeError
-from sframe_spark.laws.optimized import optimize
+from sframe_spark.laws import optimize
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window import running_collections, running_vectors
 from sframe_spark.operators.window.running import Running, running
