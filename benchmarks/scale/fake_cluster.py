@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
-from sframe_spark.engine.runtime.range_tasks import RangeTask
+from sframe_spark.engine.runtime.scheduler import RangeTask
 from sframe_spark.engine.runtime.tasks import Tries, part_of_range, summarize_range, write_range
-from sframe_spark.engine.spark.page_checks import require_sound_pages
+from sframe_spark.engine.spark.file_checks import require_sound_pages
 from sframe_spark.engine.task_pickling import packed
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts

@@ -10,9 +10,9 @@ import attrs
 
 from benchmarks.scale.programs import Program, Way
 from benchmarks.scale.shapes import VALUE_BYTES, Shape
-from sframe_spark.engine.runtime.range_tasks import row_ranges
-from sframe_spark.engine.spark.exchanges import BYTES_OF_KEY, Flow, partitions_for
-from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
+from sframe_spark.engine.runtime.scheduler import row_ranges
+from sframe_spark.engine.spark.file_checks import CHECKED_HERE, MOST_WORKS
+from sframe_spark.engine.spark.query import BYTES_OF_KEY, Flow, partitions_for
 from sframe_spark.planner.node import PlannerNode
 
 # Spark's own: most bytes of files that a task of a scan reads, as how many bytes opening one counts, partitions of an exchange, and the largest side

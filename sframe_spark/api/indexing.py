@@ -14,7 +14,7 @@ import numpy as np
 from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.api.user_functions import compute_captured
 from sframe_spark.config import config
-from sframe_spark.engine.execution.watched_files import require_unchanged_files, watched_manifests
+from sframe_spark.engine.execution.source_validation import require_unchanged_files, watched_manifests
 from sframe_spark.errors import (
     BeyondRangeError,
     InvalidArgumentError,

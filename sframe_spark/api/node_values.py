@@ -14,7 +14,7 @@ from sframe_spark.engine.execution.collect_limits import require_room, require_r
 from sframe_spark.engine.execution.direct_execution import few_rows
 from sframe_spark.engine.execution.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
 from sframe_spark.engine.execution.preview import peek
-from sframe_spark.engine.execution.watched_files import require_unchanged_files
+from sframe_spark.engine.execution.source_validation import require_unchanged_files
 from sframe_spark.engine.runtime.dataset_writer import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.expressions.program import Literal

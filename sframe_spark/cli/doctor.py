@@ -16,10 +16,8 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
-from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
-from sframe_spark.engine.spark.executor_environment import Answer
-from sframe_spark.engine.spark.file_checks import require_writable
-from sframe_spark.engine.spark.packages import SAME_VERSIONS, answers, difference, is_without_package
+from sframe_spark.engine.spark.executor_environment import SAME_VERSIONS, Answer, answers, difference, is_without_package
+from sframe_spark.engine.spark.file_checks import SHARED_DIRECTORY, require_writable
 from sframe_spark.errors import NotSharedError, SFrameError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.process.leases import directory_of_system

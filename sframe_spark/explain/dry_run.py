@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.execution.actions import Look, look, require_owned, why_first
-from sframe_spark.engine.execution.beside import NEW_COLUMNS, NewColumns, new_columns
-from sframe_spark.engine.execution.materialize import is_materialized
+from sframe_spark.engine.execution.materialize import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.memory_budget import fits_driver
 from sframe_spark.engine.physical.adaptive import is_to_be_counted
-from sframe_spark.engine.physical.holders import held_directly
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.physical.user_dataframes import held_directly
 from sframe_spark.operators.groupby.aggregation import adds_up_floats
 from sframe_spark.operators.sort import MOST_TIES
 from sframe_spark.operators.udf_calls import calls_users

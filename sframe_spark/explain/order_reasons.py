@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.memory_budget import fits_driver, weight_of
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, place
 from sframe_spark.explain.column_names import ColumnNames

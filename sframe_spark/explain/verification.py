@@ -12,9 +12,8 @@ from functools import partial
 import attrs
 
 from sframe_spark.engine.execution.actions import Look, look
-from sframe_spark.engine.execution.executor import NotAsPlanned, Runs
+from sframe_spark.engine.execution.executor import Executor, NotAsPlanned, Runs
 from sframe_spark.engine.execution.materialize import is_materialized, materialize
-from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement import Placement, placement_of

@@ -13,10 +13,8 @@ import pyarrow as pa
 from sframe_spark.compute.range_partitioning import KINDS, KeyRanges
 from sframe_spark.engine.physical.adaptive import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, place
-from sframe_spark.engine.runtime.others import combined
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
-from sframe_spark.engine.runtime.summaries import summarize
-from sframe_spark.engine.runtime.tasks import combined_parts
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner, combined
+from sframe_spark.engine.runtime.tasks import combined_parts, summarize
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import Source, source_of

@@ -13,10 +13,9 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.batches import BatchSize
-from sframe_spark.engine.budgets import fits_driver, weight_of
-from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.memory_budget import BatchSize, fits_driver, weight_of
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.laws import optimize

@@ -29,7 +29,7 @@ WATCHED = tuple(
     os.path.join(PACKAGE, *file.split("/"))
     for file in (
         "storage/export_files.py",
-        "engine/execution/runs_actions.py",
+        "engine/execution/actions.py",
         "process/interrupts.py",
         "process/leases.py",
         "process/threads.py",

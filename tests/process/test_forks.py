@@ -65,7 +65,7 @@ def test_work_on_the_driver_goes_on_whatever_the_parent_was_doing() -> None:
 import multiprocessing, pyarrow.compute as pc, pyarrow as pa
 from concurrent.futures import ProcessPoolExecutor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.execution.runs_actions import Action
+from sframe_spark.engine.execution.actions import Action
 from sframe_spark.storage.filesystem import temporary_datasets as temporary
 from sframe_spark.storage.datasets.load import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.physical import joins_here, local_strategies, physical_planner, placement, udf_planning
-from sframe_spark.engine.physical.joins_here import can_stay
-from sframe_spark.engine.physical.sooner_here import is_sooner_here
+from sframe_spark.engine.physical import local_strategies, physical_planner, placement, udf_planning
+from sframe_spark.engine.physical.local_strategies import can_stay, is_sooner_here
 from sframe_spark.engine.physical.udf_planning import calls_pure_functions
 from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
@@ -50,7 +49,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other pair of blocks two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 4 >= 2:
         choose = random.Random(block)
-        monkeypatch.setattr(joins_here, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(local_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MOST_TIES", 1)
 

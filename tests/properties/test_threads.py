@@ -12,8 +12,8 @@ import pytest
 from sframe_spark.config import config
 from sframe_spark.engine.execution.executor import Runs
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import joins_here, local_strategies
-from sframe_spark.engine.physical.joins_here import can_stay
+from sframe_spark.engine.physical import local_strategies
+from sframe_spark.engine.physical.local_strategies import can_stay
 from sframe_spark.engine.runtime import scheduler
 from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
@@ -51,7 +51,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other block two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 2:
         choose = random.Random(block)
-        monkeypatch.setattr(joins_here, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(local_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MOST_TIES", 1)
 

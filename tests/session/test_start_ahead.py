@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.engine.execution import runs_executor
-from sframe_spark.engine.execution.executor import Runs
-from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.execution import executor
+from sframe_spark.engine.execution.executor import Executor, Runs
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.session import session
@@ -108,7 +107,7 @@ def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, m
             raise InterruptedError
         return run(self, section)
 
-    monkeypatch.setattr(runs_executor, "start_ahead", lambda: told.append("starts"))
+    monkeypatch.setattr(executor, "start_ahead", lambda: told.append("starts"))
     monkeypatch.setattr(Runs, "run", runs)
     node = optimize((frame["a"] + 1).cumulative_sum()._node)
     made = Executor(MaterializeOptions(naive=naive))

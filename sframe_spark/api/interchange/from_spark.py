@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_distinct
 from sframe_spark.compute.spark_columns import arrow_function, ddl, fit, spark_type
-from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.engine.spark.actions import run_spark
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.node import PlannerNode
@@ -416,7 +416,7 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
         If two columns have one name.
     """
     from sframe_spark.engine.physical.user_dataframes import shared_node
-    from sframe_spark.engine.spark.spark_actions import translated_errors
+    from sframe_spark.engine.spark.actions import translated_errors
     from sframe_spark.session.session import require_frame_open
 
     _require_dataframe(df)
@@ -440,7 +440,7 @@ def _require_dataframe(given: Any) -> None:
 def _source(df: Any) -> SparkSource:
     from pyspark.sql import functions as F
 
-    from sframe_spark.engine.spark.files_read import files_with_columns
+    from sframe_spark.engine.spark.file_checks import files_with_columns
 
     require_distinct(df.columns)
     refuse_files_of_saved_for_spark(files_with_columns(df, file_column(0), KEY_NAME))

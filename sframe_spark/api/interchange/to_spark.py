@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.execution.actions import look
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import compute, materialize
 from sframe_spark.engine.execution.preview import open_plan
 from sframe_spark.engine.execution.recovery import is_restored
-from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.read_by_users import source_for_users
+from sframe_spark.engine.runtime.dataset_writer import source_for_users
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.elementwise import apply_function

@@ -20,9 +20,8 @@ from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.api.io.databases import MODES
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
+from sframe_spark.engine.spark.actions import in_one_line, is_of_spark, run_spark
 from sframe_spark.engine.spark.file_checks import require_writable
-from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,

@@ -13,10 +13,9 @@ import attrs
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.hints import answered
 from sframe_spark.api.io.paths import file_path_text, path_text
-from sframe_spark.engine.execution.actions import Look, look
+from sframe_spark.engine.execution.actions import Look, awaited, look
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import is_decoded_anew, materialize
-from sframe_spark.engine.execution.runs_actions import awaited
-from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import shown_column

@@ -9,9 +9,7 @@ import attrs
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.execution.order_check import find_break
-from sframe_spark.engine.execution.source_validation import find_claimed_orders
-from sframe_spark.engine.execution.watched_files import require_unchanged_files
+from sframe_spark.engine.execution.source_validation import find_break, find_claimed_orders, require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.order_reasons import origin_of_order

@@ -17,7 +17,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import Journal, Outcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode
-from sframe_spark.engine.runtime.inferred_rows import require_inferred
+from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.memory import MemorySource

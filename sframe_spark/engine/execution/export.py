@@ -10,9 +10,8 @@ from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import Look, look
-from sframe_spark.engine.execution.executor import workers_of
+from sframe_spark.engine.execution.executor import Executor, workers_of
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import over_ranges
 from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_sooner

@@ -11,12 +11,11 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.private_rows import is_row_by_row
-from sframe_spark.engine.physical.shortcuts import MOST_FIRST_ROWS
-from sframe_spark.engine.physical.user_dataframes import frames_in
-from sframe_spark.engine.spark.packages import ask_python_again
+from sframe_spark.engine.physical.adaptive import MOST_FIRST_ROWS
+from sframe_spark.engine.physical.user_dataframes import frames_in, is_row_by_row
+from sframe_spark.engine.spark.actions import run_spark
+from sframe_spark.engine.spark.executor_environment import ask_python_again
 from sframe_spark.engine.spark.query import counted, from_spark_table, lower
-from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.spark_frame import SparkSource

@@ -5,25 +5,93 @@ Nobody promised such an order to us, so one that does not hold is no error: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import attrs
 
+from sframe_spark.compute.sorting import first_break
 from sframe_spark.config import config
-from sframe_spark.engine.execution.watched_files import require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.engine.spark.actions import translated_errors
 from sframe_spark.engine.spark.jobs import run_tasks
-from sframe_spark.engine.spark.spark_actions import translated_errors
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS
+from sframe_spark.operators.sources.source import SegmentSource, Source, Watched
 from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.inference import properties_of
+from sframe_spark.planner.inference import known_rows, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import RecordedOrder
-from sframe_spark.storage.segments.order_verification import Held, claimed_orders, held_order, parts_of
+from sframe_spark.storage.segments.order_verification import Held, claimed_orders, held_order, parts_of, require_unchanged
+from sframe_spark.values.decode import decode
+
+# Checks the order of materialised rows, range by range.
+
+
+def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, list[tuple[object, object]]] | None:
+    """The first row of a materialised node that is out of order, with the values of each key before and at it; None when there is none.
+
+    Few rows are looked at on the driver, more by one task for each range; a range begins with the last row of the one before.
+    """
+    rows = known_rows(node)
+    plan = FlatPlan.of(node)
+    if rows <= config.small_rows:
+        found = [break_in_range(plan, by, 0, rows, config.batch_rows)]
+    else:
+        size = config.segment_rows
+        works = [partial(break_in_range, plan, by, max(start - 1, 0), min(start + size, rows), config.batch_rows) for start in range(0, rows, size)]
+        found = SparkTasks().run(works, "checking the order of rows")
+    return next((item for item in found if item is not None), None)
+
+
+def break_in_range(
+    plan: FlatPlan, by: Sequence[tuple[int, bool]], start: int, stop: int, batch_rows: int
+) -> tuple[int, list[tuple[object, object]]] | None:
+    """The first break within rows ``start..stop``."""
+    schema = plan.facts[-1].schema
+    found = first_break(PlanRunner(plan).stream(start, stop, batch_rows), schema, by)
+    if found is None:
+        return None
+    values = [decode(found[1].columns[position], schema[position]) for position, _ in by]
+    return start + found[0], [(before, at) for before, at in values]
+
+
+# Before anything is told of rows: files of others, whose recorded statistics plans rely on, are still the ones that were opened.
+
+
+def require_unchanged_files(root: PlannerNode) -> None:
+    """Make sure that the files below a node are as they were when their statistics were taken; once for each look, before the laws use these.
+
+    Raises
+    ------
+    StorageError
+        If one has gone, or is another one.
+    """
+    if not root.reads_files:
+        return
+    for manifest in watched_manifests(root):
+        require_unchanged(manifest)
+    for watched in watched_by_sources(root):
+        watched.require_unchanged()
+
+
+def watched_manifests(root: PlannerNode) -> list[Manifest]:
+    """The datasets below a node of which others may change the files."""
+    with GRAPH_LOCK:
+        found = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
+        return list({manifest.identity: manifest for manifest in found if manifest.watched}.values())
+
+
+def watched_by_sources(root: PlannerNode) -> list[Watched]:
+    """What else sources below a node read that others may change."""
+    with GRAPH_LOCK:
+        found = [node.operator.watched for node in postorder([root]) if isinstance(node.operator, Source)]
+    return list({watched.identity: watched for watched in found if watched is not None}.values())
+
 
 # So many rows are compared here in less time than a Spark that has not been started needs for it.
 MOST_ROWS_HERE = 16_000_000

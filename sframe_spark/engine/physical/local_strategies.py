@@ -3,21 +3,61 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from sframe_spark.compute.range_partitioning import KINDS
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import UNKNOWN_BYTES, Weight, weight_of
-from sframe_spark.engine.physical.passed_on import makes_plainly
-from sframe_spark.engine.physical.placement import is_done_elsewhere, is_for_threads, placement_of, suits_threads
-from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.engine.physical.sooner_here import is_sooner_here
+from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, Weight, weight_of
+from sframe_spark.engine.physical.late_materialization import numbered_rows
+from sframe_spark.engine.physical.placement import (
+    Placement,
+    are_for_threads,
+    is_done_elsewhere,
+    is_for_threads,
+    makes_plainly,
+    placement_of,
+    suits_threads,
+)
+from sframe_spark.engine.physical.sections import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import threads_here
 from sframe_spark.locations import is_elsewhere
+from sframe_spark.operators.project import Project
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.memory import work_memory
+from sframe_spark.process.memory import room_left, work_memory
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
+
+# Few bytes on a cluster: threads of this process are through with them before a job of Spark's has begun.
+
+
+def is_sooner_here(root: PlannerNode) -> bool:
+    """True for kernels of ours over rows near by, of so few bytes as the driver may work on."""
+    if not config.small_rows or not are_for_threads(root):
+        return False
+    weight = weight_of(root, UNKNOWN_BYTES)
+    return weight is not None and weight.size <= config.memory_budget and all(map(is_near, postorder([root])))
+
+
+def are_parts_sooner_here(node: PlannerNode) -> bool:
+    """True for an operator over such rows; of one that chooses rows, the columns that decide are what is read of all of them."""
+    if not config.small_rows:
+        return False
+    if is_sooner_here(node.inputs[0]):
+        return True
+    numbered = numbered_rows(node)
+    return numbered is not None and is_sooner_here(numbered.deciding)
+
+
+def is_near(node: PlannerNode) -> bool:
+    """True for an operator that reads nothing but what is in this process, or in files of this machine: an object store is many machines' to read."""
+    operator = node.operator
+    if isinstance(operator, SectionResult):
+        return not operator.section.mode.is_on_spark
+    return bool(node.inputs) or operator.is_in_memory or (isinstance(operator, STORED_ROWS) and not is_elsewhere(operator.manifest.directory))
+
 
 # Gathered rows, what is found of them, and the result.
 COPIES_OF_GATHERED = 4
@@ -115,3 +155,79 @@ def weight_gathered(root: PlannerNode) -> Weight | None:
     if not is_section(below):
         return None
     return weight_of(below)
+
+
+# Joins of many rows that threads of this process make, of sides that have room in its memory, or else of pieces of them: no query exchanges them.
+
+# Numbers that are found for each row of both sides: those of keys, of rows in their order, of matches.
+BYTES_FOR_EACH_ROW = 64
+
+
+def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
+    """The join of placed inputs that threads make; None where a query makes it.
+
+    Matches are searched in the right side, put in the order of its key, where they can be; otherwise keys of both sides are numbered.
+    """
+    numbered = node.operator.in_memory()
+    if numbered is None or not numbered.counts_rows or not is_for_threads(node):
+        return None
+    sides = [side for side, placement in children if placement.segment and suits_threads(side)]
+    if len(sides) < len(children):
+        return None
+    search = node.operator.searching(node.inputs, sides)
+    if search is not None and gathered_mode(search.inputs[1]) is not None and can_stay(sides[1:]):
+        return search
+    return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
+
+
+def pieces_of_join(node: PlannerNode) -> int | None:
+    """How many pieces threads cut both sides of a join into that have no room together; None where a query makes it."""
+    numbered = node.operator.in_memory()
+    if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
+        return None
+    if not all(suits_threads(side) and is_section(side) and has_rows_of_sources(side) for side in node.inputs):
+        return None
+    weights = [weight for weight in map(weight_of, node.inputs) if weight is not None]
+    if len(weights) < len(node.inputs):
+        return None
+    count = ranges_for(Weight(sum(weight.rows for weight in weights), sum(weight.size for weight in weights)))
+    return int(count) if count <= MOST_RANGES else None
+
+
+def has_rows_of_sources(side: PlannerNode) -> bool:
+    """True for a plan that has no more rows than its sources: where the bound of a join is larger, its rows are made before they are counted."""
+    nodes = list(postorder([side]))
+    # A source that is read twice counts twice.
+    leaves = [side, *(child for node in nodes for child in node.inputs)]
+    most = sum(leaf.length.at_most for leaf in leaves if not leaf.inputs and leaf.length.at_most is not None)
+    return all(node.length.at_most is None or node.length.at_most <= most for node in nodes)
+
+
+def query_again(node: PlannerNode) -> PlannerNode:
+    """A join whose keys were to be numbered, as a query's, where a side found no room: in files its rows are not taken one by one."""
+    operator = node.operator
+    if operator.counts_rows and not operator.is_counted and any(map(found_no_room, node.inputs)):
+        return operator.as_read().make_planner_node(*node.inputs)
+    return node
+
+
+def can_stay(sides: Sequence[PlannerNode]) -> bool:
+    """True for rows that stay in memory, and leave room for the work on them."""
+    if any(found_no_room(node) for side in sides for node in postorder([side])):
+        return False
+    weights = [weight for weight in map(weight_of, sides) if weight is not None]
+    size = sum(weight.size for weight in weights)
+    needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights)
+    return len(weights) == len(sides) and size <= room_left() and needed <= work_memory()
+
+
+def found_no_room(node: PlannerNode) -> bool:
+    """True for rows that were made by this process, and went to disk."""
+    return isinstance(node.operator, SegmentSource) and node.operator.handle is not None
+
+
+def in_memory(side: PlannerNode) -> PlannerNode:
+    """A side whose rows somebody makes: of files, a look at all columns."""
+    operator = side.operator
+    is_there = operator.is_in_memory or isinstance(operator, SectionResult)
+    return side if is_there or not operator.is_source else Project(tuple(range(side.facts.width))).make_planner_node(side)

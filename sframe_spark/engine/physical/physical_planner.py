@@ -7,10 +7,17 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
-from sframe_spark.engine.physical.adaptive import counted_join, is_to_be_counted, join_below
-from sframe_spark.engine.physical.joins_here import join_here, pieces_of_join, query_again
-from sframe_spark.engine.physical.local_strategies import gathered_mode, is_exchanged_by_tasks
+from sframe_spark.engine.memory_budget import SENT_BYTES, UNKNOWN_BYTES, rows_fit
+from sframe_spark.engine.physical.adaptive import counted_join, is_to_be_counted, join_below, may_look_at_first_rows
+from sframe_spark.engine.physical.local_strategies import (
+    are_parts_sooner_here,
+    gathered_mode,
+    is_exchanged_by_tasks,
+    is_sooner_here,
+    join_here,
+    pieces_of_join,
+    query_again,
+)
 from sframe_spark.engine.physical.placement import (
     Placement,
     blocking_inputs,
@@ -28,8 +35,6 @@ from sframe_spark.engine.physical.placement import (
     why_blocked,
 )
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
-from sframe_spark.engine.physical.shortcuts import may_look_at_first_rows
-from sframe_spark.engine.physical.sooner_here import are_parts_sooner_here, is_sooner_here
 from sframe_spark.engine.physical.udf_planning import called_again, calls_for_hashes, calls_pure_functions
 from sframe_spark.engine.physical.user_dataframes import require_fixed
 from sframe_spark.operators import sort

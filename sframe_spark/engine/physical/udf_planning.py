@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import weight_of
-from sframe_spark.engine.physical.passed_on import moves_only
-from sframe_spark.engine.physical.placement import is_done_elsewhere, is_small, runs_our_code
-from sframe_spark.engine.physical.sooner_here import is_near
+from sframe_spark.engine.memory_budget import weight_of
+from sframe_spark.engine.physical.local_strategies import is_near
+from sframe_spark.engine.physical.placement import is_done_elsewhere, is_small, moves_only, runs_our_code
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder

@@ -5,17 +5,20 @@ See docs/decisions/009-one-evaluation.md.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.placement import too_long_for_spark
 from sframe_spark.errors import RowsNotFixedError
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.planner.graph import consumers, fold, postorder
 from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
@@ -226,3 +229,163 @@ def narrowed(
         else:
             missing.append(node if top is None or (top is root and becomes) else top)
     return missing, frozenset(free)
+
+
+# Which nodes below a node somebody else refers to: a handle of the user's, another thread, another graph.
+
+
+def held_below(root: PlannerNode) -> set[int]:
+    """``id`` of the nodes below ``root`` that can be reached otherwise than through it.
+
+    References are counted: those that the graph explains by itself are taken off. What cannot be explained counts as a holder, so the answer errs
+    on the side of one more.
+    """
+    # First: a list of the nodes would hold them all.
+    held = held_directly(root)
+    for node in reversed(list(postorder([root]))):
+        if id(node) in held:
+            held.update(id(child) for child in node.inputs)
+    return held
+
+
+def held_directly(root: PlannerNode) -> set[int]:
+    """``id`` of the nodes below ``root`` to which somebody refers who is no node of its graph."""
+    nodes: list[Any] = list(postorder([root]))
+    explained, held = _references_within(nodes)
+    nodes.append(object())
+    found = [sys.getrefcount(node) for node in nodes]
+    unexplained = found.pop()
+    nodes.pop()
+    for node, count in zip(nodes, found, strict=True):
+        if count > unexplained + explained[id(node)]:
+            held.add(id(node))
+    held.discard(id(root))
+    return held
+
+
+def _references_within(nodes: list[Any]) -> tuple[dict[int, int], set[int]]:
+    """How many references to each node the tuples of inputs hold, and the nodes in tuples that somebody else holds too."""
+    readers: dict[int, int] = {}
+    for node in nodes:
+        readers[id(node.inputs)] = readers.get(id(node.inputs), 0) + 1
+    explained: dict[int, int] = {id(node): 0 for node in nodes}
+    suspicious: set[int] = set()
+    probe = _Probe()
+    inputs = probe.inputs
+    own = sys.getrefcount(inputs) - 1
+    seen: set[int] = set()
+    for node in nodes:
+        inputs = node.inputs
+        if not inputs or id(inputs) in seen:
+            continue
+        seen.add(id(inputs))
+        if sys.getrefcount(inputs) > own + readers[id(inputs)]:
+            suspicious.update(id(child) for child in inputs)
+        for child in inputs:
+            explained[id(child)] += 1
+    return explained, suspicious
+
+
+class _Probe:
+    """An object whose inputs nobody else holds."""
+
+    __slots__ = ("inputs",)
+
+    def __init__(self) -> None:
+        self.inputs = (object(),)
+
+
+# Rows of a user's DataFrame that can be asked for through one node alone: that node is fixed in their place, its columns only, after its filters.
+
+
+def private_tops(root: PlannerNode) -> dict[int, PlannerNode]:
+    """By ``id`` of the nodes of users' DataFrames, the highest node above each through which alone its rows can be asked for.
+
+    The rows of that node are made one by one of those of the DataFrame. There is none where a handle, another thread, or a frame still to be made
+    of the user's own DataFrame may ask for other rows or columns.
+    """
+    if not any(isinstance(node.operator, SparkSource) for node in postorder([root])):
+        return {}
+    # First: everything below holds nodes.
+    held = held_directly(root)
+    nodes = list(postorder([root]))
+    sources = [node for node in nodes if isinstance(node.operator, SparkSource)]
+    makes = one_by_one(nodes)
+    readers = consumers([root])
+    ways = _only_ways(root, nodes, readers, makes, held)
+    tops: dict[int, PlannerNode] = {}
+    for source in sources:
+        assert isinstance(source.operator, SparkSource)
+        top = source if source.operator.given() is None else None
+        while top is not None and (above := ways[id(top)]) is not None:
+            top = above
+        if top is not None and top is not source:
+            tops[id(source)] = top
+    return tops
+
+
+def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
+    """By ``id``, the one DataFrame's node of whose rows those of a node are made one by one; None where there is no such."""
+    found: dict[int, int | None] = {}
+    for node in nodes:
+        below = {found[id(child)] for child in node.inputs}
+        if isinstance(node.operator, SparkSource):
+            found[id(node)] = id(node)
+        else:
+            found[id(node)] = below.pop() if len(below) == 1 and is_row_by_row(node) else None
+    return found
+
+
+def is_chain(plan: PlannerNode) -> bool:
+    """True for a plan in which one DataFrame is read once, and rows are made of it one by one."""
+    node = plan
+    while not isinstance(node.operator, SparkSource):
+        if len(node.inputs) != 1 or not is_row_by_row(node):
+            return False
+        node = node.inputs[0]
+    return True
+
+
+def is_row_by_row(node: PlannerNode) -> bool:
+    """True for a node that makes at most one row of each row, in whatever order these come, and calls no user's function."""
+    operator = node.operator
+    if functions_of(node) or too_long_for_spark(node):
+        return False
+    # What the user promised of rows in their order is none of their columns.
+    return operator.filters or (operator.row_wise and not operator.chooses_rows)
+
+
+def _only_ways(
+    root: PlannerNode,
+    nodes: Sequence[PlannerNode],
+    readers: Mapping[int, Sequence[PlannerNode]],
+    makes: Mapping[int, int | None],
+    held: set[int],
+) -> dict[int, PlannerNode | None]:
+    """By ``id``, the next node above a node through which all ways from it lead; None where they part, or others hold it."""
+    ways: dict[int, PlannerNode | None] = {}
+    depths: dict[int, int] = {}
+    for node in reversed(nodes):
+        above = list({id(reader): reader for reader in readers[id(node)]}.values())
+        way: PlannerNode | None = None
+        if node is not root and id(node) not in held and above and all(makes[id(reader)] is not None for reader in above):
+            way = above[0]
+            for other in above[1:]:
+                way = _meeting(way, other, ways, depths)
+        ways[id(node)] = way
+        depths[id(node)] = 0 if way is None else depths[id(way)] + 1
+    return ways
+
+
+def _meeting(
+    first: PlannerNode | None, second: PlannerNode | None, ways: Mapping[int, PlannerNode | None], depths: Mapping[int, int]
+) -> PlannerNode | None:
+    """The first node at which the ways up from two nodes meet; None where they do not."""
+    while first is not second:
+        if first is None or second is None:
+            return None
+        if depths[id(first)] >= depths[id(second)]:
+            first = ways[id(first)]
+        else:
+            second = ways[id(second)]
+    return first

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.engine.memory_budget import Room
-from sframe_spark.engine.runtime.result_buffer import room_to_keep
+from sframe_spark.engine.runtime.dataset_writer import NewDataset
+from sframe_spark.engine.runtime.result_buffer import BegunRows, as_begun, begun, room_to_keep
 from sframe_spark.engine.runtime.scheduler import SparkTasks, Threads
 from sframe_spark.engine.spark.file_checks import require_writable, why_not_in_tasks
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.message_text import visible
-from sframe_spark.operators.sources.memory import memory_source
-from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.memory import MemorySource, memory_source
+from sframe_spark.operators.sources.source import segment_source, source_of
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches, work_memory
+from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
@@ -28,6 +32,9 @@ from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.filesystem.path_resolution import DataFile
 from sframe_spark.storage.filesystem.remote_files import AT_A_TIME
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.segments.writer import write_segment
+from sframe_spark.types import ColumnType
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")
@@ -169,3 +176,39 @@ def threads_that_read() -> int:
 
 def _threads_in_memory() -> int:
     return max(1, work_memory() // BYTES_OF_THREAD)
+
+
+# Rows of parts of files that were read at once: in memory where those of all parts find room there, else in segments.
+
+RowsOfPart = SegmentEntry | BegunRows
+
+
+def kept_or_written(runs: Iterator[list[pa.Array]], types: Sequence[ColumnType], room: Room | None, directory: str, number: int) -> RowsOfPart:
+    """Keep rows of a part in memory where there is room for them, else write them as a segment of that number; no room is given: write them."""
+    if room is None:
+        return write_segment(directory, number, types, runs)
+    rows = begun(map(Chunk.of, runs), room)
+    return rows if rows.rest is None else rows.write(types, directory, number)
+
+
+def source_of_parts(parts: Sequence[RowsOfPart | None], dataset: NewDataset) -> PlannerNode:
+    """Return a source of the rows of all parts, in order: in memory where all of them found room, else of segments of the dataset.
+
+    Parameters
+    ----------
+    parts
+        What each part has; None where that is nothing.
+    dataset
+        Where their segments are; without any it is discarded.
+    """
+    kept = [rows for rows in parts if isinstance(rows, BegunRows)]
+    if kept and len(kept) == sum(rows is not None for rows in parts):
+        dataset.handle.discard()
+        return PlannerNode(MemorySource.of(as_begun(kept, dataset.types), dataset.types))
+
+    def written(number: int) -> SegmentEntry | None:
+        rows = parts[number]
+        return rows.write(dataset.types, dataset.directory, number) if isinstance(rows, BegunRows) else rows
+
+    entries = in_threads(written, range(len(parts)), available_cores())
+    return segment_source(dataset.publish([entry for entry in entries if entry is not None]), dataset.handle)

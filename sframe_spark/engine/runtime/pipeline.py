@@ -2,23 +2,352 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from itertools import chain
 from typing import Any, TypeVar
 
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.runtime.flat_plan import FlatPlan
-from sframe_spark.engine.runtime.inferred_rows import require_inferred
-from sframe_spark.engine.runtime.measured import MeasuredCalls
-from sframe_spark.engine.runtime.others import advanced, asked
-from sframe_spark.errors import ConversionError, ResultsTooLongError, TooLargeError
+from sframe_spark.engine.memory_budget import BatchSize, bytes_of_batch
+from sframe_spark.engine.task_pickling import Shared
+from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
+from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.lookup.source_lookup import Lookup
-from sframe_spark.operators.sources.source import Reader, Source
+from sframe_spark.operators.sources.source import Reader, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.planner.ours import is_ours
+from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.process.memory import batch_bytes
 from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.udf.errors import failure
+from sframe_spark.udf.external_functions import fresh
+from sframe_spark.udf.results import MadeResults
+
+# A plan as lists, for those who run it piece by piece, on the driver or in a worker.
+
+# Objects of Python take so many times the bytes of the values that they are made of, about: functions see shorter batches.
+BYTES_OF_OBJECTS = 8
+
+
+@attrs.frozen(eq=False)
+class FlatPlan(Shared):
+    """A plan as lists in postorder, so that it pickles and runs without recursion.
+
+    Parameters
+    ----------
+    operators
+        Operators, inputs before consumers; the last is the root.
+    inputs
+        Places of each operator's inputs.
+    facts
+        Facts of each place.
+    sizes
+        About how many bytes the columns of each place take in a row.
+    batch_bytes
+        Bytes of rows that kernels should see at a time.
+    tables
+        Functions that operators know by name: with the plan those that plug-ins have added reach a worker.
+    """
+
+    operators: tuple[Operator, ...]
+    inputs: tuple[tuple[int, ...], ...]
+    facts: tuple[Facts, ...]
+    sizes: tuple[Sizes, ...]
+    batch_bytes: int
+    tables: tuple[FunctionTable[Any], ...] = (FUNCTIONS, AGGREGATES)
+
+    @classmethod
+    def of(cls, root: PlannerNode) -> FlatPlan:
+        """The plan below a node."""
+        nodes = list(postorder([root]))
+        places = {id(node): place for place, node in enumerate(nodes)}
+        inputs = tuple(tuple(places[id(child)] for child in node.inputs) for node in nodes)
+        sizes = sizes_of(root)
+        operators, facts = tuple(node.operator for node in nodes), tuple(node.facts for node in nodes)
+        return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), batch_bytes())
+
+    def places_below(self, place: int) -> list[int]:
+        """Places of the operator at a place and of all that it reads, inputs first."""
+        keep = {place}
+        for index in range(place, -1, -1):
+            if index in keep:
+                keep.update(self.inputs[index])
+        return sorted(keep)
+
+    def below(self, place: int) -> FlatPlan:
+        """The plan whose root is the operator at a place."""
+        order = self.places_below(place)
+        moved = {old: new for new, old in enumerate(order)}
+        inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
+        operators, facts = tuple(self.operators[i] for i in order), tuple(self.facts[i] for i in order)
+        return FlatPlan(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
+
+    def divided_places(self) -> tuple[int, ...]:
+        """Places of stored sources of which a range of rows needs a range of rows: nobody searches in them."""
+        searched = {self.inputs[place][slot] for place, slot in self.looked_up()}
+        return tuple(place for place, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and place not in searched)
+
+    def with_sources(self, sources: Mapping[int, Source]) -> FlatPlan:
+        """The plan over other sources, by their places."""
+        operators = tuple(sources.get(place, operator) for place, operator in enumerate(self.operators))
+        return attrs.evolve(self, operators=operators) if sources else self
+
+    def sequential_places(self) -> list[int]:
+        """Places of operators with a running state, inputs first."""
+        return [place for place, operator in enumerate(self.operators) if isinstance(operator, SequentialOperator)]
+
+    def sequential_levels(self) -> list[list[int]]:
+        """These places by how many others stand below each, one above the other: those of one level wait for none of it."""
+        depths: list[int] = []
+        for place, operator in enumerate(self.operators):
+            depths.append(max((depths[child] for child in self.inputs[place]), default=0) + isinstance(operator, SequentialOperator))
+        levels: dict[int, list[int]] = {}
+        for place in self.sequential_places():
+            levels.setdefault(depths[place], []).append(place)
+        return [levels[depth] for depth in sorted(levels)]
+
+    def input_facts(self, place: int) -> list[Facts]:
+        """Facts of the inputs of a place."""
+        return [self.facts[child] for child in self.inputs[place]]
+
+    def is_dense(self, place: int) -> bool:
+        """True when rows at a place are known to be counted without gaps: no filter below."""
+        waiting, seen = [place], set()
+        while waiting:
+            current = waiting.pop()
+            if current in seen:
+                continue
+            if not self.operators[current].keeps_dense:
+                return False
+            seen.add(current)
+            waiting.extend(self.inputs[current])
+        return True
+
+    def looked_up(self) -> frozenset[tuple[int, int]]:
+        """Places and slots of inputs in which an operator looks rows up instead of getting runs of them."""
+        slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
+        return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
+
+    def stages(self) -> list[list[int]]:
+        """Places by how many operators that make many rows of one lie below them, each stage from such an operator up.
+
+        What reads the rows of such an operator reads nothing from below it, as rows are aligned with it then.
+        """
+        stage_of: list[int] = []
+        for operator, children in zip(self.operators, self.inputs, strict=True):
+            below = max((stage_of[child] for child in children), default=0)
+            stage_of.append(below + operator.expands)
+        stages: list[list[int]] = [[] for _ in range(max(stage_of) + 1)]
+        for place, stage in enumerate(stage_of):
+            stages[stage].append(place)
+        return stages
+
+    def calls_functions(self) -> bool:
+        """True where operators call functions of users', for which values become objects of Python."""
+        widths = (sum(facts.width for facts in self.input_facts(place)) for place in range(len(self.operators)))
+        return any(operator.user_functions(width) for operator, width in zip(self.operators, widths, strict=True))
+
+    def batch_size(self, places: Iterable[int]) -> BatchSize:
+        """How many rows of these places make a batch."""
+        sizes = [self.sizes[place] for place in places]
+        known = not any(None in found for found in sizes)
+        most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
+        if self.calls_functions():
+            most //= BYTES_OF_OBJECTS
+        return BatchSize(most, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
+
+    def uneven(self) -> frozenset[int]:
+        """Places with a column whose values differ in length."""
+        return frozenset(place for place, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
+
+
+# Users' functions of a plan, whose results are measured while a batch is computed.
+
+# Batches vary about what they should take: only much longer ones are given up.
+BATCHES_TO_CUT = 2
+
+
+@attrs.define(eq=False)
+class MeasuredCalls:
+    """The functions of a plan's places.
+
+    Parameters
+    ----------
+    operators
+        The plan's operators; those that call functions measure what they give.
+    by_place
+        What functions give, by the place of their operator.
+    unnumbered
+        Places whose functions do not know the numbers of their rows.
+    reached
+        The base row that such a place was read up to by the batches before.
+    """
+
+    operators: tuple[Operator, ...]
+    by_place: dict[int, list[MadeResults]]
+    unnumbered: frozenset[int]
+    reached: dict[int, int] = attrs.Factory(dict)
+    _next: dict[int, int] = attrs.Factory(dict)
+    _may_cut: bool = False
+
+    @classmethod
+    def of(cls, operators: Sequence[Operator], widths: Sequence[int], batch_bytes: int) -> MeasuredCalls:
+        """Operators over so many columns each; they stay as they are where no function gives values that differ in length."""
+        by_place: dict[int, list[MadeResults]] = {}
+        unnumbered: set[int] = set()
+        measured: list[Operator] = []
+        for place, (operator, width) in enumerate(zip(operators, widths, strict=True)):
+            made: list[MadeResults] = []
+
+            def change(function: PythonFunction, made: list[MadeResults] = made, place: int = place) -> PythonFunction:
+                made.append(MadeResults(BATCHES_TO_CUT * batch_bytes))
+                if not function.numbered:
+                    unnumbered.add(place)
+                return attrs.evolve(function, made=made[-1])
+
+            measured.append(operator.with_user_functions(width, change))
+            if made:
+                by_place[place] = made
+        if not any(differ_in_length(operators[place], widths[place]) for place in by_place):
+            return cls(tuple(operators), {}, frozenset())
+        every = list(chain.from_iterable(by_place.values()))
+        for each in every:
+            each.alone = len(every) == 1
+        return cls(tuple(measured), by_place, frozenset(unnumbered))
+
+    def begin(self, may_cut: bool) -> None:
+        """A batch begins, or is tried again."""
+        self._may_cut = may_cut
+
+    def expect(self, places: Sequence[int], wanted: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
+        """Some places are about to be computed for base rows, or ``above`` what makes many rows of one for the next of these.
+
+        A batch may be cut where no function would be called again: each knows the numbers of its rows, or is read once, from row to row.
+        """
+        called = [place for place in places if place in self.by_place]
+        in_turn = all(self._is_in_turn(wanted[place], above, place) for place in called if place in self.unnumbered)
+        for place in called:
+            self._next[place] = wanted[place][-1][1]
+            for made in self.by_place[place]:
+                made.begin(self._may_cut and in_turn, in_turn)
+
+    def _is_in_turn(self, intervals: Sequence[tuple[int, int]], above: bool, place: int) -> bool:
+        return len(intervals) == 1 and (above or intervals[0][0] == self.reached.get(place, intervals[0][0]))
+
+    def release(self) -> None:
+        """The batch is complete."""
+        self.reached.update(self._next)
+        for made in chain.from_iterable(self.by_place.values()):
+            made.release()
+
+
+def differ_in_length(operator: Operator, width: int) -> bool:
+    """True when results of a function that an operator calls may take any number of bytes."""
+    return any(fixed_size(kind) is None for kind in operator.types_made(width))
+
+
+# What a kernel gave is held against what its operator says: whoever reads rows of another type would take their bytes for something else.
+
+
+def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, schema: Schema) -> Chunk:
+    """A chunk that an operator made, if it has the inferred columns, of the inferred types, and of a row-wise operator a row for each row.
+
+    Raises
+    ------
+    PlanInvariantError
+        If it has not; the message names the operator and the column.
+    """
+    if not isinstance(chunk, Chunk):
+        raise PlanInvariantError(f"the kernel of {operator.called()!r} gave a {type(chunk).__name__}: it gives a Chunk")
+    columns = chunk.columns
+    if len(columns) != len(schema):
+        raise PlanInvariantError(f"the kernel of {operator.called()!r} gave {len(columns)} columns, its infer_type says {len(schema)}")
+    for place, (column, column_type) in enumerate(zip(columns, schema, strict=True)):
+        found = getattr(column, "type", None)
+        if not isinstance(found, pa.DataType):
+            raise PlanInvariantError(
+                f"the kernel of {operator.called([place])!r} gave a {type(column).__name__} as column {place}: it gives Arrow arrays"
+            )
+        if len(column) != chunk.rows:
+            told = f"{len(column):,} values in column {place} of a Chunk of {chunk.rows:,} rows"
+            raise PlanInvariantError(f"the kernel of {operator.called([place])!r} gave {told}: one for each")
+        if found is not column_type.physical and not found.equals(column_type.physical):
+            said = f"its infer_type says {column_type}, which is {column_type.physical}"
+            raise PlanInvariantError(
+                f"the kernel of {operator.called([place])!r} gave Arrow's {found} in column {place}, {said}: cast it, or infer another type"
+            )
+    if operator.row_wise and inputs and chunk.rows != inputs[0].rows:
+        raise PlanInvariantError(
+            f"the kernel of {operator.called()!r} gave {chunk.rows:,} rows of {inputs[0].rows:,}, and it is row_wise: one for each"
+        )
+    return chunk
+
+
+# Operators of plug-ins at work: what they are given they may change, and their failures say whose they are.
+
+Result = TypeVar("Result")
+
+
+def asked(operator: Operator, ask: Callable[[], Result]) -> Result:
+    """What an operator says, or an error that names it.
+
+    Raises
+    ------
+    UserFunctionError
+        If it fails otherwise than by an error of ours; also of the class of what it raised.
+    """
+    try:
+        return ask()
+    except SFrameError:
+        raise
+    except Exception as error:
+        if is_ours(type(operator)):
+            raise
+        raise failure(f"the operator {operator.name!r}", error) from error
+
+
+def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+    """Rows of a range and the state after it; the state before it stays as it is.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the operator gives something else, or another number of rows than it says.
+    """
+    if is_ours(type(operator)):
+        return operator.advance(inputs, facts, state)
+    found: Any = asked(operator, lambda: operator.advance(inputs, facts, fresh(state)))
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Chunk):
+        raise PlanInvariantError(
+            f"advance() of the operator {operator.name!r} gave a {type(found).__name__}: it gives a Chunk and the state after it"
+        )
+    if operator.keeps_dense and found[0].rows != inputs[0].rows:
+        said = f"{found[0].rows:,} rows for {inputs[0].rows:,}"
+        raise PlanInvariantError(f"advance() of the operator {operator.name!r} gave {said}, and it keeps_dense: a row for each")
+    return found[0], found[1]
+
+
+def combined_all(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
+    """The part of some runs of rows behind each other, from the part of each, which stays as it is."""
+    if is_ours(type(operator)):
+        return operator.combined_all(parts, facts)
+    return asked(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
+
+
+def combined(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
+    """What an operator knows of runs of rows behind each other, its states, from what it knows of each, which stays as it is."""
+    if is_ours(type(operator)):
+        return reduce(combine, parts)
+    return reduce(lambda first, second: asked(operator, lambda: combine(fresh(first), fresh(second))), parts)
+
 
 Value = TypeVar("Value")
 Interval = tuple[int, int]

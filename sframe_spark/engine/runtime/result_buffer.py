@@ -8,8 +8,7 @@ from itertools import chain
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.budgets import bytes_of_rows
-from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.memory_budget import Room, bytes_of_rows
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, Pieces, concatenate, in_pieces, taken

@@ -7,35 +7,142 @@ is not asked: what it writes elsewhere is missing from the rows that Spark count
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
+import platform
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.engine.spark.actions import is_of_spark
-from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
-from sframe_spark.engine.spark.executor_environment import Answer, looking, reading, this_host
-from sframe_spark.engine.spark.packages import answers, ask_python_again, require_same_versions
-from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.engine.spark.actions import is_of_spark, run_spark
+from sframe_spark.engine.spark.executor_environment import Answer, answers, ask_python_again, looking, reading, require_same_versions, this_host
+from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.locations import is_elsewhere, is_private
 from sframe_spark.message_text import visible
-from sframe_spark.operators.sources.segment_subset import STORED_ROWS
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
 from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.sources.spark_scan import OURS, page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.leases import Holder, own_directory_beside, remove_own
-from sframe_spark.session import get_reached, get_session
+from sframe_spark.session import get_reached, get_session, is_remote
 from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_packages
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.parquet.checksums import PageCheck, PageChecks
+from sframe_spark.storage.parquet.footer import Identity
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+# Rows that Spark says it wrote against rows that are found: files that only an executor sees are rows lost, and nobody else would say so.
+
+ROWS = "rows"
+
+SHARED_DIRECTORY = (
+    "set config.temporary_directory or the environment variable SFRAME_SPARK_TMP to a directory that this machine and all of "
+    "Spark's share, or to a URI such as s3://bucket/tmp, and save into such a place"
+)
+
+
+@attrs.frozen(eq=False)
+class ObservedRows:
+    """Rows that pass through a DataFrame while an action runs on it.
+
+    Parameters
+    ----------
+    df
+        The DataFrame to run the action on, once.
+    """
+
+    df: DataFrame
+    _metrics: Callable[[], dict[str, int]]
+
+    @property
+    def count(self) -> int | None:
+        """How many rows passed, after the action; None when Spark did not tell.
+
+        Spark adds what the first attempt of each task that succeeds has counted: failed and speculative ones do not count.
+        """
+        return self._metrics().get(ROWS)
+
+
+def observed_rows(df: DataFrame) -> ObservedRows:
+    """A DataFrame of the same rows that counts them."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    observation = Observation()
+    return ObservedRows(df.observe(observation, F.count(F.lit(1)).alias(ROWS)), lambda: observation.get)
+
+
+def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expected: int | None, directory: str) -> None:
+    """Let files pass that hold every row that Spark wrote.
+
+    Parameters
+    ----------
+    entries
+        What this process finds in the directory.
+    counted
+        Rows that Spark counted while it wrote; None when it did not tell.
+    expected
+        Rows that there must be; None where that was not known before.
+    directory
+        Where Spark wrote.
+
+    Raises
+    ------
+    StorageError
+        If rows are missing, or nobody knows whether any are.
+    """
+    found = sum(entry.rows for entry in entries)
+    host = platform.node()
+    if counted is None:
+        raise StorageError(f"Spark did not tell how many rows it wrote to {directory}, so the {found} rows that {host} finds there may not be all")
+    if found != counted:
+        raise StorageError(
+            f"Spark wrote {counted} rows to {directory}, but {host} finds {found} of them there: its executors see another directory "
+            f"of that name. Nothing was published; {SHARED_DIRECTORY}"
+        )
+    require_known_rows(found, expected, f"wrote {counted} rows to {directory}", ". Nothing was published")
+
+
+def require_known_rows(found: int, expected: int | None, done: str, outcome: str = "") -> None:
+    """Let as many rows pass as were known to be there before Spark read them.
+
+    Parameters
+    ----------
+    found
+        How many rows there are now.
+    expected
+        How many there must be; None where that was not known before.
+    done
+        What Spark has done.
+    outcome
+        What the error says has become of it.
+
+    Raises
+    ------
+    StorageError
+        If there are others.
+    """
+    if expected is not None and found != expected:
+        raise StorageError(
+            f"Spark {done}, but there are {expected}: its executors read other files than {platform.node()}, or files that were changed "
+            f"meanwhile{outcome}; {SHARED_DIRECTORY}, and load saved data again"
+        )
 
 
 def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
@@ -246,3 +353,106 @@ def _tokens(directory: str) -> list[str]:
         return []
     files = [join(directory, name) for name in sorted(os.listdir(directory)) if name.endswith(".parquet")]
     return [token for file in files for token in pq.read_table(file).column("token").to_pylist()]
+
+
+# The files that a user's DataFrame reads, as Spark names them: found in its plan, without a job.
+
+
+def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
+    """Return the files of others that a DataFrame reads, and whose first column, and another one, have these names; ours read none by these.
+
+    A server tells of files only, so a DataFrame over Connect is asked where its own columns have the names.
+    """
+    if is_remote(df.sparkSession):
+        return _told_by_server(df) if {first, other} <= set(df.columns) else []
+    leaves = df._jdf.queryExecution().analyzed().collectLeaves()
+    # One call of the JVM tells of most plans that they read nothing of the kind.
+    if f"[{first}#" not in leaves.mkString("\n"):
+        return []
+    gateway = df.sparkSession.sparkContext._gateway
+    relations = [leaf.relation() for leaf in _each(leaves) if leaf.nodeName() == "LogicalRelation"]
+    files = [relation for relation in relations if _is_of_files(gateway, relation) and not _is_ours(relation)]
+    return [uri for relation in files if other in list(relation.schema().fieldNames()) for uri in _texts(gateway, relation.inputFiles())]
+
+
+def _told_by_server(df: DataFrame) -> list[str]:
+    from pyspark.errors import PySparkException
+
+    # What frames of ours became is read by options of ours.
+    if next(iter(OURS)) in str(df._plan.to_proto(df.sparkSession.client)):
+        return []
+    # Spark optimizes the query to tell, and whatever is wrong with it is told where its rows are looked at.
+    with contextlib.suppress(PySparkException):
+        return list(df.inputFiles())
+    return []
+
+
+def _is_of_files(gateway: Any, relation: Any) -> bool:
+    from py4j.java_gateway import is_instance_of
+
+    return bool(is_instance_of(gateway, relation, "org.apache.spark.sql.execution.datasources.HadoopFsRelation"))
+
+
+def _is_ours(relation: Any) -> bool:
+    return all(bool(relation.options().contains(option)) for option in OURS)
+
+
+def _each(found: Any) -> Iterator[Any]:
+    places = found.iterator()
+    while places.hasNext():
+        yield places.next()
+
+
+def _texts(gateway: Any, array: Any) -> list[str]:
+    """The URIs in an array of the JVM, in one call: each item would be another."""
+    # By its whole name: each part would be a question to the JVM.
+    wrapped = getattr(gateway.jvm, "scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
+    return list(filter(None, wrapped.mkString("\n").split("\n")))
+
+
+# Before Spark reads files of ours: their page headers, which no check sum that Spark knows covers, are compared with those of the manifest.
+
+# Files that take more than this are checked by tasks: for fewer, starting these takes longer.
+CHECKED_HERE = 128 << 20
+# More works than this have no more to share out, and each is sent by itself.
+MOST_WORKS = 4_096
+
+
+def require_sound_pages(root: PlannerNode) -> None:
+    """Check what the driver does not know to be sound of the files of all sources of a plan, if that is much.
+
+    Raises
+    ------
+    StorageError
+        If a file is missing, damaged or another one.
+    """
+    stored = [scanned(node.operator) for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
+    # What tasks of ours read they check as they read it.
+    checks = [check for source in stored if not is_elsewhere(source.manifest.directory) for check in page_checks(source)]
+    if not are_much(checks):
+        return
+    due = due_checks(checks)
+    if not are_much([check for _, check in due]):
+        return
+    run_tasks(works_of([check for _, check in due]), "checking page headers")
+    for file, check in due:
+        check.done_elsewhere(file)
+
+
+def works_of(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
+    """Checks as works: one for each file, or for some where there are very many."""
+    count = min(len(checks), MOST_WORKS)
+    edges = [len(checks) * number // count for number in range(count + 1)]
+    return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in itertools.pairwise(edges)]
+
+
+def are_much(checks: list[PageCheck]) -> bool:
+    """True when the files of some checks have more bytes than are checked here, or nobody knows how many."""
+    known = [check.entry.size for check in checks if check.entry.size is not None]
+    return len(known) < len(checks) or sum(known) > CHECKED_HERE
+
+
+def due_checks(checks: list[PageCheck]) -> list[tuple[Identity, PageCheck]]:
+    """Checks of which the driver does not know that they pass, with the files as they are now."""
+    found = [(check.file(), check) for check in checks]
+    return [(file, check) for file, check in found if file is not None and check.is_due(file)]

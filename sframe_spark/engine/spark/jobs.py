@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.spark.packages import require_python
+from sframe_spark.engine.spark.executor_environment import require_python
 from sframe_spark.engine.task_pickling import Parcel, packed, pickling_told
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote

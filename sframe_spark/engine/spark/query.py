@@ -3,44 +3,204 @@
 from __future__ import annotations
 
 import itertools
+import json
+import math
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
-from sframe_spark.engine.spark.counts import observed_rows, require_known_rows
-from sframe_spark.engine.spark.exchanges import flow_of, partitions_for, row_bytes_in_spark
-from sframe_spark.engine.spark.file_checks import require_readable
-from sframe_spark.engine.spark.packages import look_at_python
-from sframe_spark.engine.spark.page_checks import require_sound_pages
-from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
-from sframe_spark.errors import NumbersLeftOutError
-from sframe_spark.message_text import visible
+from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
+from sframe_spark.engine.spark.actions import run_spark, translated_errors
+from sframe_spark.engine.spark.executor_environment import look_at_python
+from sframe_spark.engine.spark.file_checks import observed_rows, require_known_rows, require_readable, require_sound_pages
+from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
+from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.graph import fold, postorder, sizes_of
 from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.lowering import LoweringContext, Relation, SummedNumbers
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.row_sizes import Sizes, row_bytes
 from sframe_spark.process.directory_trees import remove_others
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.deployment import importing_safely, naming_our_python
+from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.session.user_session import in_session, keeping_active
 from sframe_spark.storage.filesystem.paths import spark_path
+from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import require_computed_as
-from sframe_spark.storage.segments.writer import ROWS_PER_GROUP
+from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
+from sframe_spark.udf.errors import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+# Into how many partitions the exchanges of a query go: by the bytes that go into one, as far as these are known.
+
+# The most bytes that a partition of an exchange is to have, before compression. A sort merges what it spilled, with buffers for every spill, so a
+# partition of many times a task's memory does not fit a small heap.
+PARTITION_BYTES = 128 << 20
+
+# No exchange has more. What a task writes for one partition takes 40 microseconds of a core to read (benchmarks/results/growth.md), the driver adds
+# up its bytes, and its index has eight of them, empty or not: of 8 TB, which 65,536 tasks write, that is a thousand million pieces of 8 kB.
+MOST_PARTITIONS = 1 << 14
+
+# How many times as many partitions as usual an exchange has of which nobody knows how much it is. Spark joins those that turn out small.
+UNKNOWN_TIMES = 16
+
+# Number of the row, and what Spark adds to each.
+BYTES_OF_KEY = 24
+
+
+@attrs.frozen
+class Flow:
+    """What is known of the bytes that go into the exchanges of a query.
+
+    Parameters
+    ----------
+    most
+        The most bytes that are known to go into one, in Spark's memory.
+    is_complete
+        False where more may go into one, of which nobody knows how much.
+    read
+        How many bytes the sources of the query have; None: unknown.
+    """
+
+    most: float
+    is_complete: bool
+    read: float | None
+
+    def needs(self, usual: int) -> int:
+        """How many partitions the bytes need, where exchanges usually have so many.
+
+        Examples
+        --------
+        >>> Flow(8e12, True, 8e12).needs(200), Flow(3e9, True, 8e12).needs(200), Flow(0.0, False, None).needs(200)
+        (16384, 23, 3200)
+        """
+        may_be_large = self.read is None or self.read > usual * PARTITION_BYTES
+        unknown = UNKNOWN_TIMES * usual if may_be_large and not self.is_complete else 1
+        return max(self.known_partitions, unknown)
+
+    @property
+    def known_partitions(self) -> int:
+        """How many partitions the bytes need that are known."""
+        return math.ceil(min(self.most / PARTITION_BYTES, MOST_PARTITIONS))
+
+    def __str__(self) -> str:
+        usual, size = "spark.sql.shuffle.partitions", in_words(int(min(self.most, 1 << 62)))
+        whole = next_power(self.known_partitions)
+        if self.is_complete:
+            number = f"{whole} partitions, or {usual} where that is more" if whole > 1 else usual
+            return f"at most {size} go into one: {number}"
+        if self.needs(1) <= 1:
+            return f"no more than {in_words(int(self.read or 0))} are read: {usual}"
+        least = f", and {whole} partitions at least, as {size} are known" if whole > 1 else ""
+        return f"nobody knows how many bytes go into one: {UNKNOWN_TIMES} times {usual}{least}"
+
+
+def partitions_for(flow: Flow, usual: int, cores: int) -> int:
+    """How many partitions the exchanges of a query start with.
+
+    Parameters
+    ----------
+    flow
+        The bytes.
+    usual
+        How many they have by the setting of the session; never fewer are taken.
+    cores
+        How many tasks run at a time. Much data gives each one a partition.
+
+    Examples
+    --------
+    >>> [partitions_for(Flow(size, True, size), 200, 1_600) for size in (0.0, 2e10, 3e10, 1e12, 1e18)]
+    [200, 200, 2048, 8192, 16384]
+    """
+    needed = flow.needs(usual)
+    # A power of two: there is a session for each number.
+    return usual if needed <= usual else max(usual, min(next_power(max(needed, cores)), MOST_PARTITIONS))
+
+
+def next_power(number: int) -> int:
+    """The smallest power of two that is not less.
+
+    Examples
+    --------
+    >>> [next_power(number) for number in (0, 1, 3, 200, 256)]
+    [1, 1, 4, 256, 256]
+    """
+    return 1 << max(0, number - 1).bit_length()
+
+
+def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
+    """What is known of the bytes that go into the exchanges of a plan as one query.
+
+    Parameters
+    ----------
+    root
+        The plan.
+    root_observed
+        False when nobody observes the order of its rows, which are then not exchanged by it.
+    """
+    sizes = sizes_of(root)
+    rows = fold([root], most_rows)
+    exchanged = [child for node in postorder([root]) if exchanges(node) for child in node.inputs]
+    if root_observed:
+        exchanged.append(root)
+    most, is_complete = 0.0, True
+    for node in exchanged:
+        bound, widths = rows[id(node)], sizes[id(node)]
+        is_complete = is_complete and bound is not None and None not in widths
+        if bound is not None:
+            most = max(most, bound * (row_bytes(widths, 0) + BYTES_OF_KEY))
+    return Flow(most, is_complete, bytes_read(root, sizes))
+
+
+def exchanges(node: PlannerNode) -> bool:
+    """True of an operator that may exchange the rows of its inputs: it says that it does, or nothing."""
+    work = node.operator.query_work
+    return bool(node.inputs) and (work is None or work.exchanges > 0)
+
+
+def most_rows(node: PlannerNode, inputs: Sequence[int | None]) -> int | None:
+    """The most rows that a node has where that says something of how many there are, given those of its inputs, else None.
+
+    That a join has no more rows than there are pairs does not: as if there were so many, all sorts of joins would have the most partitions.
+    """
+    known, most = node.length.rows, node.length.at_most
+    if known is not None or most is None or all(child.length.at_most is None or most < child.length.at_most for child in node.inputs):
+        return known if known is not None else most
+    given = [rows for rows in inputs if rows is not None]
+    return most if len(given) == len(inputs) and most <= sum(given) else None
+
+
+def bytes_read(root: PlannerNode, sizes: Mapping[int, Sizes]) -> float | None:
+    """About what the rows of all sources take in Spark's memory; None where some have not been counted, which may be many."""
+    total = 0.0
+    for node in postorder([root]):
+        if not node.inputs:
+            if node.length.at_most is None:
+                return None
+            total += node.length.at_most * (row_bytes(sizes[id(node)], UNKNOWN_BYTES) + BYTES_OF_KEY)
+    return total
+
+
+def row_bytes_in_spark(source: PlannerNode) -> float:
+    """About what a row of a source takes in Spark's memory, with its hidden key."""
+    return row_bytes(sizes_of(source)[id(source)], UNKNOWN_BYTES) + BYTES_OF_KEY
+
 
 Value = TypeVar("Value")
 
@@ -274,3 +434,67 @@ def _shown(names: Sequence[str]) -> str:
     first = [visible(repr(name[:LONGEST_NAME_SHOWN])) for name in names[:MOST_COLUMNS_SHOWN]]
     more = f" and {len(names) - MOST_COLUMNS_SHOWN} more" if len(names) > MOST_COLUMNS_SHOWN else ""
     return f"the columns {', '.join(first)}{more}" if first else "no columns"
+
+
+# Rows of a query that go elsewhere: each partition is written as a segment and uploaded by the task that has it, so no directory is shared.
+
+ENTRY = "entry"
+
+
+@attrs.frozen
+class Uploads:
+    """What tasks that write partitions are sent.
+
+    Parameters
+    ----------
+    directory
+        Where the files go.
+    types
+        Types of the columns.
+    transport
+        How errors come back.
+    options
+        Of file systems elsewhere.
+    """
+
+    directory: str
+    types: Schema
+    transport: ErrorTransport
+    options: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
+
+    def written(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the rows of a partition and yield the entry of their file; partitions are in the order of their numbers."""
+        from pyspark import TaskContext
+
+        acknowledge_at_once()
+        context = TaskContext.get()
+        number = context.partitionId() if context is not None else 0
+        try:
+            with config.using(storage_options=self.options):
+                entry = write_segment(self.directory, number, self.types, map(self._rows, batches))
+        except SFrameError as error:
+            raise CarriedError(self.transport.packed(error)) from None
+        yield pa.RecordBatch.from_pydict({ENTRY: [json.dumps(entry.to_json())]})
+
+    def _rows(self, batch: pa.RecordBatch) -> Sequence[pa.Array] | pa.RecordBatch:
+        # Rows without columns have one that stands for them.
+        if not self.types:
+            return batch.select([])
+        chunk = from_spark_table(pa.Table.from_batches([batch]), self.types)
+        return list(chunk.columns)
+
+
+def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
+    """Write all rows of a relational section in row order into a directory elsewhere, and return the entries of the files.
+
+    Of attempts of one task the entries of one come back; what others have written is named by nobody.
+    """
+    uploads = Uploads(directory, root.schema, error_transport(), config.storage_options)
+
+    def uploaded(relation: Relation) -> pa.Table:
+        rows = counted(relation.sorted().select(*relation.columns), root.schema)
+        found = rows.mapInArrow(uploads.written, f"{ENTRY} string")
+        return run_spark(found.toArrow, work_on(root, "materialising"))
+
+    table = made_of(root, uploaded)
+    return [SegmentEntry.from_json(json.loads(entry)) for entry in table.column(ENTRY).to_pylist()]

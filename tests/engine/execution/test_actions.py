@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.engine.execution import runs_actions
-from sframe_spark.engine.execution.runs_actions import Action
+from sframe_spark.engine.execution import actions
+from sframe_spark.engine.execution.actions import Action
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 
 FORKED = """
 import os, threading
-from sframe_spark.engine.execution.runs_actions import Action
+from sframe_spark.engine.execution.actions import Action
 action, held, over = Action(), threading.Event(), threading.Event()
 
 def work():
@@ -62,10 +62,10 @@ def test_a_release_that_is_interrupted_is_whole(monkeypatch: pytest.MonkeyPatch)
     action = Action()
     action.claim([node])
     with monkeypatch.context() as patched:
-        patched.setattr(runs_actions, "GRAPH_LOCK", PressedWhileHeld(runs_actions.GRAPH_LOCK))
+        patched.setattr(actions, "GRAPH_LOCK", PressedWhileHeld(actions.GRAPH_LOCK))
         with pytest.raises(KeyboardInterrupt):
             action.release()
-    assert action.done.is_set() and node.action is None and action not in runs_actions.IN_FLIGHT
+    assert action.done.is_set() and node.action is None and action not in actions.IN_FLIGHT
 
 
 def test_an_action_that_is_over_holds_nobody() -> None:

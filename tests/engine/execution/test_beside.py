@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution import beside, materialize
-from sframe_spark.engine.execution.beside import NEW_COLUMNS
+from sframe_spark.engine.execution import materialize
+from sframe_spark.engine.execution.materialize import NEW_COLUMNS
 from sframe_spark.engine.physical import column_lineage
 from sframe_spark.errors import LengthMismatchError, StorageError
 from sframe_spark.expressions.program import Literal
@@ -175,7 +175,7 @@ def test_functions_are_called_once_for_each_row(frame: SFrame) -> None:
 
 
 def test_columns_one_by_one_become_one_source_again(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "MOST_SOURCES", 4)
+    monkeypatch.setattr(materialize, "MOST_SOURCES", 4)
     found = []
     for number in range(9):
         frame[f"c{number}"] = frame["t"] * number

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution import exchanged
+from sframe_spark.engine.execution import partitioned_operators
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import local_strategies
@@ -235,7 +235,7 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
 def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = 400_000
     monkeypatch.setattr(local_strategies, "threads_here", lambda: threads)
-    monkeypatch.setattr(exchanged.Threads, "at_a_time", lambda self: threads)
+    monkeypatch.setattr(partitioned_operators.Threads, "at_a_time", lambda self: threads)
     # Ranges of all sizes, from a thread's share to nearly all that there is.
     frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else key // 12)
     take, seen, running, lock = Exchange.take, list[tuple[int, int]](), list[int](), threading.Lock()
@@ -263,16 +263,16 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
 def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_plan(frame: SFrame) -> None:
     node = PROGRAMS["by texts"](frame)._node
     with config.using(work_memory=0):
-        assert exchanged.key_ranges_of(node).count <= local_strategies.MOST_RANGES
+        assert partitioned_operators.key_ranges_of(node).count <= local_strategies.MOST_RANGES
 
 
 @pytest.mark.parametrize("count", [5, 60])
 def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchanged, "SAMPLED_VALUES", 600)
-    monkeypatch.setattr(exchanged, "SAMPLED_PLACES", 6)
-    monkeypatch.setattr(exchanged, "ranges_for", lambda weight: count)
+    monkeypatch.setattr(partitioned_operators, "SAMPLED_VALUES", 600)
+    monkeypatch.setattr(partitioned_operators, "SAMPLED_PLACES", 6)
+    monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight: count)
     near = nearly_in_order(frame)
-    ranges = exchanged.key_ranges_of(near.sort("near")._node)
+    ranges = partitioned_operators.key_ranges_of(near.sort("near")._node)
     rows = np.bincount(ranges.places(pa.array(near["near"], pa.int64())), minlength=ranges.count)
     assert ranges.count == count and rows.max() <= local_strategies.UNEVEN * ROWS / count
 
@@ -281,14 +281,14 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
 @pytest.mark.parametrize("length", [1, 40, 3_000])
 def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, length: int, is_saved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     most, found = 64_000, list[Chunk]()
-    first_values = exchanged.first_values_of
-    monkeypatch.setattr(exchanged, "SAMPLED_BYTES", most)
-    monkeypatch.setattr(exchanged, "first_values_of", lambda *asked: found.append(first_values(*asked)) or found[-1])
+    first_values = partitioned_operators.first_values_of
+    monkeypatch.setattr(partitioned_operators, "SAMPLED_BYTES", most)
+    monkeypatch.setattr(partitioned_operators, "first_values_of", lambda *asked: found.append(first_values(*asked)) or found[-1])
     frame = SFrame({"s": [f"{row % 997:04}" * length for row in range(ROWS)]})
     if is_saved:
         frame.save(str(tmp_path / "texts"))
         frame = load_sframe(str(tmp_path / "texts"))
-    sample = exchanged.sample_of(optimize(frame._node), 8, exchanged.Threads())
+    sample = partitioned_operators.sample_of(optimize(frame._node), 8, partitioned_operators.Threads())
     assert len(found) == 8 and len(sample.unique()) >= 8 and len(sample) <= ROWS
     # What an array holds is whole blocks of memory; of long texts there is one from each place at least.
     assert sum(chunk.columns[0].get_total_buffer_size() for chunk in found) <= most + 8 * (4 * length + 1_024)

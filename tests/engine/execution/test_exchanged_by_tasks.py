@@ -13,13 +13,13 @@ import attrs
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
+from sframe_spark.engine.execution import executor
 from sframe_spark.engine.execution import executor as section_runs
-from sframe_spark.engine.execution import runs_executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import local_strategies, placement
 from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.engine.runtime import exchange_of_tasks, stored_tables
+from sframe_spark.engine.runtime import dataset_writer, exchange
 from sframe_spark.engine.runtime.scheduler import SparkTasks, Threads
 from sframe_spark.engine.task_pickling import packed
 from sframe_spark.errors import StorageError
@@ -67,10 +67,10 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     started = is_started()
     monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
     monkeypatch.setattr(section_runs, "SparkTasks", SentToThreads)
-    monkeypatch.setattr(runs_executor, "start_ahead", lambda: None)
+    monkeypatch.setattr(executor, "start_ahead", lambda: None)
     monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
-    monkeypatch.setattr(exchange_of_tasks, "BYTES_OF_RUN", 20_000)
+    monkeypatch.setattr(exchange, "BYTES_OF_RUN", 20_000)
     directory = str(tmp_path / "temporary")
     with config.using(small_rows=100, segment_rows=700, batch_rows=90, memory_budget=0, progress="off", temporary_directory=directory):
         yield
@@ -130,10 +130,10 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
 
 
 def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_tables, "ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(dataset_writer, "ROWS_PER_GROUP", 100)
     # Spark would run on this machine.
-    monkeypatch.setattr(stored_tables, "get_session", lambda: None)
-    monkeypatch.setattr(stored_tables, "reads_our_files", lambda session: True)
+    monkeypatch.setattr(dataset_writer, "get_session", lambda: None)
+    monkeypatch.setattr(dataset_writer, "reads_our_files", lambda session: True)
     sent, run = list[bytes](), SentToThreads.run
 
     def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:

@@ -20,12 +20,12 @@ from sframe_spark.api.class_registry import make_frame
 from sframe_spark.compute.hashing import KeyPieces
 from sframe_spark.compute.range_partitioning import KeyRanges
 from sframe_spark.engine.execution import partitioned_operators as joined_module
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.execution.partitioned_operators import RowsByNumber
-from sframe_spark.engine.execution.runs_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import SharedRoom
-from sframe_spark.engine.physical import joins_here, local_strategies
+from sframe_spark.engine.physical import local_strategies
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
@@ -149,7 +149,7 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
     with pytest.MonkeyPatch.context() as patch:
         for module in (algorithm_choice, algorithm_choice):
             patch.setattr(module, "MOST_TIES", 1)
-        patch.setattr(joins_here, "room_left", lambda: 0)
+        patch.setattr(local_strategies, "room_left", lambda: 0)
         # Whatever the sizes: a piece that has no room would be Spark's.
         patch.setattr(joined_module, "most_at_once", lambda: 1 << 20)
         with config.using(small_rows=1, work_memory=work, batch_rows=batch):
@@ -282,7 +282,7 @@ def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: st
 
     expected = expected_of(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins_here, "room_left", lambda: 0)
+        patch.setattr(local_strategies, "room_left", lambda: 0)
         # All keys are in one piece.
         patch.setattr(KeyPieces, "places_in", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
         with config.using(work_memory=200_000):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.engine.execution import runs_executor
+from sframe_spark.engine.execution import executor
 from sframe_spark.session import is_started, session
 
 ROWS = 3_000
@@ -69,7 +69,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise AssertionError("Spark is started")
 
     monkeypatch.setattr(session, "start_spark", refuse)
-    monkeypatch.setattr(runs_executor, "start_ahead", refuse)
+    monkeypatch.setattr(executor, "start_ahead", refuse)
     with config.using(small_rows=100, progress="off"):
         yield
     assert not is_started()

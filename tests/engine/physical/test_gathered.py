@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sframe_spark import config
-from sframe_spark.engine.budgets import Weight
+from sframe_spark.engine.memory_budget import Weight
 from sframe_spark.engine.physical import local_strategies
 from sframe_spark.engine.physical.local_strategies import MOST_RANGES, UNEVEN, bytes_gathered, ranges_for
 from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY

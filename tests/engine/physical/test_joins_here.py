@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import materialize as materialize_module
-from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import Room
-from sframe_spark.engine.physical import joins_here, local_strategies
+from sframe_spark.engine.physical import local_strategies
 from sframe_spark.engine.physical.adaptive import may_have_many
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.sections import Mode, in_order_of_running
@@ -146,7 +146,7 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
 @pytest.mark.parametrize("refused", ["room_left", "work_memory"])
 @pytest.mark.parametrize("how", ["inner", "outer"])
 def test_without_room_pieces_are_joined_or_a_query_joins(refused: str, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins_here, refused, lambda: 0)
+    monkeypatch.setattr(local_strategies, refused, lambda: 0)
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
     assert modes(left.join(right, on="k", how=how)) == [Mode.JOINED]
     # No piece has room either.
@@ -155,7 +155,7 @@ def test_without_room_pieces_are_joined_or_a_query_joins(refused: str, how: str,
 
 
 def test_keys_that_python_compares_are_a_query_s(nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins_here, "room_left", lambda: 0)
+    monkeypatch.setattr(local_strategies, "room_left", lambda: 0)
     left, right = SFrame({"k": [{"a": 1}, {"b": 2}], "v": [1, 2]}), SFrame({"k": [{"b": 2}, {"a": 1}], "w": [1, 2]})
     assert modes(left.join(right, on="k")) == [Mode.QUERY]
 
@@ -245,6 +245,6 @@ def test_no_function_is_called_to_count(nothing_is_few: None) -> None:
 
 def test_a_bound_that_no_source_has_tells_nothing_of_how_many_pieces_there_are() -> None:
     many = SFrame({"k": [1, 2, 3] * 50, "v": range(150)})
-    assert joins_here.has_rows_of_sources(many[many["v"] > 3]._node)
-    assert joins_here.has_rows_of_sources(many.append(many)._node)
-    assert not joins_here.has_rows_of_sources(many.join(many, on="k")._node)
+    assert local_strategies.has_rows_of_sources(many[many["v"] > 3]._node)
+    assert local_strategies.has_rows_of_sources(many.append(many)._node)
+    assert not local_strategies.has_rows_of_sources(many.join(many, on="k")._node)

@@ -10,9 +10,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.batches import FIRST_ROWS, GROWTH
 from sframe_spark.engine.execution.actions import takes_few
-from sframe_spark.engine.physical.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.memory_budget import FIRST_ROWS, GROWTH
+from sframe_spark.engine.physical.adaptive import MOST_FIRST_ROWS
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.expressions.python_function import PythonFunction
 

@@ -13,9 +13,8 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import iterate
-from sframe_spark.engine.runtime.flat_plan import FlatPlan
-from sframe_spark.engine.runtime.pipeline import PlanRunner
-from sframe_spark.engine.runtime.range_tasks import at_row_groups
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.scheduler import at_row_groups
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.storage.segments.reader import last_group_start

@@ -13,10 +13,9 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.compute.range_partitioning import KeyRanges
-from sframe_spark.engine.runtime import exchange_of_tasks
-from sframe_spark.engine.runtime.exchange_of_tasks import give_rows, ranges_given
-from sframe_spark.engine.runtime.range_tasks import range_tasks
-from sframe_spark.engine.runtime.scheduler import Threads
+from sframe_spark.engine.runtime import exchange
+from sframe_spark.engine.runtime.exchange import give_rows, ranges_given
+from sframe_spark.engine.runtime.scheduler import Threads, range_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.types import INT
@@ -42,7 +41,7 @@ def files_have_room_for(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("count", [1, 40, 300])
 @pytest.mark.parametrize("run", [0, 10_000, 1 << 27])
 def test_a_disk_without_room_is_told_at_any_byte(tmp_path: Path, count: int, run: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange_of_tasks, "BYTES_OF_RUN", run)
+    monkeypatch.setattr(exchange, "BYTES_OF_RUN", run)
     frame = SFrame({"k": [row * 7 % ROWS for row in range(ROWS)], "t": range(ROWS)})
     (task,) = range_tasks(frame._node, ROWS, 1, Threads())
     given = give_rows(task, 0, 0, ranges_of(count), str(tmp_path))

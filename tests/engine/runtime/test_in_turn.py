@@ -13,12 +13,11 @@ import pytest
 import sframe_spark as tc
 from sframe_spark.config import config
 from sframe_spark.engine.execution import executor as section_runs
-from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import Room
 from sframe_spark.engine.runtime import scheduler
-from sframe_spark.engine.runtime.range_tasks import in_turn_where_sooner, range_tasks
-from sframe_spark.engine.runtime.scheduler import InTurn, Threads
+from sframe_spark.engine.runtime.scheduler import InTurn, Threads, in_turn_where_sooner, range_tasks
 from sframe_spark.engine.runtime.tasks import collect_rows
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.laws import optimize

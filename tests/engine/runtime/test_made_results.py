@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.batches import FIRST_ROWS
+from sframe_spark.engine.memory_budget import FIRST_ROWS
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.laws import optimize

@@ -9,13 +9,11 @@ from unittest import mock
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import scheduler
-from sframe_spark.engine.runtime.range_tasks import range_tasks
-from sframe_spark.engine.runtime.ranges import joined_ranges, states_between
-from sframe_spark.engine.runtime.scheduler import Threads
-from sframe_spark.engine.runtime.tasks import bytes_of
+from sframe_spark.engine.runtime.scheduler import Threads, range_tasks
+from sframe_spark.engine.runtime.tasks import bytes_of, joined_ranges, states_between
 from sframe_spark.laws import optimize
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.operator import TOO_LARGE

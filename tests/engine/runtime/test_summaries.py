@@ -8,9 +8,8 @@ import attrs
 import pyarrow as pa
 import pytest
 
-from sframe_spark.engine.runtime.flat_plan import FlatPlan
-from sframe_spark.engine.runtime.pipeline import PlanRunner
-from sframe_spark.engine.runtime.summaries import summarize
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.tasks import summarize
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.intervals import AssignIntervals, FillIntervals, Grid, resample
 from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sframe_spark.engine.spark import jobs
+from sframe_spark.engine.spark.actions import translated_errors
 from sframe_spark.engine.spark.jobs import from_job, from_query, run_tasks, shares_of
-from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.session import default_parallelism, get_session

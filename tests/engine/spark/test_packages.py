@@ -10,10 +10,17 @@ from pathlib import Path
 import attrs
 import pytest
 
-from sframe_spark.engine.spark import package_archive, packages
-from sframe_spark.engine.spark.executor_environment import Answer, versions
-from sframe_spark.engine.spark.package_archive import archive_bytes, write_archive
-from sframe_spark.engine.spark.packages import answers, ask_python_again, look_at_python, require_python
+from sframe_spark.engine.spark import executor_environment
+from sframe_spark.engine.spark.executor_environment import (
+    Answer,
+    answers,
+    archive_bytes,
+    ask_python_again,
+    look_at_python,
+    require_python,
+    versions,
+    write_archive,
+)
 from sframe_spark.errors import NotSharedError, StorageError
 from sframe_spark.session.session import Packages
 
@@ -35,7 +42,7 @@ def test_the_archive_is_the_same_every_time_and_can_be_imported(tmp_path: Path) 
 
 
 def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(package_archive, "_places", lambda: (tmp_path / "a.zip" / "sframe_spark", tmp_path, tmp_path))
+    monkeypatch.setattr(executor_environment, "_places", lambda: (tmp_path / "a.zip" / "sframe_spark", tmp_path, tmp_path))
     with pytest.raises(StorageError, match="install it there"):
         archive_bytes()
 
@@ -44,10 +51,10 @@ def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch
 def state(monkeypatch: pytest.MonkeyPatch) -> Packages:
     """What is known of a cluster that nobody has asked."""
     known = Packages()
-    monkeypatch.setattr(packages, "get_packages", lambda: known)
-    monkeypatch.setattr(packages, "get_session", lambda: None)
-    monkeypatch.setattr(packages, "is_one_process", lambda session: False)
-    monkeypatch.setattr(packages, "require_python_of_tasks", lambda: None)
+    monkeypatch.setattr(executor_environment, "get_packages", lambda: known)
+    monkeypatch.setattr(executor_environment, "get_session", lambda: None)
+    monkeypatch.setattr(executor_environment, "is_one_process", lambda session: False)
+    monkeypatch.setattr(executor_environment, "require_python_of_tasks", lambda: None)
     return known
 
 
@@ -60,8 +67,8 @@ def let_answer(monkeypatch: pytest.MonkeyPatch, known: Packages, *waves: list[An
         sent.append(Path(archive).name)
         known.archive = archive
 
-    monkeypatch.setattr(packages, "_asked", lambda file, directory: left.pop(0))
-    monkeypatch.setattr(packages, "ship", ship)
+    monkeypatch.setattr(executor_environment, "_asked", lambda file, directory: left.pop(0))
+    monkeypatch.setattr(executor_environment, "ship", ship)
     return sent
 
 

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.runtime.flat_plan import FlatPlan
-from sframe_spark.engine.runtime.pipeline import PlanRunner
-from sframe_spark.engine.runtime.range_tasks import DividedPlan
+from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.scheduler import DividedPlan
 from sframe_spark.engine.runtime.tasks import chunks_of
 from sframe_spark.engine.task_pickling import Shared, packed
 from sframe_spark.errors import StorageError

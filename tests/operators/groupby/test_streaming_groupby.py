@@ -17,12 +17,10 @@ from hypothesis import strategies as st
 from sframe_spark import config
 from sframe_spark.compute import key_runs
 from sframe_spark.compute.key_runs import run_starts
-from sframe_spark.engine.execution.runs_executor import Executor
+from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
-from sframe_spark.engine.runtime.ranges import joined_ranges, states_between
-from sframe_spark.engine.runtime.summaries import summarize
-from sframe_spark.engine.runtime.tasks import RangeTask, summarize_range
+from sframe_spark.engine.runtime.tasks import RangeTask, joined_ranges, states_between, summarize, summarize_range
 from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby import streaming_groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation

@@ -318,6 +318,6 @@ def test_a_look_asks_once_for_each_file(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append(len(manifest.watched))
         require_unchanged(manifest)
 
-    monkeypatch.setattr("sframe_spark.engine.execution.watched_files.require_unchanged", counting)
+    monkeypatch.setattr("sframe_spark.engine.execution.source_validation.require_unchanged", counting)
     assert (frame["t"] + frame["t"]).max() == 2 * (3 * ROWS - 1)
     assert asked == [3]

@@ -23,8 +23,18 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import Room
 from sframe_spark.engine.runtime.dataset_writer import keep_runs, new_dataset
-from sframe_spark.engine.runtime.parallel_scan import brought, parts_of, read_in_parts, room_for_rows, run_parts, threads_that_read, whole_files
-from sframe_spark.engine.runtime.rows_of_parts import RowsOfPart, kept_or_written, source_of_parts
+from sframe_spark.engine.runtime.parallel_scan import (
+    RowsOfPart,
+    brought,
+    kept_or_written,
+    parts_of,
+    read_in_parts,
+    room_for_rows,
+    run_parts,
+    source_of_parts,
+    threads_that_read,
+    whole_files,
+)
 from sframe_spark.engine.task_pickling import Shared
 from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
 from sframe_spark.locations import is_elsewhere
