@@ -26,6 +26,7 @@ from sframe_spark.planner.graph import sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
 from sframe_spark.storage.segments import reader
+from sframe_spark.storage.segments import row_sizes as segments_row_sizes
 
 ROWS, LONG = 2_000, 1_000
 
@@ -98,8 +99,6 @@ def test_batches_hold_bytes_not_rows(frame: SFrame, monkeypatch: pytest.MonkeyPa
         for batch in batches(*arguments):
             decoded.append(batch.num_rows)
             yield batch
-
-    from sframe_spark.storage.segments import row_sizes as segments_row_sizes
 
     monkeypatch.setattr(segments_row_sizes, "WORTH_A_LOOK", 0)
     expected = [text[:5] for text in frame["t"]]

@@ -437,7 +437,7 @@ class Executor:
     log
         Filled with one line per section that ran: what, where and over how many rows.
     owned
-        ``id`` of the memos of those applications of users' functions that may be made in Spark tasks (see :mod:`sframe_spark.engine.execution.actions`).
+        ``id`` of the memos of those applications of users' functions that may run in Spark tasks (see :mod:`sframe_spark.engine.execution.actions`).
     free
         Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
     journal

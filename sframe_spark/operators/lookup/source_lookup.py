@@ -208,7 +208,7 @@ class Recent:
 class Lookup:
     """A source whose rows are read by number, or found by key where the source is in the order of a column.
 
-    Rows come in blocks (:mod:`sframe_spark.operators.lookup.source_lookup`). Columns of a block are read as a whole, and kept as long as there is room.
+    Rows come in blocks (:mod:`sframe_spark.operators.lookup.source_lookup`). Columns of a block are read as a whole, and stay while memory allows.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ def _follow(ranges: Sequence[Range], up: bool) -> bool:
     """Say whether each range is behind the one before it; missing values are the smallest."""
     ordered = ranges if up else list(reversed(ranges))
     last: Scalar | bytes = None
-    for low, high, missing in ordered:
-        if missing and last is not None:
+    for low, high, has_missing in ordered:
+        if has_missing and last is not None:
             return False
         if low is None:
             continue

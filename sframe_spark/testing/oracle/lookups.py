@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.testing.oracle import aggregates
@@ -23,7 +23,7 @@ def gap(first: Any, second: Any) -> Any:
     if first == second:
         return 0
     distance = abs(first - second)
-    return distance // datetime.timedelta(microseconds=1) if isinstance(distance, datetime.timedelta) else distance
+    return distance // timedelta(microseconds=1) if isinstance(distance, timedelta) else distance
 
 
 def match(operator: Any, row: Row, others: Sequence[Row]) -> Row | None:

@@ -60,7 +60,9 @@ def exact_floats(values: pa.Array) -> pa.Array:
 
 
 def brief_floats(values: pa.Array) -> pa.Array:
-    """Floats as briefly as they are read as the same ones, as :func:`~sframe_spark.values.tagged_json.exact_float_text` writes each; missing ones stay.
+    """Floats as briefly as they are read as the same ones, as :func:`~sframe_spark.values.tagged_json.exact_float_text` writes each.
+
+    Missing values stay missing.
 
     Examples
     --------

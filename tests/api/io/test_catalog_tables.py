@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
+from sframe_spark.api.io import catalog_tables as io_catalog_tables
 from sframe_spark.api.io.catalog_tables import ORDER_COLUMN, _options_of, errors_of_catalog, parts_of
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError, UnsupportedOperationError
@@ -276,8 +277,6 @@ def test_refusals_are_one_line(database: str) -> None:
 
 @pytest.mark.spark
 def test_two_that_append_at_one_time_are_told(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.api.io import catalog_tables as io_catalog_tables
-
     name, materialized = f"{database}.shared", materialize
     SFrame({"n": [5]}).to_table(name)
 

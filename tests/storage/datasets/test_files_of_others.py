@@ -21,6 +21,7 @@ from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_js
 from sframe_spark.plugin import node_of
 from sframe_spark.storage.filesystem import ranged_reads
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store, temporary_store
+from sframe_spark.storage.parquet import footer as footers
 from sframe_spark.storage.parquet.footer import _load
 from tests.examples import part, square
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket, Requests
@@ -233,8 +234,6 @@ def test_those_that_are_read_when_the_frame_is_made_are_of_one_moment(bucket: Bu
 @pytest.mark.parametrize("moment", ["when the frame is made", "later", "beside one that is none"])
 def test_a_footer_of_a_file_that_was_there_for_a_moment_is_forgotten(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     """A file that is restored has its own statistics: by those of the other one rows would be left out."""
-    from sframe_spark.storage.parquet import footer as footers
-
     first, other = (parquet(table(start).select(["n"]), use_dictionary=False, compression="NONE") for start in (0, 100_000))
     assert len(first) == len(other)
     put(bucket, {"t/a": first, **({"t/b": b"x" * 100} if moment == "beside one that is none" else {})})
