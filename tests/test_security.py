@@ -57,7 +57,7 @@ ALLOWED = {
     ("process/child_processes.py", "Popen"): "this very Python, with a fixed program; data is no part of its arguments",
     ("planner/parameters.py", "pickle"): "writes a parameter to compare it, and never reads one",
     ("testing/contract.py", "pickle"): "the check that operators pickle reads what it has written a line before",
-    ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
+    ("testing/contract.py", "pickle"): "the check that parts pickle reads what it has written a line before",
     ("storage/datasets/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("cli/doctor.py", "import_module"): "modules of a fixed list",
     ("optional_parts.py", "import_module"): "modules of a fixed list",
@@ -121,7 +121,7 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
         ("engine/runtime/worker_process.py", "serve"),
         ("engine/runtime/worker_process.py", "_entered"),
         ("testing/contract.py", "check_pickle"),
-        ("testing/contract_kernels.py", "check_parts"),
+        ("testing/contract.py", "check_parts"),
     }
 
 

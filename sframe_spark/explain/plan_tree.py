@@ -48,7 +48,7 @@ class ExplainedNode:
     section: str | None = None
 
     def line(self) -> str:
-        """The node as a line of a plan's text, which :mod:`sframe_spark.testing.plan_text` reads."""
+        """The node as a line of a plan's text, which :mod:`sframe_spark.testing.plan_parser` reads."""
         return f"{self.register} := {self.operator}[{self.parameters}]({', '.join(self.inputs)})  # ({self.columns}) x {self.length}"
 
 

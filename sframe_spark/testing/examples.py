@@ -41,9 +41,9 @@ from sframe_spark.operators.window.smoothing import ExponentialSmoothing
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.testing.contract_base import Example
+from sframe_spark.testing.contract import Example
+from sframe_spark.testing.random_tables import archive_source_of, segments_source, table_source
 from sframe_spark.testing.sample_functions import halved, missing_cells, row_twice
-from sframe_spark.testing.tables import archive_source_of, segments_source, table_source
 from sframe_spark.types import ARRAY, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
 NAN = float("nan")

@@ -17,9 +17,7 @@ from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.property_inference import monotone_step
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.contract import check_lowering, check_operator
-from sframe_spark.testing.contract_base import Example, demand, same_value
-from sframe_spark.testing.contract_kernels import kernel_rows, read_all
+from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, read_all, same_value
 from sframe_spark.testing.order_claims import rank
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import infer_type

@@ -1,6 +1,6 @@
 """The law kit: golden pairs of plans, one input and one output as text, for every law a case where it fires and one where it must not.
 
-A fixture file holds declarations (see :mod:`sframe_spark.testing.plan_text`), then cases. A case begins with the law's equation after ``##`` and a
+A fixture file holds declarations (see :mod:`sframe_spark.testing.plan_parser`), then cases. A case begins with the law's equation after ``##`` and a
 title after ``--``; the input plan follows, then ``=>`` and the output plan, or ``unchanged``::
 
     table a(int, str) x 10
@@ -33,8 +33,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer
 from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.planner.registry import load_operators, plugin_laws
-from sframe_spark.testing.plan_parser import Declared
-from sframe_spark.testing.plan_text import read_declarations, read_plan
+from sframe_spark.testing.plan_parser import Declared, read_declarations, read_plan
 
 LAW, TITLE, ARROW, UNCHANGED = "## ", "-- ", "=>", "unchanged"
 

@@ -19,8 +19,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.testing.contract_base import Example, Rows, multiset, rows_of, same_rows
-from sframe_spark.testing.contract_kernels import has_whole_kernel, read_all, run_kernel
+from sframe_spark.testing.contract import Example, Rows, has_whole_kernel, multiset, read_all, rows_of, run_kernel, same_rows
 
 # Fewer rows tell nothing.
 TELLING_ROWS = 3

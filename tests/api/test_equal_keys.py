@@ -13,7 +13,7 @@ from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.testing.oracle.values import rows_equal
-from sframe_spark.testing.tables import segments_source, table_source
+from sframe_spark.testing.random_tables import segments_source, table_source
 from sframe_spark.types import FLOAT, INT
 from tests.api.equal_keys import MOMENTS, OPERATIONS, TRICKY, TRICKY_NESTED, VALUES, Grouped, sorted_rows
 from tests.examples import examples

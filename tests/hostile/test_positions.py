@@ -13,7 +13,7 @@ from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
-from sframe_spark.testing.contract_base import Example
+from sframe_spark.testing.contract import Example
 from sframe_spark.testing.examples import EXAMPLES
 from tests.hostile.fuzz import CALLING_PYTHON
 

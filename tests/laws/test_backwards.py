@@ -33,7 +33,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.testing.laws import apply_law
 from sframe_spark.testing.oracle.interpreter import sorted_rows
-from sframe_spark.testing.tables import segments_source
+from sframe_spark.testing.random_tables import segments_source
 from sframe_spark.types import FLOAT, INT, STR
 from sframe_spark.values.decode import decode
 from tests.examples import examples, part

@@ -16,7 +16,7 @@ from sframe_spark.laws.pruning import ValueRanges, intersection, mask_ranges, un
 from sframe_spark.operators.lookup.numeric_keys import key_numbers
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.storage.segments.pruning import Bounds
-from sframe_spark.testing.tables import column_array
+from sframe_spark.testing.random_tables import column_array
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
 
 DAY = datetime.datetime(2024, 1, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from sframe_spark.operators.append import append
 from sframe_spark.planner.inference import properties_of
-from sframe_spark.testing.tables import table_source
+from sframe_spark.testing.random_tables import table_source
 from sframe_spark.types import INT
 
 

@@ -18,8 +18,8 @@ from sframe_spark.laws import optimize
 from sframe_spark.operators import sort
 from sframe_spark.operators.sort import SuffixSort, sort_rows
 from sframe_spark.testing.oracle import Oracle, rows_equal
-from sframe_spark.testing.oracle.sources import rows_of
-from sframe_spark.testing.tables import table_source
+from sframe_spark.testing.oracle.values import rows_of
+from sframe_spark.testing.random_tables import table_source
 from sframe_spark.types import FLOAT, INT, STR
 from tests.examples import examples
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sframe_spark.testing.oracle.aggregates import AGGREGATES, mean, present, smallest, squared_deviations
+from sframe_spark.testing.oracle.interpreter import AGGREGATES, mean, present, smallest, squared_deviations
 from sframe_spark.testing.oracle.values import exact_sum, is_nan, rank, token
 
 Row = dict[str, Any]

@@ -15,7 +15,7 @@ from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.testing.oracle.values import rank
-from sframe_spark.testing.tables import segments_source, table_source
+from sframe_spark.testing.random_tables import segments_source, table_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 NAN, INFINITY = float("nan"), float("inf")

@@ -23,7 +23,7 @@ from sframe_spark.session import is_started
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.testing.oracle.values import rank, rows_equal
 from sframe_spark.testing.order_claims import false_claims
-from sframe_spark.testing.tables import column_array
+from sframe_spark.testing.random_tables import column_array
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from tests.examples import examples
 

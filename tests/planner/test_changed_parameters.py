@@ -11,8 +11,7 @@ import pytest
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.plugin import graph_from_json, graph_to_json
-from sframe_spark.testing.contract_base import Example
-from sframe_spark.testing.contract_kernels import has_whole_kernel, kernel_rows
+from sframe_spark.testing.contract import Example, has_whole_kernel, kernel_rows
 from sframe_spark.testing.examples import EXAMPLES
 from tests.planner.plan_parameters import leaves, with_leaf
 

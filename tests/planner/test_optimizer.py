@@ -232,7 +232,7 @@ def test_a_stage_that_is_returned_to_tries_only_what_has_changed(top_down: bool)
 
 
 def test_firings_of_the_built_in_laws_grow_linearly() -> None:
-    from sframe_spark.testing.plan_text import read_plan
+    from sframe_spark.testing.plan_parser import read_plan
 
     def firings(size: int) -> int:
         lines = ["table t(int, str) x 100", "r0 := segment_source[t, columns [0, 1], rows 0..100]()"]

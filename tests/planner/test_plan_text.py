@@ -11,7 +11,7 @@ from sframe_spark.planner.facts import Length
 from sframe_spark.planner.law import Stage
 from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.plan_serialization import plan_text, trace_text
-from sframe_spark.testing.plan_text import read_plan
+from sframe_spark.testing.plan_parser import read_plan
 from tests.planner.sample import DEEP, Pair, chain, lattice, leaf, step
 from tests.planner.test_optimizer import relabel
 

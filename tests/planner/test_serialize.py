@@ -28,7 +28,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.parameters import from_portable, to_portable, value_classes
 from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MOST_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
 from sframe_spark.planner.registry import register
-from sframe_spark.testing.contract_base import Example
+from sframe_spark.testing.contract import Example
 from sframe_spark.testing.examples import EXAMPLES, stored, table
 from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, TYPES_BY_NAME

@@ -20,7 +20,7 @@ from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.testing.oracle.scalar_functions import SCALARS
-from sframe_spark.testing.tables import table_source
+from sframe_spark.testing.random_tables import table_source
 from sframe_spark.types import FLOAT, INT, STR
 from tests.facts import from_fact, load_facts, same
 

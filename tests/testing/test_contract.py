@@ -21,9 +21,15 @@ from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.registry import register
-from sframe_spark.testing.contract import Example, check_contract, check_lowering, check_operator, operators_without_examples
-from sframe_spark.testing.contract_base import same_value
-from sframe_spark.testing.contract_lowering import partitions_for
+from sframe_spark.testing.contract import (
+    Example,
+    check_contract,
+    check_lowering,
+    check_operator,
+    operators_without_examples,
+    partitions_for,
+    same_value,
+)
 from sframe_spark.testing.examples import table
 from sframe_spark.types import FLOAT, INT
 

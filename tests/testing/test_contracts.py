@@ -10,8 +10,7 @@ import pytest
 
 import sframe_spark.operators
 from sframe_spark.planner.registry import registered_names
-from sframe_spark.testing.contract import check_lowering, check_operator, operators_without_examples
-from sframe_spark.testing.contract_base import Example
+from sframe_spark.testing.contract import Example, check_lowering, check_operator, operators_without_examples
 from sframe_spark.testing.examples import EXAMPLES
 from tests.examples import part
 

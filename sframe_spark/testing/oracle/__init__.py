@@ -5,7 +5,7 @@ columns are read, everything else is written out again, as slowly and plainly as
 disagree, one of them is wrong.
 """
 
-from sframe_spark.testing.oracle.evaluate import Oracle, Rows, Table
+from sframe_spark.testing.oracle.interpreter import Oracle, Rows, Table
 from sframe_spark.testing.oracle.values import rows_equal, value_equal
 
 __all__ = ["Oracle", "Rows", "Table", "rows_equal", "value_equal"]

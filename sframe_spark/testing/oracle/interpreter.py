@@ -4,17 +4,318 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.testing.oracle import aggregates, scalar_functions
-from sframe_spark.testing.oracle.intervals import INTERVALS
-from sframe_spark.testing.oracle.lookups import LOOKUPS
-from sframe_spark.testing.oracle.sources import SOURCES
-from sframe_spark.testing.oracle.values import Row, exact_sum, is_nan, rank, token
+import attrs
+
+from sframe_spark.testing.oracle import scalar_functions
+from sframe_spark.testing.oracle.values import SOURCES, Row, exact_sum, is_nan, rank, token
+from sframe_spark.values.decode import decode
 
 if TYPE_CHECKING:
-    from sframe_spark.testing.oracle.evaluate import Table
+    from sframe_spark.planner.node import PlannerNode
+
+
+# The meaning of cycles and intervals on plain rows, in exact fractions.
+
+EPOCH = datetime(1970, 1, 1)
+
+
+def number_of(value: Any) -> Any:
+    """A time as an exact number: date-times as microseconds since 1970; None where it has no place in time."""
+    if isinstance(value, datetime):
+        return (value - EPOCH) // timedelta(microseconds=1)
+    return None if value is None or not math.isfinite(value) else Fraction(value)
+
+
+def time_of(number: Fraction, like: Any, is_float: bool) -> Any:
+    """A number as a time of the kind of another."""
+    if isinstance(like, datetime):
+        return EPOCH + timedelta(microseconds=int(number))
+    return float(number) if is_float else int(number)
+
+
+def interval(number: Any, every: Any, closed: str) -> tuple[Fraction, Fraction]:
+    """Both ends of the interval of a grid that holds a number."""
+    shares = Fraction(number) / Fraction(every)
+    place = math.floor(shares) if closed == "left" else math.ceil(shares) - 1
+    return place * Fraction(every), (place + 1) * Fraction(every)
+
+
+def between(number: Any, ticks: Sequence[Any], closed: str) -> tuple[Any, Any] | None:
+    """Both ends of the interval of a clock that holds a number."""
+    pairs = itertools.pairwise(ticks)
+    found = [(a, b) for a, b in pairs if (a <= number < b if closed == "left" else a < number <= b)]
+    return found[0] if found else None
+
+
+def _assign(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    grid, place = operator.grid, operator.position
+    ticks = None if operator.clock is None else [number_of(tick) for tick in decode(operator.clock.columns[0], operator.clock_type)]
+    is_float = inputs[0].kinds[place] == "float" or isinstance(grid.every, float) or getattr(operator.clock_type, "kind", "") == "float"
+    result: list[Row] = []
+    for row in inputs[0].rows:
+        number = number_of(row[place])
+        if number is None:
+            continue
+        ends = interval(number, grid.every, grid.closed) if ticks is None else between(number, ticks, grid.closed)
+        if ends is not None:
+            label = time_of(ends[grid.label == "right"], row[place], is_float)
+            result.append((*row[:place], label, *row[place + 1 :]))
+    return result
+
+
+def _fill(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    result: list[Row] = []
+    before: Row | None = None
+    is_float = inputs[0].kinds[0] == "float"
+    for row in inputs[0].rows:
+        width = 1 + operator.keys
+        if before is not None and [token(value) for value in before[1:width]] == [token(value) for value in row[1:width]]:
+            label = number_of(before[0]) + Fraction(operator.every)
+            while label < number_of(row[0]):
+                rest = before[width:] if operator.forward else (None,) * (len(row) - width)
+                result.append((time_of(label, row[0], is_float), *before[1:width], *rest))
+                label += Fraction(operator.every)
+        result.append(row)
+        before = row
+    return result
+
+
+def _map_cycles(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    names = operator.function.function.names
+    result: list[Row] = []
+    for _, run in itertools.groupby(inputs[0].rows, lambda row: [token(row[position]) for position in operator.keys]):
+        rows = list(run)
+        parts: dict[Any, list[int]] = {}
+        for place, row in enumerate(rows):
+            parts.setdefault(tuple(token(row[position]) for position in operator.within), []).append(place)
+        added: list[Any] = [None] * len(rows)
+        for places in parts.values():
+            found = operator.function.function.function([dict(zip(names, rows[place], strict=False)) for place in places])
+            lists = [found] if operator.function.single else [found[name] for name in operator.function.columns]
+            for index, place in enumerate(places):
+                added[place] = tuple(values[index] for values in lists)
+        result += [(*row, *new) for row, new in zip(rows, added, strict=True)]
+    return result
+
+
+INTERVALS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
+    "assign_intervals": _assign,
+    "fill_intervals": _fill,
+    "map_cycles": _map_cycles,
+}
+"""Meanings by operator name."""
+
+
+# Aggregates on plain Python values: the oracle's own copy of their documented meaning.
+
+Aggregate = Callable[..., Any]
+"""``aggregate(columns, parameters, kinds)``: the values of each argument in row order, and the kinds of the arguments."""
+
+
+def present(values: Sequence[Any]) -> list[Any]:
+    """Values that are not missing."""
+    return [value for value in values if value is not None]
+
+
+def total(values: Sequence[Any], kind: str) -> Any:
+    """Sum of values that are not missing; zero of the kind when there is none."""
+    found = present(values)
+    return exact_sum(found) if found else (0 if kind == "int" else 0.0)
+
+
+def mean(values: Sequence[Any]) -> float | None:
+    """Mean of values that are not missing; missing when there is none."""
+    found = [float(value) for value in present(values)]
+    return exact_sum(found) / len(found) if found else None
+
+
+def squared_deviations(values: Sequence[Any]) -> float:
+    """Sum of squared distances from the mean of values that are not missing."""
+    found = [float(value) for value in present(values)]
+    if not all(map(math.isfinite, found)):
+        return math.nan
+    middle = math.fsum(found) / len(found)
+    return math.fsum((value - middle) ** 2 for value in found)
+
+
+def variance(values: Sequence[Any]) -> float:
+    """Population variance; zero for at most one value."""
+    count = len(present(values))
+    return squared_deviations(values) / count if count > 1 else 0.0
+
+
+def column_variance(values: Sequence[Any], freedom: int) -> float | None:
+    """Variance of a column with degrees of freedom taken from the count; missing when there is no value."""
+    count = len(present(values))
+    if not count:
+        return None
+    squares = squared_deviations(values)
+    if count > freedom:
+        return squares / (count - freedom)
+    return math.inf if count == freedom and squares > 0 else math.nan
+
+
+def smallest(values: Sequence[Any], largest: bool, skip_nan: bool) -> Any:
+    """The smallest (largest) value; NaN if there is one, or with ``skip_nan`` only if there is nothing else."""
+    found = present(values)
+    numbers = [value for value in found if not is_nan(value)]
+    if len(numbers) < len(found) and not (skip_nan and numbers):
+        return math.nan
+    return (max(numbers) if largest else min(numbers)) if numbers else None
+
+
+def value_at_extreme(values: Sequence[Any], others: Sequence[Any], largest: bool, last: bool) -> Any:
+    """The other value in the first (or last) row where a value is extreme; NaN is extreme only when there is nothing else."""
+    places = [place for place, value in enumerate(values) if value is not None]
+    numbers = [place for place in places if not is_nan(values[place])]
+    chosen = numbers or places
+    if not chosen:
+        return None
+    best = smallest([values[place] for place in chosen], largest, True)
+    ties = [place for place in chosen if is_nan(best) or values[place] == best]
+    return others[ties[-1] if last else ties[0]]
+
+
+def distinct(values: Sequence[Any]) -> list[Any]:
+    """Distinct values, missing included, in order of first occurrence."""
+    found: dict[Any, Any] = {}
+    for value in values:
+        found.setdefault(token(value), value)
+    return list(found.values())
+
+
+def quantiles(values: Sequence[Any], shares: Sequence[float]) -> list[float]:
+    """The value below which each share of the values lies, NaN above all; zeros when there is no value."""
+    ordered = sorted((float(value) for value in present(values)), key=lambda value: (is_nan(value), 0.0 if is_nan(value) else value))
+    if not ordered:
+        return [0.0] * len(shares)
+    return [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in shares]
+
+
+def frequencies(values: Sequence[Any]) -> dict[Any, int]:
+    """Each distinct value with the number of its rows."""
+    counts: dict[Any, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def _root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+AGGREGATES: dict[str, Aggregate] = {
+    "sum": lambda columns, parameters, kinds: total(columns[0], kinds[0]),
+    "mean": lambda columns, parameters, kinds: mean(columns[0]),
+    "var": lambda columns, parameters, kinds: variance(columns[0]),
+    "std": lambda columns, parameters, kinds: math.sqrt(variance(columns[0])),
+    "column_var": lambda columns, parameters, kinds: column_variance(columns[0], parameters[0]),
+    "column_std": lambda columns, parameters, kinds: _root(column_variance(columns[0], parameters[0])),
+    "min": lambda columns, parameters, kinds: smallest(columns[0], False, False),
+    "max": lambda columns, parameters, kinds: smallest(columns[0], True, False),
+    "column_min": lambda columns, parameters, kinds: smallest(columns[0], False, True),
+    "column_max": lambda columns, parameters, kinds: smallest(columns[0], True, True),
+    "argmin": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], False, False),
+    "argmax": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, False),
+    "argmin_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], False, True),
+    "argmax_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, True),
+    "select_one": lambda columns, parameters, kinds: columns[0][0] if columns[0] else None,
+    "count_missing": lambda columns, parameters, kinds: len(columns[0]) - len(present(columns[0])),
+    "count_runs": lambda columns, parameters, kinds: sum(1 for _ in groupby(columns[0], token)),
+    "count_distinct": lambda columns, parameters, kinds: len(distinct(columns[0])),
+    "distinct": lambda columns, parameters, kinds: distinct(columns[0]),
+    "concat": lambda columns, parameters, kinds: present(columns[0]),
+    "quantile": lambda columns, parameters, kinds: quantiles(columns[0], parameters),
+    "freq_count": lambda columns, parameters, kinds: frequencies(columns[0]),
+}
+"""Every aggregate but ``count``, which has no argument."""
+
+
+# The meaning of operators that look rows up by key: every row is compared with every other.
+
+
+def is_key(value: Any) -> bool:
+    """True for a key that can be found: neither missing nor NaN."""
+    return value is not None and value == value
+
+
+def gap(first: Any, second: Any) -> Any:
+    """Distance between two keys, of date-times in microseconds."""
+    if first == second:
+        return 0
+    distance = abs(first - second)
+    return distance // timedelta(microseconds=1) if isinstance(distance, timedelta) else distance
+
+
+def match(operator: Any, row: Row, others: Sequence[Row]) -> Row | None:
+    """The row that an as-of join finds for a row."""
+    key, group = row[0], row[1 : 1 + len(operator.by)]
+    if not is_key(key) or None in group:
+        return None
+    near = [(other[operator.on], place) for place, other in enumerate(others) if is_key(other[operator.on])]
+    near = [(at, place) for at, place in near if operator.allow_exact or at != key]
+    near = [(at, place) for at, place in near if all(token(others[place][p]) == token(value) for p, value in zip(operator.by, group, strict=True))]
+    before = max((found for found in near if found[0] <= key), default=None)
+    after = min((found for found in near if found[0] >= key), default=None)
+    candidates = {"backward": [before], "forward": [after], "nearest": [before, after]}[operator.direction]
+    found = min((item for item in candidates if item is not None), key=lambda item: gap(item[0], key), default=None)
+    if found is None or (operator.tolerance is not None and gap(found[0], key) > operator.tolerance):
+        return None
+    return others[found[1]]
+
+
+def asof_join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    """Each row's kept columns and the values of its match."""
+    result: list[Row] = []
+    for row in inputs[0].rows:
+        found = match(operator, row, inputs[1].rows)
+        kept = [row[position] for position in operator.kept]
+        result.append((*kept, *[None if found is None else found[position] for position in operator.values]))
+    return result
+
+
+def key_window(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    """Each row's kept columns and the aggregates of the rows near it."""
+    result: list[Row] = []
+    for row in inputs[0].rows:
+        key = row[operator.on]
+        near = [other for other in inputs[1].rows if is_key(key) and is_key(other[operator.on])]
+        near = [other for other in near if gap(other[operator.on], key) <= (operator.before if other[operator.on] < key else operator.after)]
+        near = [other for other in near if all(token(other[position]) == token(row[position]) for position in operator.by)]
+        result.append((*[row[p] for p in operator.kept], *[aggregated(item, inputs[1], near) for item in operator.aggregations]))
+    return result
+
+
+def aggregated(aggregation: Any, table: Table, rows: Sequence[Row]) -> Any:
+    """One aggregate of some rows."""
+    if aggregation.function == "count":
+        return len(rows)
+    columns = [[row[position] for row in rows] for position in aggregation.positions]
+    return AGGREGATES[aggregation.function](columns, aggregation.parameters, [table.kinds[p] for p in aggregation.positions])
+
+
+def merge_sorted(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    """All rows in the order of the columns."""
+    rows = [*inputs[0].rows, *inputs[1].rows]
+    for position, ascending in reversed(operator.by):
+        # Reversed before and after, ties keep their order in a descending pass too.
+        rows = sorted(rows if ascending else rows[::-1], key=lambda row, place=position: rank(row[place]))  # type: ignore[misc]
+        rows = rows if ascending else rows[::-1]
+    return rows
+
+
+LOOKUPS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
+    "asof_join": asof_join,
+    "key_window": key_window,
+    "merge_sorted": merge_sorted,
+}
+"""Meanings by operator name."""
 
 
 def _project(operator: Any, inputs: Sequence[Table]) -> list[Row]:
@@ -124,7 +425,7 @@ def _aggregated(aggregation: Any, table: Table, rows: Sequence[Row]) -> Any:
         return len(rows)
     columns = [[row[position] for row in rows] for position in aggregation.positions]
     kinds = [table.kinds[position] for position in aggregation.positions]
-    return aggregates.AGGREGATES[aggregation.function](columns, aggregation.parameters, kinds)
+    return AGGREGATES[aggregation.function](columns, aggregation.parameters, kinds)
 
 
 def _group_by(operator: Any, inputs: Sequence[Table]) -> list[Row]:
@@ -188,16 +489,16 @@ def _row_number(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 def _running(values: Sequence[Any], kind: str) -> Any:
     """One running value: an aggregate of the values so far that are not missing; missing while there is none."""
-    found = aggregates.present(values)
+    found = present(values)
     if not found:
         return None
     if kind == "sum":
         return exact_sum(found)
     if kind == "mean":
-        return aggregates.mean(found)
+        return mean(found)
     if kind in ("min", "max"):
-        return aggregates.smallest(found, kind == "max", True)
-    spread = aggregates.squared_deviations(found) / len(found)
+        return smallest(found, kind == "max", True)
+    spread = squared_deviations(found) / len(found)
     return math.sqrt(spread) if kind in ("std", "stdv") else spread
 
 
@@ -208,7 +509,7 @@ def _cumulative(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 def _window(operator: Any, values: Sequence[Any], place: int) -> Any:
     first, last = max(place + operator.before, 0), max(place + operator.after + 1, 0)
-    found = aggregates.present(values[first:last])
+    found = present(values[first:last])
     if operator.kind == "count":
         return len(found)
     width = operator.after - operator.before + 1
@@ -311,3 +612,77 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "exponential_smoothing": _smoothed,
 }
 """Meanings by operator name."""
+
+
+# Evaluation of a graph of planner nodes, one node after the other, every node whole.
+
+Rows = list[Row]
+
+
+@attrs.frozen(eq=False)
+class Table:
+    """Rows and the kinds of their columns (``int``, ``float``, ``str`` and so on)."""
+
+    rows: Rows
+    kinds: tuple[str, ...]
+
+    def column(self, position: int) -> list[Any]:
+        """Values of one column, in row order."""
+        return [row[position] for row in self.rows]
+
+
+Meaning = Callable[[Any, Sequence[Table]], Rows]
+
+
+class Oracle:
+    """Evaluates nodes on plain Python rows and remembers the rows of every node it has seen.
+
+    Parameters
+    ----------
+    meanings
+        Meanings of further operators by name: ``meaning(operator, inputs)`` gives the rows. This is the door for
+        packages with operators of their own.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.slice import slice_rows
+    >>> Oracle().rows(slice_rows(range_source(10, 5), 1, None, 2))
+    [(11,), (13,)]
+    """
+
+    def __init__(self, meanings: Mapping[str, Meaning] | None = None) -> None:
+        self.meanings: dict[str, Meaning] = {**MEANINGS, **(meanings or {})}
+        # Nodes are kept beside their tables: an id is only theirs as long as they live.
+        self._known: dict[int, tuple[PlannerNode, Table]] = {}
+
+    def rows(self, node: PlannerNode) -> Rows:
+        """Rows of a node, in row order.
+
+        Raises
+        ------
+        KeyError
+            If an operator below it has no meaning here.
+        """
+        return self.table(node).rows
+
+    def table(self, node: PlannerNode) -> Table:
+        """Rows of a node and the kinds of its columns."""
+        stack = [node]
+        while stack:
+            current = stack[-1]
+            pending = [child for child in current.inputs if id(child) not in self._known]
+            if id(current) in self._known or not pending:
+                stack.pop()
+                if id(current) not in self._known:
+                    self._known[id(current)] = (current, self._evaluate(current))
+            else:
+                stack.extend(pending)
+        return self._known[id(node)][1]
+
+    def _evaluate(self, node: PlannerNode) -> Table:
+        meaning = self.meanings.get(node.operator_type)
+        if meaning is None:
+            raise KeyError(f"the oracle has no meaning for the operator {node.operator_type!r}: give it one")
+        rows = meaning(node.operator, [self._known[id(child)][1] for child in node.inputs])
+        return Table(rows, tuple(column_type.kind for column_type in node.schema))

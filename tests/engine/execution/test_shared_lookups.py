@@ -13,11 +13,11 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.project import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-from sframe_spark.testing.contract_base import Example, same_rows
+from sframe_spark.testing.contract import Example, same_rows
 from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle.sources import rows_of
-from sframe_spark.testing.tables import table_source
+from sframe_spark.testing.oracle.values import rows_of
+from sframe_spark.testing.random_tables import table_source
 
 
 def looks_up(example: Example) -> bool:

@@ -20,8 +20,8 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.planner.graph import postorder
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle.sources import rows_of
-from sframe_spark.testing.tables import table_source
+from sframe_spark.testing.oracle.values import rows_of
+from sframe_spark.testing.random_tables import table_source
 from sframe_spark.types import FLOAT, INT
 from tests.examples import examples
 

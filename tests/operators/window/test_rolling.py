@@ -11,7 +11,7 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.window.rolling import KINDS, rolling
 from sframe_spark.testing.oracle import Oracle, rows_equal
-from sframe_spark.testing.tables import table_source
+from sframe_spark.testing.random_tables import table_source
 from sframe_spark.types import FLOAT
 from tests.random_programs.equivalence import EngineRunner
 
