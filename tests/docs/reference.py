@@ -75,8 +75,9 @@ def operators_page() -> str:
     for name in registered_names():
         kind = planner_node_name_to_type(name)
         if name in BUILTIN_MODULES:
-            package, room = kind.__module__.split(".")[1:3]
-            rooms.setdefault(room if package == "operators" else package, []).append(kind)
+            package, *rooms_below, _ = kind.__module__.split(".")[1:]
+            room = package if package != "operators" else rooms_below[0] if rooms_below else "relational"
+            rooms.setdefault(room, []).append(kind)
     introduction = (
         "What each operator says about itself, by which the engine and the laws know it. *Needs* is what it asks of the rows of its inputs; the "
         "words are those of `Need` and `Traits` in `planner/`. How one is written: [extending](extending.md#an-operator-with-state)."

@@ -59,16 +59,16 @@ def test_a_wrong_law_is_caught() -> None:
 
 
 def test_files_are_compared_and_rewritten_from_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (DIRECTORY / "ends.txt").read_text(encoding="utf-8")
-    (tmp_path / "ends.txt").write_text(text, encoding="utf-8")
+    text = (DIRECTORY / "slice_pushdown.txt").read_text(encoding="utf-8")
+    (tmp_path / "slice_pushdown.txt").write_text(text, encoding="utf-8")
     assert main([str(tmp_path)]) == 0
     wrong = text.replace("\n=>\n", "\n=>\nr0 := range_source[start=0, rows=1, step=1]()\n", 1)
-    (tmp_path / "ends.txt").write_text(wrong, encoding="utf-8")
+    (tmp_path / "slice_pushdown.txt").write_text(wrong, encoding="utf-8")
     assert main([str(tmp_path)]) == 1
-    assert "ends.txt: differs; --update rewrites it" in capsys.readouterr().out
-    assert (tmp_path / "ends.txt").read_text(encoding="utf-8") == wrong
+    assert "slice_pushdown.txt: differs; --update rewrites it" in capsys.readouterr().out
+    assert (tmp_path / "slice_pushdown.txt").read_text(encoding="utf-8") == wrong
     assert main([str(tmp_path), "--update"]) == 0
-    assert (tmp_path / "ends.txt").read_text(encoding="utf-8") == text
+    assert (tmp_path / "slice_pushdown.txt").read_text(encoding="utf-8") == text
     with pytest.raises(SystemExit):
         main([str(tmp_path / "nowhere")])
     assert "there is no fixture file" in capsys.readouterr().err
