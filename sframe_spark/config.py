@@ -93,7 +93,7 @@ def set_of_names(value: Any) -> frozenset[str]:
 # Where something is, is no secret, and helps.
 NO_SECRETS = ("endpoint_url", "region_name", "profile", "host")
 # Shorter texts among options are no secrets, and may be part of any word.
-LEAST_SECRET = 4
+MIN_SECRET = 4
 
 
 class GivenFileSystem:
@@ -247,7 +247,7 @@ def secret_texts(options: Any) -> Iterator[str]:
     elif isinstance(options, (list, tuple)):
         for item in options:
             yield from secret_texts(item)
-    elif isinstance(options, str) and len(options) >= LEAST_SECRET:
+    elif isinstance(options, str) and len(options) >= MIN_SECRET:
         yield options
 
 
@@ -339,11 +339,11 @@ class Option(Generic[Value]):
 
 
 # What a signed number of 32 bits holds, which is how Spark counts rows of a batch, and of 64.
-MOST_ROWS, MOST_BYTES = 2**31 - 1, 2**63 - 1
+MAX_ROWS, MAX_BYTES = 2**31 - 1, 2**63 - 1
 # What messages add for options that count them.
 BYTES = "of bytes, as 1 << 30, "
 # A job of more tasks takes longer to plan than to run.
-MOST_SEGMENTS = 100_000
+MAX_SEGMENTS = 100_000
 
 # Names of the reference engine, and ours for the same.
 _RUNTIME = {
@@ -404,32 +404,32 @@ class Configuration:
 
     small_rows = Option(
         262_144,
-        whole_number(0, MOST_BYTES, BYTES),
+        whole_number(0, MAX_BYTES, BYTES),
         "Row by row work over at most this many rows runs on the driver if they fit the memory budget; 0 sends everything to Spark.",
         "SFRAME_SPARK_SMALL_ROWS",
     )
     memory_budget = Option(
         128 << 20,
-        whole_number(0, MOST_BYTES, BYTES),
+        whole_number(0, MAX_BYTES, BYTES),
         "Bytes of rows that the driver works on, gathers and keeps for one result of few rows; more go to threads, to Spark, or to disk.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
     work_memory: Option[int | None] = Option(
         None,
-        optional(whole_number(0, MOST_BYTES, BYTES)),
+        optional(whole_number(0, MAX_BYTES, BYTES)),
         "Bytes that rows sorted, grouped or joined in this process may take, copies too; more are exchanged on disk, or Spark's. None: a quarter of "
         "the memory.",
         "SFRAME_SPARK_WORK_MEMORY",
     )
     kept_memory: Option[int | None] = Option(
         None,
-        optional(whole_number(0, MOST_BYTES, BYTES)),
+        optional(whole_number(0, MAX_BYTES, BYTES)),
         "Bytes that results of many rows may take in this process, beside all else that Arrow holds; more are files. None: an eighth of the memory.",
         "SFRAME_SPARK_KEPT_MEMORY",
     )
     single_task_rows = Option(
         20_000,
-        whole_number(0, MOST_BYTES, BYTES),
+        whole_number(0, MAX_BYTES, BYTES),
         "Spark queries whose inputs have at most this many rows each run as one task, without exchanges; 0 parallelises every query.",
         "SFRAME_SPARK_SINGLE_TASK_ROWS",
     )
@@ -447,7 +447,7 @@ class Configuration:
     )
     temporary_quota: Option[int | None] = Option(
         None,
-        optional(whole_number(0, MOST_BYTES, BYTES)),
+        optional(whole_number(0, MAX_BYTES, BYTES)),
         "Bytes that the rows of materialised frames may take in the temporary directory, for this process; None: as many as there is room for.",
         "SFRAME_SPARK_TMP_QUOTA",
     )
@@ -465,25 +465,25 @@ class Configuration:
     )
     segment_rows = Option(
         1_048_576,
-        whole_number(1, MOST_ROWS),
+        whole_number(1, MAX_ROWS),
         "Rows that a written segment should have.",
         "SFRAME_SPARK_SEGMENT_ROWS",
     )
     batch_rows = Option(
         131_072,
-        whole_number(1, MOST_ROWS),
+        whole_number(1, MAX_ROWS),
         "Rows that a kernel sees at a time.",
         "SFRAME_SPARK_BATCH_ROWS",
     )
     batch_bytes = Option(
         32 << 20,
-        whole_number(1, MOST_BYTES, BYTES),
+        whole_number(1, MAX_BYTES, BYTES),
         "Bytes of rows, about, that a kernel sees at a time; batches of long rows have fewer than batch_rows.",
         "SFRAME_SPARK_BATCH_BYTES",
     )
     default_segments: Option[int | None] = Option(
         None,
-        optional(whole_number(1, MOST_SEGMENTS)),
+        optional(whole_number(1, MAX_SEGMENTS)),
         "Row ranges that a result is cut into when nothing else decides; None: the cores of the session.",
         "SFRAME_SPARK_DEFAULT_SEGMENTS",
     )

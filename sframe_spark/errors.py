@@ -18,7 +18,7 @@ from sframe_spark.message_text import brief, visible
 from sframe_spark.redaction import redacted
 
 # A message with two thousand names helps nobody.
-MOST_NAMES_SHOWN = 20
+MAX_NAMES_SHOWN = 20
 
 
 class SFrameError(Exception):
@@ -134,8 +134,8 @@ def listed(names: Sequence[Any]) -> str:
     >>> listed(range(22))
     '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 2 more'
     """
-    shown = ", ".join(map(repr, names[:MOST_NAMES_SHOWN]))
-    return shown if len(names) <= MOST_NAMES_SHOWN else f"{shown} and {len(names) - MOST_NAMES_SHOWN} more"
+    shown = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
+    return shown if len(names) <= MAX_NAMES_SHOWN else f"{shown} and {len(names) - MAX_NAMES_SHOWN} more"
 
 
 @travelling

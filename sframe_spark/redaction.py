@@ -17,7 +17,7 @@ SHORTEST_START, LONGEST_CUT = 5, 90
 # The value of a parameter that is not known to be secret may be a signature, unless it is as short as this.
 SHORTEST_OPAQUE = 8
 # A message is looked through for what was in the arguments of a call: no more of them than this.
-MOST_ARGUMENTS = 1_000
+MAX_ARGUMENTS = 1_000
 
 # One or more schemes, and all that may belong to an address. pathlib leaves one slash of two; file URIs have three.
 _ADDRESS = re.compile(r"(?<![A-Za-z0-9+._-])[A-Za-z][A-Za-z0-9+._-]{0,40} ?:{1,3}(?:/|[^/\s:]{0,60}:{1,3}/)[^\s\"'<>`]*")
@@ -240,7 +240,7 @@ def secrets_in(arguments: Iterable[Any], known: Iterable[str] = ()) -> list[str]
 
 def _texts(arguments: Iterable[Any]) -> Iterator[str]:
     waiting, seen = list(arguments), 0
-    while waiting and seen < MOST_ARGUMENTS:
+    while waiting and seen < MAX_ARGUMENTS:
         value, seen = waiting.pop(), seen + 1
         if isinstance(value, str):
             yield value
@@ -250,13 +250,13 @@ def _texts(arguments: Iterable[Any]) -> Iterator[str]:
             except (TypeError, ValueError):
                 continue
         elif isinstance(value, Mapping):
-            for name, item in list(value.items())[:MOST_ARGUMENTS]:
+            for name, item in list(value.items())[:MAX_ARGUMENTS]:
                 waiting.append(item)
                 if isinstance(name, str) and isinstance(item, str):
                     # Options of drivers, and of file systems, have passwords under their names.
                     waiting.append(f"{name}={item}")
         elif isinstance(value, (list, tuple, set, frozenset)):
-            waiting.extend(list(value)[:MOST_ARGUMENTS])
+            waiting.extend(list(value)[:MAX_ARGUMENTS])
 
 
 def hide(text: str, secrets: Iterable[str] = ()) -> str:

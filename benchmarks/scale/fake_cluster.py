@@ -120,7 +120,7 @@ class FakeCluster:
                 f"{engine}.planning.placement.is_work_done_here": lambda: False,
                 f"{engine}.planning.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
-                f"{engine}.planning.gathered.MOST_PIECES": 0,
+                f"{engine}.planning.gathered.MAX_PIECES": 0,
                 f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.checksums.SOUND_COLUMNS": SoundColumns(),
@@ -150,7 +150,7 @@ def summarized(task: RangeTask, places: Sequence[int]) -> list[Any]:
     return found
 
 
-def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float, tries: Tries) -> Any:
+def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, tries: Tries) -> Any:
     """What some rows contribute."""
     numbers = np.arange(ROWS_OF_A_PART) % FEW_GROUPS
     columns = [pa.array(numbers).cast(kind.physical) for kind in facts[0].schema]

@@ -10,7 +10,7 @@ from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
 from sframe_spark.message_text import is_unicode
 
 # So many names are searched for before there is a dict: each step of a program that removes columns one by one would keep one.
-MOST_SEARCHES = 8
+MAX_SEARCHES = 8
 
 
 class FrameNames(list[str]):
@@ -62,7 +62,7 @@ class FrameNames(list[str]):
         """Return the position of a name, or None if there is no such column."""
         if not isinstance(name, str):
             return None
-        if self._places is None and self._searches < MOST_SEARCHES:
+        if self._places is None and self._searches < MAX_SEARCHES:
             self._searches += 1
             return super().index(name) if super().__contains__(name) else None
         found = self._found_places().get(name)

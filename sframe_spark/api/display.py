@@ -171,12 +171,12 @@ def frame_tables(
     shown: int = SHOWN_ROWS,
     width: int = TABLE_WIDTH,
     cell_width: int = CELL_WIDTH,
-    most_columns: int = SHOWN_COLUMNS,
+    max_columns: int = SHOWN_COLUMNS,
 ) -> Shown:
     """Tables of the first rows, wide frames in several tables."""
     if not names:
         return Shown(table_text([], []), infer_planner_node_length(node), True)
-    shown_names = list(names[:most_columns])
+    shown_names = list(names[:max_columns])
     found, fixed = first_tuples(columns_of(node, list(range(len(shown_names)))), shown, shown_names)
     rows: list[Sequence[Any]] = list(found)
     if len(shown_names) < len(names):
@@ -188,9 +188,9 @@ def frame_tables(
     return Shown("\n".join(tables), rows_known(node, len(found), shown, fixed), fixed)
 
 
-def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int, cell_width: int, most_columns: int) -> str:
+def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int, cell_width: int, max_columns: int) -> str:
     """Return the first rows as ``print_rows`` prints them, with their number unless they are a Spark DataFrame whose order is not fixed."""
-    tables = frame_tables(node, names, shown, width, cell_width, most_columns)
+    tables = frame_tables(node, names, shown, width, cell_width, max_columns)
     rows = row_count(node) if tables.fixed else tables.rows
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
@@ -247,7 +247,7 @@ NOTEBOOK_CELL_WIDTH = 60
 # Of a long text this much is told under the mouse, or when it is unfolded.
 MORE_TEXT = 2000
 # Digits of floats that are shown side by side; all are told under the mouse.
-_DIGITS, _MOST_DECIMALS = 7, 6
+_DIGITS, _MAX_DECIMALS = 7, 6
 
 
 @attrs.frozen
@@ -369,7 +369,7 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
     finite = [abs(value) for value in values if value is not None and math.isfinite(value)]
     most, least = max(finite, default=0.0), min((value for value in finite if value), default=1.0)
     written = max((len(repr(value).partition(".")[2]) for value in finite), default=0)
-    decimals = min(written, max(_DIGITS - len(f"{most:.0f}"), 1), _MOST_DECIMALS)
+    decimals = min(written, max(_DIGITS - len(f"{most:.0f}"), 1), _MAX_DECIMALS)
     # No number looks like zero.
     if most >= 1e9 or least < 10.0**-decimals:
         return ["" if value is None else repr(value) if len(repr(value)) <= _DIGITS else f"{value:.6g}" for value in values]

@@ -373,7 +373,7 @@ ANSWERS = "_answers_wrong_calls"
 # How messages name what has a method, and the module of a function; of a call with more arguments they show these.
 RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
 MODULES = {"sframe_spark.api.aggregate": "aggregate.", "sframe_spark.visualization": "visualization."}
-MOST_ARGUMENTS = 6
+MAX_ARGUMENTS = 6
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -475,7 +475,7 @@ def _shown_call(function: Callable[..., Any], signature: inspect.Signature) -> s
     for parameter in parameters:
         if parameter.name.startswith("_"):
             continue
-        if len(shown) >= MOST_ARGUMENTS and parameter.default is not parameter.empty:
+        if len(shown) >= MAX_ARGUMENTS and parameter.default is not parameter.empty:
             shown.append("...")
             break
         if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in shown):

@@ -84,13 +84,13 @@ def has_offset(value: Any) -> bool | None:
 # Types of which equal keys are those that compare as equal: a NaN is a key, and a date-time at an offset another key than the same instant.
 ALIKE_AS_KEYS = (INT, STR, DATETIME)
 # A plan is compared, sent and printed with the values that stand in it.
-MOST_VALUES_IN_A_PLAN = 1_000
+MAX_VALUES_IN_A_PLAN = 1_000
 
 
 def are_many(values: PlannerNode) -> bool:
     """Return whether values are too many to stand in a plan, or unknown in number."""
     most = values.facts.length.at_most
-    return most is None or most > MOST_VALUES_IN_A_PLAN
+    return most is None or most > MAX_VALUES_IN_A_PLAN
 
 
 def rows_among(rows: PlannerNode, position: int, values: PlannerNode, exclude: bool) -> PlannerNode:

@@ -23,7 +23,7 @@ HALF = 1 << (BITS - 1)
 # The place below that of the smallest float.
 LOWEST_PLACE = 27
 # So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
-MOST_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
+MAX_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
 # So many rows are looked at together, and so many groups.
 BLOCK, GROUPS_TOGETHER = 1 << 16, 1 << 13
 # The squares of the smallest and of the largest floats have a place above this.
@@ -31,8 +31,8 @@ FIRST_PLACE = -64
 # Sums that are infinite as floats are made smaller by so many bits.
 SMALLER = 200
 # Outside these a square, or what it lacks, may be no float: such numbers are made smaller or larger by some places first.
-LEAST_SQUARED, MOST_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
-NEAREST_SQUARED = np.float64(LEAST_SQUARED).view(np.uint64) - np.uint64(1)
+MIN_SQUARED, MAX_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
+NEAREST_SQUARED = np.float64(MIN_SQUARED).view(np.uint64) - np.uint64(1)
 
 
 @attrs.define(eq=False)
@@ -92,7 +92,7 @@ class Digits:
     def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int, room: Sequence[np.ndarray]) -> None:
         bits = FIRST_BITS if self.count <= FEW_GROUPS else BITS
         place = first_place(largest, bits)
-        if self._held > MOST_HELD:
+        if self._held > MAX_HELD:
             self.places, self._held = self.carried().places, 2.0**BITS
         self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
         while largest:
@@ -257,7 +257,7 @@ class Digits:
         others = 0.0 if self.others is None else float(self.others[group])
         return ExactSum(self.units(group, -LOWEST_PLACE) >> (BITS * LOWEST_PLACE - LOWEST), others)
 
-    def most_bits(self) -> int:
+    def max_bits(self) -> int:
         """The largest sum is less than two to the power of this."""
         # Of carried digits what is below one is less than one of it.
         places = self.carried().places.items()
@@ -316,7 +316,7 @@ def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     if are_squared(distances):
         yield values, 0
         return
-    large, small = distances > MOST_SQUARED, (distances < LEAST_SQUARED) & (distances > 0.0)
+    large, small = distances > MAX_SQUARED, (distances < MIN_SQUARED) & (distances > 0.0)
     yield np.where(large | small, 0.0, values), 0
     yield np.where(large, values, 0.0) * 2.0 ** (-BITS * SQUARED_PLACES), 2 * SQUARED_PLACES
     yield np.where(small, values, 0.0) * 2.0 ** (BITS * SQUARED_PLACES), -2 * SQUARED_PLACES
@@ -332,7 +332,7 @@ def are_squared(distances: np.ndarray) -> bool:
     """
     # As whole numbers floats are in the same order; one less, zero is after all of them.
     nearest = (distances.view(np.uint64) - np.uint64(1)).min(initial=np.iinfo(np.uint64).max)
-    return bool(nearest >= NEAREST_SQUARED and distances.max(initial=0.0) <= MOST_SQUARED)
+    return bool(nearest >= NEAREST_SQUARED and distances.max(initial=0.0) <= MAX_SQUARED)
 
 
 def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tuple[Digits, Digits]:
@@ -357,7 +357,7 @@ OTHERS = (1 << PLACE_BITS) - 1
 INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
 OTHER_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
 # Lists of so many digits on average are not made shorter.
-MOST_KEPT = 6
+MAX_KEPT = 6
 
 
 def lists_of(digits: Digits) -> pa.ListArray:
@@ -421,7 +421,7 @@ def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
     """
     offsets = lists.offsets.to_numpy(zero_copy_only=False)
     joined = np.append(offsets[starts], offsets[-1])
-    if joined[-1] - joined[0] <= MOST_KEPT * len(starts):
+    if joined[-1] - joined[0] <= MAX_KEPT * len(starts):
         return pa.ListArray.from_arrays(pa.array(joined), lists.values)
     edges, found = np.append(starts, len(lists)), []
     for start in range(0, len(starts), GROUPS_TOGETHER):
@@ -449,12 +449,12 @@ def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
 # Exact sums of the rows of groups, of as many groups at once as their digits have room for.
 
 # Digits of groups take no more at once; with squares they are three times as many.
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 
 
 def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> Iterator[list[Digits]]:
     """The digits of sums of groups of rows, and of those of squares, of as many groups at once as there is room for."""
-    most = MOST_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
+    most = MAX_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
     for start in range(0, max(count, 1), most):
         stop = min(start + most, count)
         if stop - start < count:

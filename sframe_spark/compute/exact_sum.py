@@ -33,7 +33,7 @@ LARGE, LARGE_BITS = 2.0**900, 200
 # Powers of two below this are floats, as are their inverses.
 LARGEST = 1023
 # Of constants within these, floats near them hold pieces in their last bits.
-LEAST_PLACE, MOST_PLACE = -1074, 970
+MIN_PLACE, MAX_PLACE = -1074, 970
 
 
 @attrs.frozen
@@ -205,7 +205,7 @@ def whole_piece(values: np.ndarray, place: int, room: Sequence[np.ndarray] | Non
     >>> [part.tolist() for part in whole_piece(np.array([5.25, -0.75]), -1)]
     [[10, -2], [0.25, 0.25]]
     """
-    if not LEAST_PLACE <= place <= MOST_PLACE:
+    if not MIN_PLACE <= place <= MAX_PLACE:
         whole, left = piece(values, place)
         return whole.astype(np.int64), left
     moved, left = cut(values, place, room or room_for(len(values)))
@@ -222,7 +222,7 @@ def piece(values: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
     >>> [part.tolist() for part in piece(np.array([5.25, -0.75]), -1)]
     [[10.0, -2.0], [0.25, 0.25]]
     """
-    if LEAST_PLACE <= place <= MOST_PLACE:
+    if MIN_PLACE <= place <= MAX_PLACE:
         moved, left = cut(values, place, room_for(len(values)))
         moved -= constant_of(place)
         return scaled(moved, -place), left
@@ -252,7 +252,7 @@ UPPER, LOWER = 51, (34, 46)
 # With so many the sums of all rows of a block are floats.
 IS_FLOAT = LOWER[0]
 # Differences of ints of so many bits are floats, too.
-MOST_OF_FLOAT = 52
+MAX_OF_FLOAT = 52
 
 
 class TwoInts(NamedTuple):
@@ -277,7 +277,7 @@ class TwoInts(NamedTuple):
 class Before(Protocol):
     """Sums of earlier rows, one for each group."""
 
-    def most_bits(self) -> int:
+    def max_bits(self) -> int:
         """The largest sum is less than two to the power of this."""
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -323,10 +323,10 @@ def in_two_words(numbers: np.ndarray, starts: np.ndarray, before: Before, room: 
     Also the last sum of each group. The sums are in an array of the room, or in a new one.
     """
     largest = largest_of(numbers)
-    most = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.most_bits()) + 1
+    most = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.max_bits()) + 1
     for bits in LOWER:
         unit = most - UPPER - bits
-        if not (math.isfinite(largest) and unit >= LEAST_PLACE and most <= MOST_PLACE):
+        if not (math.isfinite(largest) and unit >= MIN_PLACE and most <= MAX_PLACE):
             return None
         found = in_two_floats(numbers, starts, before, (unit, bits), room) if bits <= IS_FLOAT else in_two_ints(numbers, starts, before, (unit, bits))
         if found is not None:
@@ -365,9 +365,9 @@ def sums_of_windows(numbers: np.ndarray, width: int, room: RoomForWords) -> np.n
     [1000000000.3, 0.6]
     """
     largest, length = largest_of(numbers), len(numbers).bit_length()
-    most, bits = math.frexp(largest)[1] + length + 1, MOST_OF_FLOAT - length
-    unit = most - MOST_OF_FLOAT - bits
-    if not (math.isfinite(largest) and unit >= LEAST_PLACE and most <= MOST_PLACE and bits > 0):
+    most, bits = math.frexp(largest)[1] + length + 1, MAX_OF_FLOAT - length
+    unit = most - MAX_OF_FLOAT - bits
+    if not (math.isfinite(largest) and unit >= MIN_PLACE and most <= MAX_PLACE and bits > 0):
         return None
     part, left = (array[: len(numbers)] for array in room[:2])
     sums = room.sums[: len(numbers) + 1]
@@ -446,14 +446,14 @@ class OneSum:
     def __init__(self, units: int) -> None:
         self.units = units
 
-    def most_bits(self) -> int:
+    def max_bits(self) -> int:
         """The sum is less than two to the power of this."""
-        return self.units.bit_length() + LEAST_PLACE
+        return self.units.bit_length() + MIN_PLACE
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
         """The sum in units of ``2**unit``, as an int of so many bits and what is above it; None where that is not all of it."""
-        whole = self.units >> (unit - LEAST_PLACE)
-        if whole << (unit - LEAST_PLACE) != self.units:
+        whole = self.units >> (unit - MIN_PLACE)
+        if whole << (unit - MIN_PLACE) != self.units:
             return None
         above = whole >> bits
         return np.array([above]), np.array([whole - (above << bits)])
@@ -461,7 +461,7 @@ class OneSum:
     @staticmethod
     def units_of(sums: TwoInts) -> int:
         """The first sum in units of the smallest float."""
-        return ((int(sums.high[0]) << sums.bits) + int(sums.low[0])) << (sums.unit - LEAST_PLACE)
+        return ((int(sums.high[0]) << sums.bits) + int(sums.low[0])) << (sums.unit - MIN_PLACE)
 
 
 # What products of floats lack.

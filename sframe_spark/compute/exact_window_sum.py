@@ -27,10 +27,10 @@ from sframe_spark.compute.exact_grouped_sum import (
     sums_of_others,
 )
 from sframe_spark.compute.exact_sum import (
-    LEAST_PLACE,
     LOWER,
     LOWEST,
-    MOST_PLACE,
+    MAX_PLACE,
+    MIN_PLACE,
     UPPER,
     WORDS_BLOCK,
     ExactSum,
@@ -50,7 +50,7 @@ from sframe_spark.compute.exact_sum import (
 from sframe_spark.compute.key_runs import ranges
 
 # Digits of so many bits of a block of rows add up in 64.
-MOST_BITS = 45
+MAX_BITS = 45
 # From the square of the smallest float down to the first digit below it.
 SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
 
@@ -214,7 +214,7 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
             finite = np.isfinite(numbers)
             others = running_others(numbers, finite, starts, before.others)
             left.append((np.where(finite, numbers, 0.0), moved))
-    found = by_place(left, MOST_BITS)
+    found = by_place(left, MAX_BITS)
     # Sums of a block fill 64 bits, so those of the rows before it are carried first.
     nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
     for place in {*found, *earlier}:
@@ -292,9 +292,9 @@ Positions = npt.NDArray[np.int64]
 # Sums of a window fit 64 bits.
 MAX_WINDOW_BITS = 62
 # So many windows are taken at once where no row is then read more often than this, on average.
-WINDOWS_IN_CACHE, MOST_READ = 1 << 14, 2
+WINDOWS_IN_CACHE, MAX_READ = 1 << 14, 2
 # So many rows of digits add up in 64 bits, of squares too, which have two of a place.
-MOST_ROWS = 1 << 20
+MAX_ROWS = 1 << 20
 
 
 def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions) -> Numbers:
@@ -345,7 +345,7 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
 def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> tuple[Digits, Digits]:
     """The exact sums of each window and those of its squares, of any numbers: of windows of few rows together window by window."""
     lengths = stops - starts
-    if int(lengths.sum()) <= MOST_READ * len(numbers):
+    if int(lengths.sum()) <= MAX_READ * len(numbers):
         codes = np.repeat(np.arange(len(starts)), lengths)
         return sums_and_squares(numbers[ranges(starts, lengths)], codes, len(starts))
     finite = np.where(np.isfinite(numbers), numbers, 0.0)
@@ -401,7 +401,7 @@ def digits_of_parts(parts: list[tuple[Numbers, int]], starts: Positions, stops: 
     running = {place: np.concatenate([[0], np.cumsum(digits)]) for place, digits in by_place(parts, BITS).items()}
     found, begins = Digits(len(starts)), starts
     while (begins < stops).any():
-        ends = np.minimum(begins + MOST_ROWS, stops)
+        ends = np.minimum(begins + MAX_ROWS, stops)
         found += Digits(len(starts), {place: totals[ends] - totals[begins] for place, totals in running.items()})
         begins = ends
     return found
@@ -427,7 +427,7 @@ def pieces_of_windows(rows: int, starts: Positions, stops: Positions) -> Iterato
         yield slice(None), 0, 0
         return
     firsts, lasts = np.minimum.reduceat(starts, bounds), np.maximum.reduceat(stops, bounds)
-    if int((lasts - firsts).sum()) > MOST_READ * rows:
+    if int((lasts - firsts).sum()) > MAX_READ * rows:
         yield slice(None), 0, rows
         return
     for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):
@@ -462,7 +462,7 @@ def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -
     room = room_for(min(len(numbers), WORDS_BLOCK))
     for bits in LOWER if rests is None else LOWER[-1:]:
         unit = most - UPPER - bits
-        if not (math.isfinite(largest) and unit >= LEAST_PLACE and most <= MOST_PLACE and length + bits < MAX_WINDOW_BITS):
+        if not (math.isfinite(largest) and unit >= MIN_PLACE and most <= MAX_PLACE and length + bits < MAX_WINDOW_BITS):
             return None
         high, low, is_all = new_array(len(numbers) + 1, np.int64), new_array(len(numbers) + 1, np.int64), True
         high[0] = low[0] = 0

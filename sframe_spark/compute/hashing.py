@@ -290,9 +290,9 @@ _BY_LENGTH = ((1, 3, _of_3), (4, 7, _of_7), (8, 16, _of_16), (17, 32, _of_32), (
 # Whole numbers that are looked for among many others: in a table, or by a sieve that keeps most others back.
 
 # A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each, and in all.
-MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER, MOST_PLACES = 1 << 20, 64, 1 << 26
+MAX_PLACES_IN_CACHE, PLACES_PER_NUMBER, MAX_PLACES = 1 << 20, 64, 1 << 26
 # A sieve has so many places for each key, of which seven in eight stay empty; more keys than these have none, as it would fill the processor's cache.
-PLACES_PER_KEY, MOST_KEYS_SIEVED = 8, 1_000_000
+PLACES_PER_KEY, MAX_KEYS_SIEVED = 8, 1_000_000
 # Of fewer keys that are searched for at a time nothing is gained.
 FEWEST_SIEVED = 1 << 12
 # 2**64 divided by the golden ratio, an odd number whose bits are neither few nor regular: products with it spread over their leading bits.
@@ -376,7 +376,7 @@ class NumberSet:
     def table(self) -> np.ndarray | None:
         """For each number from the one before the least to the one after the largest whether it is one of them; None where these are far apart."""
         width = pc.max(self.numbers).as_py() - self.least + 1
-        if width > min(MOST_PLACES, max(MOST_PLACES_IN_CACHE, PLACES_PER_NUMBER * len(self.numbers))):
+        if width > min(MAX_PLACES, max(MAX_PLACES_IN_CACHE, PLACES_PER_NUMBER * len(self.numbers))):
             return None
         table = np.zeros(width + 2, dtype=bool)
         table[self.numbers.to_numpy() - self.least + 1] = True
@@ -385,7 +385,7 @@ class NumberSet:
     @cached_property
     def sieve(self) -> KeySieve | None:
         """A sieve of them."""
-        return KeySieve.of(self.numbers.to_numpy()) if len(self.numbers) <= MOST_KEYS_SIEVED else None
+        return KeySieve.of(self.numbers.to_numpy()) if len(self.numbers) <= MAX_KEYS_SIEVED else None
 
     def _in_table(self, there: np.ndarray) -> np.ndarray:
         assert self.table is not None
@@ -408,7 +408,7 @@ class NumberSet:
 # A whole number looked up in a table that a plan of Spark holds: made by a few calls of the JVM, whatever its length.
 
 # Of numbers that are rarer than this the table would be longer than it need be.
-MOST_GAPS, FEW = 8, 1024
+MAX_GAPS, FEW = 8, 1024
 # Digits of numbers that are rare: each one has its own part of the table.
 DIGIT_BITS, NUMBER_BITS = 6, 30
 
@@ -425,7 +425,7 @@ def looked_up(number: Column, values: Mapping[int, int]) -> Column:
     """
     from pyspark.sql import functions as F
 
-    if max(values) < FEW + MOST_GAPS * len(values):
+    if max(values) < FEW + MAX_GAPS * len(values):
         return F.get(_array([values.get(place, 0) for place in range(max(values) + 1)]), number.cast("int"))
     table = _array(digit_table(values))
     found = F.lit(0).cast("bigint")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
 NAN_TOKEN = ("nan",)
 # A table of ints has so many places, and so many more for each row.
-MOST_SPAN, MOST_SPREAD = 1 << 12, 4
+MAX_SPAN, MAX_SPREAD = 1 << 12, 4
 
 
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
@@ -102,7 +102,7 @@ def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
     """
     if pa.types.is_int64(array.type) and array.null_count < len(array):
         limits = pc.min_max(array).as_py()
-        if limits["max"] - limits["min"] <= MOST_SPAN + MOST_SPREAD * len(array):
+        if limits["max"] - limits["min"] <= MAX_SPAN + MAX_SPREAD * len(array):
             return _encoded_near(array, limits["min"], limits["max"] - limits["min"] + 1)
     found = array.dictionary_encode("encode")
     return found.indices.to_numpy(zero_copy_only=False).astype(np.int64), found.dictionary

@@ -24,7 +24,7 @@ from sframe_spark.types import ColumnType
 # Added to -0.0 it gives itself, and changes nothing else.
 PLAIN_ZERO = 0.0
 
-MOST_CARRIED_BYTES = 2**22
+MAX_CARRIED_BYTES = 2**22
 """Partial results of a run larger than this stay in one task: aggregates that hold values hold all rows of the run."""
 
 
@@ -284,7 +284,7 @@ class RunOperator(SequentialOperator):
 
     def carried(self, state: Any) -> Any:
         """The run that is open at the end, unless its rows are too many to be sent."""
-        if state.open.to_table().nbytes > MOST_CARRIED_BYTES:
+        if state.open.to_table().nbytes > MAX_CARRIED_BYTES:
             return TOO_LARGE
         return state if state.last is None else attrs.evolve(state, first=state.first.slice(0, 0))
 

@@ -97,7 +97,7 @@ SMALL_SAMPLE = 1 << 10
 # Buckets for each number, at least.
 BUCKETS_FOR_EACH = 2
 # So many places among numbers tell whether these lie evenly: most neighbours are so many numbers apart, and as many buckets, by this.
-PLACES_TRIED, LEAST_EVEN = 64, 8
+PLACES_TRIED, MIN_EVEN = 64, 8
 
 
 class BucketRoom(NamedTuple):
@@ -119,7 +119,7 @@ class BucketRoom(NamedTuple):
     @classmethod
     def of(cls, wanted: int, numbers: int) -> BucketRoom:
         """Room for so many wanted numbers and others at a time."""
-        lengths = (numbers, wanted, wanted, (1 << most_bits(numbers)) + 2)
+        lengths = (numbers, wanted, wanted, (1 << max_bits(numbers)) + 2)
         return cls(*(new_array(length, np.int64) for length in lengths))
 
 
@@ -186,7 +186,7 @@ def put_buckets(between: np.ndarray, wanted: np.ndarray, numbers: np.ndarray, bu
     >>> put_buckets(between, wanted, numbers, buckets), numbers.tolist(), buckets.tolist()
     (0, [0, 1, 5], [0, 7])
     """
-    bits = most_bits(len(between))
+    bits = max_bits(len(between))
     pairs = ((between, numbers), (wanted, buckets))
     if wanted.dtype.kind != "f":
         # Differences of ints fill 64 bits, without a sign.
@@ -217,11 +217,11 @@ def are_even(numbers: np.ndarray) -> bool:
     (True, False)
     """
     tried = numbers[:: max(1, len(numbers) // PLACES_TRIED)]
-    apart = tried[1:] - tried[:-1] > len(numbers) // len(tried) // LEAST_EVEN
+    apart = tried[1:] - tried[:-1] > len(numbers) // len(tried) // MIN_EVEN
     return bool(2 * np.count_nonzero(apart) >= len(apart))
 
 
-def most_bits(numbers: int) -> int:
+def max_bits(numbers: int) -> int:
     """The number of a bucket has no more bits, where there are so many numbers."""
     return (BUCKETS_FOR_EACH * numbers).bit_length()
 
@@ -232,7 +232,7 @@ BITS = 63
 # Below this nothing is gained.
 SMALL_SORT = 1 << 12
 # Where so many of the rows share the leading bits of their numbers, these do not tell them apart.
-MOST_SHARED = 8
+MAX_SHARED = 8
 
 
 def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -332,7 +332,7 @@ def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.n
     order = np.sort(leading | np.arange(len(numbers))) & ((1 << row_bits) - 1)
     ordered = numbers[order]
     shared = (ordered[1:] >> left_out) == (ordered[:-1] >> left_out)
-    if np.count_nonzero(shared) * MOST_SHARED > len(numbers):
+    if np.count_nonzero(shared) * MAX_SHARED > len(numbers):
         return np.argsort(numbers, kind="stable")
     # Neighbours whose leading bits agree are put in order by the others; each stays within its run.
     inside = np.append(shared, False) | np.insert(shared, 0, False)
@@ -361,7 +361,7 @@ def as_ordered_ints(numbers: np.ndarray) -> np.ndarray:
 
 WORD = 8
 # Texts that so many words do not tell apart are compared as texts.
-MOST_WORDS = 4
+MAX_WORDS = 4
 _SIGN = np.uint64(1 << 63)
 
 
@@ -380,14 +380,14 @@ def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
     numbers = words.at(0)
     order = order_of([numbers])
     begins = _changes(numbers[order])
-    for number in range(1, MOST_WORDS + 1):
+    for number in range(1, MAX_WORDS + 1):
         # Neighbours that are alike so far, and may go on.
         inside = (~begins | np.append(~begins[1:], False)) & words.are_full(number, order)
         places = np.flatnonzero(inside)
         if not len(places):
             break
         rows, runs = order[places], np.cumsum(begins)[places]
-        further = words.at(number, rows) if number < MOST_WORDS else compared_ranks(texts.take(pa.array(rows)))
+        further = words.at(number, rows) if number < MAX_WORDS else compared_ranks(texts.take(pa.array(rows)))
         within = order_of([further])
         within = within[order_of([runs[within]])]
         order[places] = rows[within]

@@ -10,7 +10,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.errors import NoRoomError
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
@@ -55,10 +55,10 @@ def weight_of(root: PlannerNode, unknown: int = 0) -> Weight | None:
     return Weight(rows, size)
 
 
-def fits_driver(node: PlannerNode, most_rows: int) -> bool:
+def fits_driver(node: PlannerNode, max_rows: int) -> bool:
     """True when a result has at most so many rows and, as far as can be told before it is there, not too many bytes for the driver's memory."""
     bound = node.length.at_most
-    return bound is not None and bound <= most_rows and rows_fit(node, bound)
+    return bound is not None and bound <= max_rows and rows_fit(node, bound)
 
 
 def bytes_of_rows(node: PlannerNode, rows: int) -> float:
@@ -90,7 +90,7 @@ GROWTH = 4
 # A kernel is called for each column of a batch, which takes tens of microseconds however few the rows are: of more columns batches are longer.
 WIDE_COLUMNS = 512
 # Batches of wide rows are at most so many times as long as others.
-MOST_OF_WIDE = 4
+MAX_OF_WIDE = 4
 
 
 def bytes_of_batch(columns: int, batch_bytes: int) -> int:
@@ -101,7 +101,7 @@ def bytes_of_batch(columns: int, batch_bytes: int) -> int:
     >>> bytes_of_batch(10, 32 << 20) >> 20, bytes_of_batch(1_000, 32 << 20) >> 20, bytes_of_batch(100_000, 32 << 20) >> 20
     (32, 62, 128)
     """
-    return min(max(batch_bytes, batch_bytes * columns // WIDE_COLUMNS), MOST_OF_WIDE * batch_bytes)
+    return min(max(batch_bytes, batch_bytes * columns // WIDE_COLUMNS), MAX_OF_WIDE * batch_bytes)
 
 
 @attrs.define(eq=False)
@@ -110,7 +110,7 @@ class BatchSize:
 
     Parameters
     ----------
-    most_bytes
+    max_bytes
         What a batch should not exceed.
     row_bytes
         What a row takes as far as that is known.
@@ -127,18 +127,18 @@ class BatchSize:
     20
     """
 
-    most_bytes: int
+    max_bytes: int
     row_bytes: float
     is_known: bool = True
     _seen: float = 0.0
     _last_rows: int = 0
 
-    def rows(self, most_rows: int) -> int:
+    def rows(self, max_rows: int) -> int:
         """Rows of the next batch."""
-        fitting = max(1, int(self.most_bytes / max(self.row_bytes, self._seen, 1.0)))
+        fitting = max(1, int(self.max_bytes / max(self.row_bytes, self._seen, 1.0)))
         if not self.is_known:
             fitting = min(fitting, GROWTH * self._last_rows or FIRST_ROWS)
-        return min(most_rows, fitting)
+        return min(max_rows, fitting)
 
     def saw(self, rows: int, size: int) -> None:
         """Take note of what some rows took."""
@@ -160,7 +160,7 @@ class Room:
     """
 
     size: int
-    most_in_column: int = MOST_BYTES_OF_ARRAY
+    most_in_column: int = MAX_BYTES_OF_ARRAY
     _taken: list[int] = attrs.field(factory=list, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 

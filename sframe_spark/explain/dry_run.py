@@ -14,7 +14,7 @@ from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
 from sframe_spark.engine.physical.user_dataframes import held_directly
 from sframe_spark.operators.groupby.aggregation import adds_up_floats
-from sframe_spark.operators.sort import MOST_TIES
+from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.operators.udf_calls import calls_users
 from sframe_spark.planner.graph import fold, postorder, private_copy, with_length_found
 from sframe_spark.planner.node import PlannerNode
@@ -60,7 +60,7 @@ def alternatives_of(section: Section) -> list[Alternative]:
 
 def has_few_rows(node: PlannerNode) -> bool:
     """True for so few rows that they may all tie."""
-    return node.length.at_most is not None and node.length.at_most <= MOST_TIES
+    return node.length.at_most is not None and node.length.at_most <= MAX_TIES
 
 
 @attrs.define(eq=False)

@@ -89,7 +89,7 @@ BOX_WIDTH, BOX_HEIGHT, WAY_WIDTH = 300, 58, 24
 GAP_ACROSS, GAP_UP, MARGIN, TITLE = 22, 34, 20, 26
 LONGEST_LINE = 46
 # More boxes than this are a wall: each section is one box then.
-MOST_BOXES = 250
+MAX_BOXES = 250
 SWEEPS = 6
 COLOURS = {"driver": "#eef6ee", "Spark tasks": "#eef3fb", "Spark query": "#fbf3e6"}
 
@@ -111,7 +111,7 @@ class Place:
 def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
     """The plan as an SVG picture."""
     graph = graph_of(sections)
-    if len(graph) > MOST_BOXES:
+    if len(graph) > MAX_BOXES:
         graph = graph_of_sections(sections)
     bands = bands_of(graph, sections)
     layers = {name: layer for _, _, layer_of in bands for name, layer in layer_of.items()}

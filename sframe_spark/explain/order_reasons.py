@@ -12,7 +12,7 @@ from sframe_spark.engine.physical.placement import Placement, blocking_inputs, i
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.laws.aggregation import count_is_length, reduce_from_statistics
 from sframe_spark.laws.algorithm_choice import (
-    MOST_ROWS_TO_ROAM,
+    MAX_ROWS_TO_ROAM,
     group_by_of_few,
     group_by_of_sort,
     group_by_of_sorted,
@@ -55,7 +55,7 @@ from sframe_spark.types import DATETIME, INT
 
 # Two rows that may follow each other, as a reason for a sort.
 
-MOST_COLUMNS_SHOWN = 4
+MAX_COLUMNS_SHOWN = 4
 
 
 def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNames) -> str:
@@ -73,7 +73,7 @@ def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNa
         return "rows are in that order, but something before takes it from them"
     telling = [position for position, _ in by]
     telling += [c for items in order.orderings for item in items if isinstance(c := item.column, int) and names.is_named(node, c)]
-    shown = [column for column in dict.fromkeys(telling) if column in witness.columns][:MOST_COLUMNS_SHOWN]
+    shown = [column for column in dict.fromkeys(telling) if column in witness.columns][:MAX_COLUMNS_SHOWN]
     earlier, later = (dict(zip(witness.columns, row, strict=True)) for row in (witness.earlier, witness.later))
     rows = [", ".join(_shown(names.name(node, column), row[column]) for column in shown) for row in (earlier, later)]
     return f"nothing known rules out {rows[0]} before {rows[1]}"
@@ -188,7 +188,7 @@ def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | Non
 # What the laws left out of a plan, and the property that allows it.
 
 # Of more ranges or segments, not all are named.
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 
 
 def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
@@ -301,7 +301,7 @@ def in_ranges(name: str, ranges: ValueRanges) -> str:
     if not ranges:
         return f"a value of {name} that is wanted"
     shown = [in_bounds(name, bounds) for bounds in ranges]
-    if len(shown) > MOST_SHOWN:
+    if len(shown) > MAX_SHOWN:
         shown = [shown[0], "...", shown[-1]]
     return shown[0] if len(shown) == 1 else f"({' or '.join(shown)})"
 
@@ -328,7 +328,7 @@ def opened_segments(source: SegmentSource | SegmentParts) -> str:
     places = [place for place, entry in enumerate(segments) if entry.file in opened]
     if len(places) < 2:
         return f"opens {len(places)} of {len(segments)} segments" + "".join(f", number {place}" for place in places)
-    shown = [str(place) for place in places[:MOST_SHOWN]] + ["..."] * (len(places) > MOST_SHOWN)
+    shown = [str(place) for place in places[:MAX_SHOWN]] + ["..."] * (len(places) > MAX_SHOWN)
     neighbours = places[-1] - places[0] < len(places)
     return f"opens {len(places)} of {len(segments)} segments, numbers {f'{places[0]} to {places[-1]}' if neighbours else ', '.join(shown)}"
 
@@ -442,7 +442,7 @@ def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames,
     """Why rows are exchanged to be grouped."""
     child, keys = node.inputs[0], names.listed(node, range(len(operator.keys)))
     if fits_in_memory(child):
-        return f"group_by on {keys}: no exchange: few rows ({most_rows(child)}) are grouped in one place"
+        return f"group_by on {keys}: no exchange: few rows ({max_rows(child)}) are grouped in one place"
     if not runs_as_kernels(child):
         why = "its input is the result of a Spark query"
     elif not one_value_per_group(child, operator.keys):
@@ -467,7 +467,7 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
     return f"{title}: no exchange: {known}; groups that cross row ranges are put together from partial results"
 
 
-def most_rows(node: PlannerNode) -> str:
+def max_rows(node: PlannerNode) -> str:
     """How many rows there may be in a plan."""
     weight = weight_of(node)
     return "any number" if weight is None else f"at most {weight.rows}"
@@ -482,7 +482,7 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
     """How a single row is made of all rows."""
     child = node.inputs[0]
     if operator.has_whole_kernel and fits_in_memory(child):
-        return f"reduce[{operator.describe()}]: no exchange: few rows ({most_rows(child)}) are read in one place"
+        return f"reduce[{operator.describe()}]: no exchange: few rows ({max_rows(child)}) are read in one place"
     if operator.has_whole_kernel and runs_as_kernels(child) and is_at_hand(child):
         return f"reduce[{operator.describe()}]: no exchange: all rows are in the driver's memory"
     if operator.decomposes([child.facts]) and runs_as_kernels(child):
@@ -525,7 +525,7 @@ def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> s
     if not is_in_order(right, [(b, True)]):
         return f"of the {side} side, {not_known(right, [(b, True)], names)}"
     other = "left" if side == "right" else "right"
-    return f"the {side} side may have more than {MOST_ROWS_TO_ROAM} rows, and of the {other} side, {not_known(left, [(a, True)], names)}"
+    return f"the {side} side may have more than {MAX_ROWS_TO_ROAM} rows, and of the {other} side, {not_known(left, [(a, True)], names)}"
 
 
 def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str:

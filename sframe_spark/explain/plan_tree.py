@@ -12,7 +12,7 @@ from sframe_spark.engine.physical.sections import Mode, Section, SectionResult
 from sframe_spark.engine.spark.query import said_of_exchanges
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import visible
-from sframe_spark.operators.sort import MOST_TIES
+from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_serialization import columns_text, registers_of
@@ -129,7 +129,7 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
         rows,
         size,
         said_of_exchanges(section.root) if section.mode is Mode.QUERY else None,
-        tuple(alternative.text(config.small_rows, MOST_TIES) for alternative in section.alternatives),
+        tuple(alternative.text(config.small_rows, MAX_TIES) for alternative in section.alternatives),
         tuple(outcomes.get(section.number, ())),
     )
 

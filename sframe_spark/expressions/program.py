@@ -29,7 +29,7 @@ from sframe_spark.values.encode import encode
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-MOST_SHOWN_ITEMS, MOST_SHOWN_CHARACTERS = 10, 200
+MAX_SHOWN_ITEMS, MAX_SHOWN_CHARACTERS = 10, 200
 
 
 @attrs.frozen
@@ -61,7 +61,7 @@ class Literal:
 Operand = Register | Literal
 Function = str | PythonFunction
 # Functions that a message about all of them names.
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 @attrs.frozen
@@ -99,8 +99,8 @@ class Program:
     def called(self) -> str:
         """The first of its functions, for messages: those of a user by their names and places."""
         names = list(dict.fromkeys(step.function if isinstance(step.function, str) else step.function.describe() for step in self.steps))
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        return f"{', '.join(names[:MOST_NAMED])}{more}" if names else "columns"
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        return f"{', '.join(names[:MAX_NAMED])}{more}" if names else "columns"
 
     def infer(self, schema: Schema) -> Schema:
         """Types of the output columns."""
@@ -276,15 +276,15 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
     >>> describe_constant(tuple(range(100_000)), str)
     '(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... 99990 more)'
     """
-    if isinstance(value, (tuple, list)) and len(value) > MOST_SHOWN_ITEMS:
-        shown = ", ".join(describe_constant(item, repr) for item in value[:MOST_SHOWN_ITEMS])
-        return f"({shown}, ... {len(value) - MOST_SHOWN_ITEMS} more)"
+    if isinstance(value, (tuple, list)) and len(value) > MAX_SHOWN_ITEMS:
+        shown = ", ".join(describe_constant(item, repr) for item in value[:MAX_SHOWN_ITEMS])
+        return f"({shown}, ... {len(value) - MAX_SHOWN_ITEMS} more)"
     try:
         text = text_of(value)
     except ValueError:
         # Python has no text of an int with thousands of digits.
         return brief(value)
-    return text if len(text) <= MOST_SHOWN_CHARACTERS else f"{text[:MOST_SHOWN_CHARACTERS]}... {len(text) - MOST_SHOWN_CHARACTERS} more"
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}... {len(text) - MAX_SHOWN_CHARACTERS} more"
 
 
 def describe_step(register: int, step: Step) -> str:

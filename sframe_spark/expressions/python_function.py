@@ -113,13 +113,13 @@ class PythonFunction:
         """Results a few rows at a time, as many as can take no more than a part of what a batch should."""
         lists = decode_columns(columns, types)
         values, done = self._values(lists, rows), 0
-        steps = Steps(rows) if made is None or fixed_size(self.result) is not None else Steps.of(made.most_bytes)
+        steps = Steps(rows) if made is None or fixed_size(self.result) is not None else Steps.of(made.max_bytes)
         while True:
             results: list[Any] = []
             function = now(self.function)
             try:
                 with self.calling():
-                    self._call(function, counted_calls(islice(values, steps.rows)), results, steps.most_bytes)
+                    self._call(function, counted_calls(islice(values, steps.rows)), results, steps.max_bytes)
                     failed = None
             except StateNotSharedError:
                 raise
@@ -166,7 +166,7 @@ class PythonFunction:
                 return error_like(TypeError, f"{message}: {advice}", row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
-    def _call(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], most_bytes: float) -> None:
+    def _call(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], max_bytes: float) -> None:
         """Add the results for some values, or for the first of them that give as many bytes as there should be."""
         append, skip_missing = results.append, self.skip_missing
         if self.result.kind in _TAKERS:
@@ -176,10 +176,10 @@ class PythonFunction:
                 append(result if type(result) in UNCHANGING else take(result))
                 if not len(results) % ROWS_PER_CHECK:
                     size += ROWS_PER_CHECK * weight(result)
-                    if size > most_bytes:
+                    if size > max_bytes:
                         break
         elif self.result.kind == STR_KIND:
-            self._call_for_texts(function, values, results, most_bytes)
+            self._call_for_texts(function, values, results, max_bytes)
         elif skip_missing:
             for value in values:
                 append(None if value is None else function(value))
@@ -187,7 +187,7 @@ class PythonFunction:
             for value in values:
                 append(function(value))
 
-    def _call_for_texts(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], most_bytes: float) -> None:
+    def _call_for_texts(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], max_bytes: float) -> None:
         """The same for results of which some are long, one by one."""
         append, skip_missing = results.append, self.skip_missing
         longest, size = LONG_TEXT, 0
@@ -199,7 +199,7 @@ class PythonFunction:
             append(result)
             if len(result) > longest:
                 size += len(result)
-                if size > most_bytes:
+                if size > max_bytes:
                     break
 
     def steps_of_call(self) -> int | None:

@@ -16,7 +16,7 @@ from sframe_spark.operators.joins.join import SEARCHED, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.project import project
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sort import MOST_TIES, Sort, SuffixSort, TopRows, sort_rows
+from sframe_spark.operators.sort import MAX_TIES, Sort, SuffixSort, TopRows, sort_rows
 from sframe_spark.order.properties import ValueBounds
 from sframe_spark.planner.graph import runs_as_kernels, sizes_of
 from sframe_spark.planner.inference import is_in_order, properties_of
@@ -26,7 +26,7 @@ from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 # A sorted input of so many rows stays in memory however the keys of the other jump about in it.
-MOST_ROWS_TO_ROAM = 1_000_000
+MAX_ROWS_TO_ROAM = 1_000_000
 # Types whose values are distinct exactly where neighbours of them differ.
 COMPARED_ALIKE = (INT, FLOAT, STR, DATETIME)
 
@@ -89,7 +89,7 @@ def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) ->
     if not is_in_order(right, [(b, True)]):
         return False
     bound = right.length.at_most
-    return (bound is not None and bound <= MOST_ROWS_TO_ROAM) or is_in_order(left, [(a, True)])
+    return (bound is not None and bound <= MAX_ROWS_TO_ROAM) or is_in_order(left, [(a, True)])
 
 
 def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
@@ -158,7 +158,7 @@ def join_with_few(node: PlannerNode) -> PlannerNode | None:
     operator = node.operator
     assert isinstance(operator, Join)
     left, right = node.inputs
-    if operator.how not in SEARCHED or not are_few(right, MOST_TIES) or not can_be_searched(operator, left, right):
+    if operator.how not in SEARCHED or not are_few(right, MAX_TIES) or not can_be_searched(operator, left, right):
         return None
     ordered = sort_rows(right, [(operator.right_keys[0], True)])
     return SortedJoin(operator.left_keys[0], operator.right_keys[0], operator.how).make_planner_node(left, ordered)
@@ -167,7 +167,7 @@ def join_with_few(node: PlannerNode) -> PlannerNode | None:
 def are_few(node: PlannerNode, most: int) -> bool:
     """True when a node has at most so many rows, which fit the memory budget, and is computed without a Spark query."""
     bound = node.length.at_most
-    if bound is None or bound > min(most, MOST_TIES) or not runs_as_kernels(node):
+    if bound is None or bound > min(most, MAX_TIES) or not runs_as_kernels(node):
         return False
     return bound * row_bytes(sizes_of(node)[id(node)], 0) <= config.memory_budget
 
@@ -184,7 +184,7 @@ def right_join(node: PlannerNode) -> PlannerNode | None:
     turned = Join(operator.right_keys, operator.left_keys, "left")
     if operator.how != "right":
         return None
-    if not is_in_search_order(turned, right, left) and not (are_few(left, MOST_TIES) and can_be_searched(turned, right, left)):
+    if not is_in_search_order(turned, right, left) and not (are_few(left, MAX_TIES) and can_be_searched(turned, right, left)):
         return None
     places = dict(zip(operator.left_keys, operator.right_keys, strict=True))
     places.update({position: right.facts.width + place for place, position in enumerate(turned.right_values(left.facts.width))})

@@ -86,7 +86,7 @@ def filters_merged(node: PlannerNode) -> PlannerNode | None:
 # Laws that filter rows before they are put in order, grouped, joined or appended.
 
 # Filtered one by one, more parts make longer plans than they spare rows.
-MOST_PARTS = 32
+MAX_PARTS = 32
 # Equal keys of these types are one value: what a mask says of the key of a group it says of each row.
 SAME_WHERE_EQUAL = (INT, STR, DATETIME)
 AS_THEY_COME = (Need.ANY, Need.INHERITED, Need.ORDERED)
@@ -155,7 +155,7 @@ def filter_across_append(node: PlannerNode) -> PlannerNode | None:
     """Each input gives its part: rows that cannot meet the mask are not read, whichever input they are of."""
     child = node.inputs[0]
     above = child.inputs[0] if isinstance(child.operator, GeneralizedTransform) else child
-    if not above.operator.unites_rows or len(above.inputs) > MOST_PARTS or child.operator.user_functions(above.facts.width):
+    if not above.operator.unites_rows or len(above.inputs) > MAX_PARTS or child.operator.user_functions(above.facts.width):
         return None
     made: dict[int, PlannerNode] = {}
     for item in above.inputs:

@@ -17,7 +17,7 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.lookup.numeric_keys import Numbers, key_numbers
 from sframe_spark.operators.project import Zip, part_of_zip
-from sframe_spark.operators.property_inference import INT_LIMITS, MOST_STEPS, compared_with_constant, compares_exactly, monotone_step
+from sframe_spark.operators.property_inference import INT_LIMITS, MAX_STEPS, compared_with_constant, compares_exactly, monotone_step
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts, parts_of, rows_before
 from sframe_spark.operators.sources.source import SegmentSource
@@ -173,7 +173,7 @@ def chain_below(program: Program, register: int) -> tuple[int, Program] | None:
     while register >= program.width:
         step = program.steps[register - program.width]
         registers = [operand.index for operand in step.operands if isinstance(operand, Register)]
-        if len(registers) != 1 or not isinstance(step.function, str) or len(steps) == MOST_STEPS:
+        if len(registers) != 1 or not isinstance(step.function, str) or len(steps) == MAX_STEPS:
             return None
         steps.append(step)
         register = registers[0]
@@ -357,7 +357,7 @@ def numbers_at(places: Numbers) -> Numbers:
 # Ranges outside of which no value lies where a mask is true.
 
 # Of longer lists of values that are looked for, looking at each of them may cost more than it saves.
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 
 BoundsOfColumn = Callable[[int], Bounds | None]
 
@@ -455,7 +455,7 @@ def ranges_of_values(values: Any, column_type: ColumnType) -> ValueRanges | None
     >>> ranges_of_values((7, 3), INT), ranges_of_values((7, None), INT), ranges_of_values((0.5, "a"), INT)
     (((3, 3), (7, 7)), None, None)
     """
-    if not 0 < len(values) <= MOST_VALUES:
+    if not 0 < len(values) <= MAX_VALUES:
         return None
     try:
         cells = plain_list(values)

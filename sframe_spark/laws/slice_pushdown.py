@@ -10,7 +10,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 
 # Spark finds so many first rows in one task; further rows are found faster by a sort of all.
-MOST_TOP_ROWS = 100_000
+MAX_TOP_ROWS = 100_000
 
 
 def bounds(node: PlannerNode) -> tuple[int, int | None, int]:
@@ -100,7 +100,7 @@ def head_of_sort(node: PlannerNode) -> PlannerNode | None:
     """The head of a sorted frame needs no full sort."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
-    if not isinstance(child.operator, Sort) or stop is None or stop > MOST_TOP_ROWS or step != 1:
+    if not isinstance(child.operator, Sort) or stop is None or stop > MAX_TOP_ROWS or step != 1:
         return None
     top = TopRows(child.operator.by, stop).make_planner_node(child.inputs[0])
     return top if start == 0 else slice_rows(top, start, stop)
@@ -132,7 +132,7 @@ def last_rows_of_sort(node: PlannerNode) -> PlannerNode | None:
     if not isinstance(child.operator, Sort) or rows is None or node.operator.step != 1:
         return None
     stop = rows if node.operator.stop is None else min(node.operator.stop, rows)
-    if start >= stop or rows - start >= stop or rows - start > MOST_TOP_ROWS:
+    if start >= stop or rows - start >= stop or rows - start > MAX_TOP_ROWS:
         return None
     backwards = tuple((position, not up) for position, up in child.operator.by)
     last = TopRows(backwards, rows - start).make_planner_node(reverse(child.inputs[0]))

@@ -23,7 +23,7 @@ from sframe_spark.planner.row_sizes import Sizes
 Item = TypeVar("Item")
 
 # Inputs that show no column any more stay until there are so many times as many inputs as columns: each is looked for in all columns.
-MOST_INPUTS_FOR_A_COLUMN = 2
+MAX_INPUTS_FOR_A_COLUMN = 2
 FEW_INPUTS = 16
 
 
@@ -250,7 +250,7 @@ def _picked(items: tuple[Item, ...], positions: Sequence[int]) -> tuple[Item, ..
 
 
 def _arranged(inputs: tuple[PlannerNode, ...], slots: tuple[int, ...], places: tuple[int, ...], facts: Facts) -> PlannerNode:
-    if len(inputs) > MOST_INPUTS_FOR_A_COLUMN * len(slots) + FEW_INPUTS:
+    if len(inputs) > MAX_INPUTS_FOR_A_COLUMN * len(slots) + FEW_INPUTS:
         used = {slot: number for number, slot in enumerate(dict.fromkeys(slots))}
         # Without columns there still are rows: those of the first input.
         inputs, slots = tuple(inputs[slot] for slot in used) or inputs[:1], tuple(map(used.__getitem__, slots))

@@ -124,7 +124,7 @@ class Explode(Operator):
         """All items."""
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
-    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """As many items at a time as are asked for."""
         chunk = inputs[0]
         column, items = items_of(chunk.columns[self.position], facts[0].schema[self.position], self.types)
@@ -132,7 +132,7 @@ class Explode(Operator):
         others = [chunk.columns[place] for place in self.others(facts[0].width)]
         done = 0
         while True:
-            stop = min(done + most_rows(), len(rows))
+            stop = min(done + max_rows(), len(rows))
             repeated = [other.take(rows.slice(done, stop - done)) for other in others]
             yield Chunk((*repeated, *[item.take(places.slice(done, stop - done)) for item in items]), stop - done)
             done = stop

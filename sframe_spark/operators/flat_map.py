@@ -77,38 +77,38 @@ class FlatMap(Operator):
         """One call per row."""
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
-    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """One call per row, results given on as soon as there are enough; those of one row are never more than the function itself made."""
         chunk, schema = inputs[0], facts[0].schema
         memo = self.function.memo
         if memo is None or not self.function.numbered:
-            yield from self._streamed(chunk, schema, most_rows)
+            yield from self._streamed(chunk, schema, max_rows)
         elif not memo.keeps and memo.knows_none(np.asarray(chunk.columns[-1])):
-            yield from self._streamed(chunk.select(range(len(schema) - 1)), schema[:-1], most_rows)
+            yield from self._streamed(chunk.select(range(len(schema) - 1)), schema[:-1], max_rows)
         else:
-            yield from self._remembered(memo, chunk, schema, most_rows)
+            yield from self._remembered(memo, chunk, schema, max_rows)
 
-    def _streamed(self, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def _streamed(self, chunk: Chunk, schema: Schema, max_rows: Callable[[], int]) -> Iterator[Chunk]:
         waiting: list[Sequence[Any]] = []
-        most_bytes, size = self._most_bytes(), 0
+        max_bytes, size = self._max_bytes(), 0
         for number, found in enumerate(self._called(chunk, schema)):
             waiting.extend(found)
             if not number % ROWS_PER_CHECK and found:
                 # Those in between are taken to be as long.
                 size += ROWS_PER_CHECK * len(found) * weight(found[-1])
-            while len(waiting) > (most := most_rows()) or (size > most_bytes and waiting):
+            while len(waiting) > (most := max_rows()) or (size > max_bytes and waiting):
                 yield self._encoded(waiting[:most])
                 waiting, size = waiting[most:], 0
         yield self._encoded(waiting)
 
-    def _most_bytes(self) -> float:
+    def _max_bytes(self) -> float:
         """What results may take before they are given on; no limit where nobody measures them."""
-        return math.inf if self.function.made is None else self.function.made.most_bytes
+        return math.inf if self.function.made is None else self.function.made.max_bytes
 
-    def _remembered(self, memo: CallMemo, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def _remembered(self, memo: CallMemo, chunk: Chunk, schema: Schema, max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """A few rows at a time, as many as give no more than is asked for by the look of those before."""
-        start, step, waiting = 0, chunk.rows if most_rows() == ALL_ROWS else 1, Chunk.empty(self.types)
-        most_bytes = self._most_bytes()
+        start, step, waiting = 0, chunk.rows if max_rows() == ALL_ROWS else 1, Chunk.empty(self.types)
+        max_bytes = self._max_bytes()
         while start < chunk.rows:
             part = chunk.slice(start, start + step)
             try:
@@ -117,14 +117,14 @@ class FlatMap(Operator):
                 step = max(1, part.rows * cut.done // cut.asked)
                 continue
             waiting = joined(waiting, found)
-            while waiting.rows > (most := most_rows()):
+            while waiting.rows > (most := max_rows()):
                 yield waiting.slice(0, most)
                 waiting = waiting.slice(most, waiting.rows)
-            if waiting.size > most_bytes:
+            if waiting.size > max_bytes:
                 yield waiting
                 waiting = waiting.slice(0, 0)
             start += step
-            fitting = min(most_rows() / max(found.rows, 1), most_bytes / max(found.size, 1))
+            fitting = min(max_rows() / max(found.rows, 1), max_bytes / max(found.size, 1))
             step = max(1, int(min(2 * step, fitting * part.rows)))
         yield waiting
 
@@ -137,13 +137,13 @@ class FlatMap(Operator):
             If they are too many bytes. The memo has those that were made.
         """
         chosen = chunk.select(range(len(schema) - 1)).rows_at(places)
-        rows, counts, size, most_bytes = list[Any](), list[int](), 0, self._most_bytes() if memo.keeps else math.inf
+        rows, counts, size, max_bytes = list[Any](), list[int](), 0, self._max_bytes() if memo.keeps else math.inf
         for found in self._called(chosen, schema[:-1]):
             rows.extend(found)
             if not len(counts) % ROWS_PER_CHECK and found:
                 size += ROWS_PER_CHECK * len(found) * weight(found[-1])
             counts.append(len(found))
-            if size > most_bytes and len(counts) < places.size:
+            if size > max_bytes and len(counts) < places.size:
                 numbers = np.asarray(chunk.columns[-1])[places[: len(counts)]]
                 memo.record(Part(numbers, np.array(counts, dtype=np.int64), self._encoded(rows)))
                 raise ResultsTooLongError(len(counts), places.size)

@@ -112,9 +112,9 @@ def constants_and_present(program: Program, mask: Operand, types: Sequence[Colum
 
 
 # Nothing is derived through the steps of longer programs: that costs more than it finds.
-MOST_STEPS = 200
+MAX_STEPS = 200
 # Nor through results of many columns.
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 INC: Effect = "inc"
 DEC: Effect = "dec"
 # How the result of a monotone function follows its argument, and whether strictly.
@@ -135,7 +135,7 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
     """
     outputs = [output.index if isinstance(output, Register) else None for output in program.outputs]
     literals = [place for place, output in enumerate(program.outputs) if isinstance(output, Literal)]
-    if len(program.steps) > MOST_STEPS or rows.says_nothing:
+    if len(program.steps) > MAX_STEPS or rows.says_nothing:
         known = rows.project([output if output is not None and output < program.width else None for output in outputs])
     else:
         known = with_results(program, rows, schema).project(outputs)
@@ -205,7 +205,7 @@ def origin_of(
             return ColumnOrigin(columns, effect, known[0].strict and follows[1])
     # Values of other types that compare as equal, such as both zeros, or an instant at two offsets, may give different results.
     same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
-    return ColumnOrigin(columns) if same and len(columns) <= MOST_COLUMNS else None
+    return ColumnOrigin(columns) if same and len(columns) <= MAX_COLUMNS else None
 
 
 def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool] | None:
@@ -240,7 +240,7 @@ def shifted_bounds(step: Step, bounds: ValueBounds | None) -> ValueBounds | None
 
 def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
     """For outputs that are masks: what holds for the outputs among rows where the mask is true."""
-    if len(program.steps) > MOST_STEPS:
+    if len(program.steps) > MAX_STEPS:
         return {}
     places: dict[int, int] = {}
     # Once: there may be as many masks as columns.

@@ -23,7 +23,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.types import INT
 
 # Nobody has more.
-MOST_ROWS = 2**62
+MAX_ROWS = 2**62
 
 
 @register
@@ -60,7 +60,7 @@ class RowNumber(SequentialOperator):
         relation = inputs[0].with_position()
         position = F.col(str(relation.position))
         numbers = position + self.start
-        if self.start > MOST_ROWS:
+        if self.start > MAX_ROWS:
             # Spark's sum of longs wraps around.
             numbers = F.when(position >= 2**63 - self.start, raised(self._too_large())).otherwise(numbers)
         return relation.with_columns([numbers], (INT,))

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 # Rows that tie are sorted in memory, and those at the edge of a range of rows pass through the driver.
-MOST_TIES = 262_144
-MOST_TIED_BYTES = 256 << 20
+MAX_TIES = 262_144
+MAX_TIED_BYTES = 256 << 20
 
 SORTABLE = ("int", "float", "str", "datetime")
 
@@ -173,7 +173,7 @@ class SuffixSort(Reordering, RunOperator):
         """
         starts = run_starts([table.columns[p] for p in self.prefix], [schema[p] for p in self.prefix], table.rows)
         lengths = np.diff([*starts.tolist(), table.rows])
-        if len(lengths) and (lengths.max() > MOST_TIES or lengths.max() * (table.size / table.rows) > MOST_TIED_BYTES):
+        if len(lengths) and (lengths.max() > MAX_TIES or lengths.max() * (table.size / table.rows) > MAX_TIED_BYTES):
             raise RunTooLongError(f"{lengths.max()} rows are equal in {describe_order(self.by[: self.held])}: too many to be sorted in memory")
         return table, run_numbers(starts, table.rows)
 
@@ -252,7 +252,7 @@ def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
 # The first rows in some order, without a sort of all rows.
 
 # Every task sends so many rows at most to the driver.
-MOST_ROWS_SENT = 10_000
+MAX_ROWS_SENT = 10_000
 # For each row wanted so many are looked at to see which ones come near.
 SAMPLED = 64
 
@@ -312,7 +312,7 @@ class TopRows(Reordering, DecomposableOperator):
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """Each task sends its own first rows, if these are few."""
-        return self.rows <= MOST_ROWS_SENT
+        return self.rows <= MAX_ROWS_SENT
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """The first rows of the only run."""

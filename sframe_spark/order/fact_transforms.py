@@ -206,8 +206,8 @@ def _without_null(facts: SequenceFacts) -> dict[Column, None]:
 
 
 # Hidden columns and cases make later answers more complete, never more right; beyond these sizes they only cost time.
-_MOST_HIDDEN = 24
-_MOST_CASE_ENTRIES = 400
+_MAX_HIDDEN = 24
+_MAX_CASE_ENTRIES = 400
 
 
 def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
@@ -222,14 +222,14 @@ def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """
     facts = _without_unlinked(facts)
-    if facts.cases and sum(1 for case in facts.cases for _ in columns_of(case.facts)) > _MOST_CASE_ENTRIES:
+    if facts.cases and sum(1 for case in facts.cases for _ in columns_of(case.facts)) > _MAX_CASE_ENTRIES:
         facts = _without_unlinked(facts._replace(cases=()))
     hidden = _hidden(facts)
-    if len(hidden) > _MOST_HIDDEN and facts.cases:
+    if len(hidden) > _MAX_HIDDEN and facts.cases:
         facts = _without_unlinked(facts._replace(cases=()))
         hidden = _hidden(facts)
-    if len(hidden) > _MOST_HIDDEN:
-        facts = _without_unlinked(without_columns(facts, set(list(hidden)[_MOST_HIDDEN:])))
+    if len(hidden) > _MAX_HIDDEN:
+        facts = _without_unlinked(without_columns(facts, set(list(hidden)[_MAX_HIDDEN:])))
     return facts
 
 

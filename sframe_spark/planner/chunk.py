@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from sframe_spark.planner.facts import Schema
 from sframe_spark.values.arrow_ipc import stream_of, table_of
-from sframe_spark.values.arrow_layouts import MOST_BYTES, in_one_array
+from sframe_spark.values.arrow_layouts import MAX_BYTES, in_one_array
 
 Item = TypeVar("Item")
 
 # Arrow counts the bytes of texts, and the items of lists, in 32 bits.
-MOST_BYTES_OF_ARRAY = MOST_BYTES
+MAX_BYTES_OF_ARRAY = MAX_BYTES
 
 
 @attrs.frozen(eq=False)
@@ -238,7 +238,7 @@ def taken(items: list[Item]) -> Iterator[Item]:
 # Shorter pieces are put together: each has a price of its own, whoever goes through them.
 FEW_ROWS = 32_768
 # A piece that is a part of longer arrays holds all of them: it is copied where they take so many times its bytes.
-MOST_HELD = 4
+MAX_HELD = 4
 
 
 @attrs.frozen(eq=False)
@@ -365,7 +365,7 @@ def _runs(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
         if not chunk.rows:
             continue
         more = chunk.size
-        if waiting and (rows + chunk.rows > 2 * FEW_ROWS or size + more > MOST_BYTES_OF_ARRAY):
+        if waiting and (rows + chunk.rows > 2 * FEW_ROWS or size + more > MAX_BYTES_OF_ARRAY):
             yield waiting
             waiting, rows, size = [], 0, 0
         waiting.append(chunk)
@@ -385,4 +385,4 @@ def own(chunk: Chunk) -> Chunk:
 
 
 def _holds_more(column: pa.Array) -> bool:
-    return bool(column.get_total_buffer_size() > MOST_HELD * (column.nbytes + FEW_ROWS))
+    return bool(column.get_total_buffer_size() > MAX_HELD * (column.nbytes + FEW_ROWS))

@@ -82,7 +82,7 @@ class RowsOfPieces(Protocol):
     def of_matches(self) -> RowsOfPieces:
         """Those of them that are made of a row of each input."""
 
-    def chunks(self, most_bytes: int) -> Iterator[Chunk]:
+    def chunks(self, max_bytes: int) -> Iterator[Chunk]:
         """All of them, with their numbers as the last column, as they are asked for, in chunks of no more than so many bytes, or of one row."""
 
 
@@ -416,7 +416,7 @@ class Operator(Traits):
         """Arrow implementation over aligned runs of rows: a chunk per input, a look-up for inputs that are looked up."""
         raise PlanInvariantError(f"operator {self.name!r} has no kernel")
 
-    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """The kernel's rows in order, one piece at least and each of at most so many rows; how many is asked before each piece."""
         yield self.kernel(inputs, facts)
 
@@ -428,7 +428,7 @@ class Operator(Traits):
         """Of an operator that ``counts_matches``: how many rows come of some of its first input; none is made."""
         raise PlanInvariantError(f"operator {self.name!r} does not count its matches")
 
-    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, most_bytes: int) -> Chunk | None:
+    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
         """Of these rows those numbered ``start`` to ``stop``, no other is made; None where they take more than so many bytes."""
         raise PlanInvariantError(f"operator {self.name!r} does not make matches by number")
 

@@ -15,7 +15,7 @@ from sframe_spark.planner.node import PlannerNode, check_same_rows
 FIRINGS_PER_NODE = 60
 FIRINGS_BASE = 2_000
 # Most plans are settled after one return to an earlier stage; each finds fewer columns and rows to drop.
-MOST_RETURNS = 10
+MAX_RETURNS = 10
 
 
 @attrs.frozen
@@ -119,7 +119,7 @@ class Optimizer:
             if stage.name == until:
                 break
             place += 1
-            if stage.back_to is not None and graph is not before and returns[stage.name] < MOST_RETURNS:
+            if stage.back_to is not None and graph is not before and returns[stage.name] < MAX_RETURNS:
                 place = places[stage.back_to]
                 returns[stage.name] += 1
         return graph.root

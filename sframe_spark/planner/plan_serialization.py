@@ -8,7 +8,7 @@ The text lists the nodes, inputs before consumers; the last is the root. A node 
 
 What is written of an operator is its parameters (see :mod:`sframe_spark.planner.parameters`). A text is believed in nothing that can be found out:
 reading checks every parameter against the annotation of its field, infers types, lengths and row domains anew, and refuses a plan that they do not
-fit. Rows in memory are embedded, up to ``MOST_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so a temporary result is
+fit. Rows in memory are embedded, up to ``MAX_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so a temporary result is
 readable only as long as the process that holds it: save it first. Functions and live DataFrames are refused.
 """
 
@@ -95,8 +95,8 @@ def trace_text(trace: Trace) -> str:
 FORMAT_NAME = "sframe_spark.plan"
 FORMAT_VERSION = 2
 
-MOST_ROWS = 2**62
-MOST_EMBEDDED_BYTES = 4 * 1024 * 1024
+MAX_ROWS = 2**62
+MAX_EMBEDDED_BYTES = 4 * 1024 * 1024
 """Rows in memory beyond this belong into a saved frame."""
 
 
@@ -251,7 +251,7 @@ def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode
     if types != item["types"]:
         raise InvalidArgumentError(f"node {number} of the plan, {node.operator_type}, has the types {types}, the text says {item['types']!r:.500}")
     rows, said = node.length.rows, item["rows"]
-    if rows is not None and (not 0 <= rows <= MOST_ROWS or said not in (None, rows)):
+    if rows is not None and (not 0 <= rows <= MAX_ROWS or said not in (None, rows)):
         raise InvalidArgumentError(f"the plan's text says {said!r:.80} rows of {node.operator_type}, which has {rows}")
     _try_without_rows(node)
     return node
@@ -280,8 +280,8 @@ class _ChunkWriter:
         """The number of a chunk in the text."""
         if id(chunk) not in self.numbers:
             self.bytes += sum(column.nbytes for column in chunk.columns)
-            if self.bytes > MOST_EMBEDDED_BYTES:
-                raise NotPortable(path, chunk, f"more than {MOST_EMBEDDED_BYTES:,} bytes of rows in memory")
+            if self.bytes > MAX_EMBEDDED_BYTES:
+                raise NotPortable(path, chunk, f"more than {MAX_EMBEDDED_BYTES:,} bytes of rows in memory")
             self.numbers[id(chunk)] = len(self.texts)
             self.texts.append(_chunk_text(chunk))
         return self.numbers[id(chunk)]

@@ -197,13 +197,13 @@ def extents(nodes: PlannerNode) -> list[Extent]:
 # --- Counts in bins
 
 
-MOST_BINS = 30
+MAX_BINS = 30
 # Of two columns of numbers, as in the reference; more rows are counted in cells.
-MOST_POINTS = 5000
+MAX_POINTS = 5000
 # On each side of a heat map.
-MOST_CELLS = 40
+MAX_CELLS = 40
 # On a time line of more rows.
-MOST_TIMES = 300
+MAX_TIMES = 300
 
 
 def as_numbers(node: PlannerNode) -> PlannerNode:
@@ -211,7 +211,7 @@ def as_numbers(node: PlannerNode) -> PlannerNode:
     return apply_function("cast", node, parameters=(FLOAT, False)) if node.schema[0].kind == DATETIME_KIND else node
 
 
-def bins_for(extent: Extent, column_type: ColumnType, most: int = MOST_BINS) -> Bins:
+def bins_for(extent: Extent, column_type: ColumnType, most: int = MAX_BINS) -> Bins:
     """Bins with round edges over a column."""
     if not extent.numbers:
         return Bins(0, 1, 1)
@@ -251,7 +251,7 @@ def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
     pair = zip_columns(x, y)
     materialize(pair)
     numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
-    across, up = (bins_for(extent, node.schema[0], MOST_CELLS) for extent, node in zip(extents(numbers), (x, y), strict=True))
+    across, up = (bins_for(extent, node.schema[0], MAX_CELLS) for extent, node in zip(extents(numbers), (x, y), strict=True))
     counts = reduce_values(numbers, [Aggregation("histogram", (0, 1), (*across.parameters, *up.parameters))])[0]
     table = []
     for place, count in enumerate(counts):
@@ -267,7 +267,7 @@ def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], fl
     pair = zip_columns(time, y)
     materialize(pair)
     numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
-    bins = bins_for(extents(project(numbers, [0]))[0], time.schema[0], MOST_TIMES)
+    bins = bins_for(extents(project(numbers, [0]))[0], time.schema[0], MAX_TIMES)
     ranges = np.reshape(reduce_values(numbers, [Aggregation("bin_ranges", (0, 1), bins.parameters)])[0], (-1, 4)).tolist()
     table = [
         # Parts of a mean are rounded, which may lead out of the numbers.
@@ -281,9 +281,9 @@ def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], fl
 # --- The most frequent texts
 
 
-MOST_LABELS = 12
+MAX_LABELS = 12
 # A text of megabytes is no label.
-MOST_CHARACTERS = 60
+MAX_CHARACTERS = 60
 MISSING = "(missing)"
 
 
@@ -343,8 +343,8 @@ def label_texts(values: Sequence[Any]) -> list[str]:
     """
     labels: dict[str, None] = {}
     for value in values:
-        text = MISSING if value is None else visible(str(value)[: MOST_CHARACTERS + 1])
-        text = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+        text = MISSING if value is None else visible(str(value)[: MAX_CHARACTERS + 1])
+        text = text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
         text = text if text == text.strip() != "" else f'"{text}"'
         number = 1
         while (label := text if number == 1 else f"{text} {number}") in labels:
@@ -359,12 +359,12 @@ def summaries_of(columns: PlannerNode) -> list[dict[str, Any]]:
     return list(found)
 
 
-def top_values(columns: PlannerNode, most: int = MOST_LABELS) -> list[TopValues]:
+def top_values(columns: PlannerNode, most: int = MAX_LABELS) -> list[TopValues]:
     """The most frequent values of each column of texts: in one pass, and in another where they are many."""
     return most_frequent(columns, summaries_of(columns), most)
 
 
-def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], most: int = MOST_LABELS) -> list[TopValues]:
+def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], most: int = MAX_LABELS) -> list[TopValues]:
     """The most frequent values of columns that have been summed up."""
     wanted = {place: _candidates(summary, most) for place, summary in enumerate(summaries) if summary["counted"] is None}
     asked = {place: labels for place, labels in wanted.items() if labels}
@@ -395,8 +395,8 @@ def _candidates(summary: dict[str, Any], most: int) -> tuple[Any, ...] | None:
     threshold, error = summary["rows"] // FREQUENT_SHARE, summary["error"]
     if error > threshold:
         return None
-    least_counts = sorted(summary["frequent"].values(), reverse=True)
-    needed = max(least_counts[most - 1] if len(least_counts) >= most else 0, threshold + 1)
+    min_counts = sorted(summary["frequent"].values(), reverse=True)
+    needed = max(min_counts[most - 1] if len(min_counts) >= most else 0, threshold + 1)
     return tuple(sorted(value for value, count in summary["frequent"].items() if count + error >= needed))
 
 
@@ -454,7 +454,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 # Where a quantile lies among so many bins, the next pass divides one of them into as many.
 PARTS = 1000
 # Six divisions are enough for any two floats that differ in their first ten digits.
-MOST_PASSES = 7
+MAX_PASSES = 7
 # Of itself, and of all numbers: as many digits as are shown.
 EXACTNESS, OF_THE_WHOLE = 1e-5, 1e-10
 LARGE = 1e15
@@ -545,7 +545,7 @@ def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[A
         Counts, in one pass, the numbers of each owner in bins of its own.
     """
     first: dict[Asked, np.ndarray] = {}
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         left = [quantile for quantile in searched if quantile.found is None]
         if not left:
             break

@@ -99,7 +99,7 @@ def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
     options = {"mode": "vega-lite", "renderer": "svg", "actions": False}
     start = f'vegaEmbed(document.getElementById("chart"), {script_text(shown)}, {script_text(options)});'
     body = f'<main>{_heading(specification.get("title", {}))}<div class="place"><div id="chart"></div></div></main>'
-    return page(title, body, f"{_CHART_STYLE}#chart {{ min-width: {_least_width(specification)}px; }}", f"{library}\n{start}", draws=True)
+    return page(title, body, f"{_CHART_STYLE}#chart {{ min-width: {_min_width(specification)}px; }}", f"{library}\n{start}", draws=True)
 
 
 def _heading(title: dict[str, str]) -> str:
@@ -107,7 +107,7 @@ def _heading(title: dict[str, str]) -> str:
     return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for tag, text in parts if text)
 
 
-def _least_width(specification: dict[str, Any]) -> int:
+def _min_width(specification: dict[str, Any]) -> int:
     """How narrow a chart may be, in pixels: labels keep their place in narrow windows, which scroll."""
     shared = specification.get("encoding", {})
     across, up = ([str(label) for label in shared.get(name, {}).get("scale", {}).get("domain", [])] for name in "xy")

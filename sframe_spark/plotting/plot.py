@@ -24,7 +24,7 @@ from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import vega
 from sframe_spark.plotting.chart_data import (
-    MOST_POINTS,
+    MAX_POINTS,
     TopValues,
     cells_of,
     frequencies_of,
@@ -380,7 +380,7 @@ def _drawing(x: PlannerNode, y: PlannerNode, rows: int) -> Drawing | None:
     if kinds == ("axis", "axis"):
         if x.schema[0].kind == DATETIME_KIND and y.schema[0].is_numeric:
             return time_line
-        return scatter_plot if rows <= MOST_POINTS else heat_map
+        return scatter_plot if rows <= MAX_POINTS else heat_map
     if kinds == (STR_KIND, STR_KIND):
         return text_map
     return box_plot if set(kinds) == {"axis", STR_KIND} else None
@@ -389,7 +389,7 @@ def _drawing(x: PlannerNode, y: PlannerNode, rows: int) -> Drawing | None:
 def scatter_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """A point for each of few rows; of many, the cells that they lie in."""
     rows = row_count(x)
-    if rows > MOST_POINTS:
+    if rows > MAX_POINTS:
         return heat_map(x, y, labels)
     points = points_of(x, y)
     if not points:
@@ -438,7 +438,7 @@ def box_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
 def time_line(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """Values in the order of time; of many rows the mean, least and largest of each bin."""
     rows = row_count(x)
-    if rows <= MOST_POINTS:
+    if rows <= MAX_POINTS:
         table, told = sorted(points_of(x, y), key=lambda point: point["x"]), ""
     else:
         table, seconds = line_of(x, y)

@@ -158,7 +158,7 @@ def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:
 
 
 # A browser asks for one page at a time. Who asks for more waits for none: the program has its own work to do.
-MOST_CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 # Seconds in which a request is sent, and an answer taken.
 PATIENCE = 10
 _HEADERS = {
@@ -248,10 +248,10 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
     # They take as long to import as all else of a small program.
     import http.server
 
-    free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+    free = threading.BoundedSemaphore(MAX_CONNECTIONS)
 
     class Server(http.server.ThreadingHTTPServer):
-        request_queue_size = 4 * MOST_CONNECTIONS
+        request_queue_size = 4 * MAX_CONNECTIONS
 
         def process_request(self, request: Any, client_address: Any) -> None:
             if free.acquire(blocking=False):

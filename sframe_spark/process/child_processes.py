@@ -178,7 +178,7 @@ SECONDS_TO_END = 2.0
 # Modules may come over a network. Whatever says nothing for longer is not waited for.
 SECONDS_TO_START = 120.0
 # Several threads of the user may ask at once; so many processes stay for the next.
-MOST_IDLE = 8
+MAX_IDLE = 8
 # A process starts in the time of some hundred thousand calls: short works that come seldom are worth no second one.
 SECONDS_WORTH_ANOTHER = 0.25
 # What it sends first.
@@ -359,7 +359,7 @@ class WorkerProcesses:
             raise
         with self._changed:
             self._forget(worker)
-            stays = len(self._idle) < MOST_IDLE
+            stays = len(self._idle) < MAX_IDLE
             if stays:
                 self._idle.append(worker)
         if not stays:

@@ -35,9 +35,9 @@ SHARE_FOR_WORK, SHARE_KEPT = 4, 8
 # Nobody knows what an unknown machine has.
 SMALL_MACHINE = 1 << 30
 # A thread has a stack, and what the C library and Arrow's pools put aside for each; ones of Arrow's own come with the first.
-BYTES_OF_THREAD, LEAST_ROOM = 128 << 20, 64 << 20
+BYTES_OF_THREAD, MIN_ROOM = 128 << 20, 64 << 20
 # Each thread holds some batches: of what it reads, what it makes and what it writes. Shorter ones cost more than they spare.
-BATCHES_AT_WORK, LEAST_BATCH_BYTES = 16, 1 << 20
+BATCHES_AT_WORK, MIN_BATCH_BYTES = 16, 1 << 20
 # Where the user tells Arrow what to use; an empty text says nothing.
 CHOICE_OF_USER = "ARROW_DEFAULT_MEMORY_POOL"
 # Takes pages of 4 KiB, and keeps what is let go of for others, arrays of 8 MiB and more excepted.
@@ -74,7 +74,7 @@ def batch_bytes() -> int:
     True
     """
     usual, chosen = config.batch_bytes, config.work_memory
-    return usual if chosen is None else min(usual, max(LEAST_BATCH_BYTES, chosen // BATCHES_AT_WORK))
+    return usual if chosen is None else min(usual, max(MIN_BATCH_BYTES, chosen // BATCHES_AT_WORK))
 
 
 def kept_memory() -> int:
@@ -236,15 +236,15 @@ def threads_with_room(wanted: int) -> int:
     left = of_process()
     if left is None:
         return wanted
-    if left.size < LEAST_ROOM:
-        raise TooLargeError(_too_little(left, LEAST_ROOM))
-    return min(wanted, (left.size - LEAST_ROOM) // BYTES_OF_THREAD)
+    if left.size < MIN_ROOM:
+        raise TooLargeError(_too_little(left, MIN_ROOM))
+    return min(wanted, (left.size - MIN_ROOM) // BYTES_OF_THREAD)
 
 
 def has_room_for_thread() -> bool:
     """Whether there is memory for a thread that is of use, and without which work goes on."""
     left = of_process()
-    return left is None or left.size >= LEAST_ROOM
+    return left is None or left.size >= MIN_ROOM
 
 
 def require_room_for_thread() -> None:
@@ -257,7 +257,7 @@ def require_room_for_thread() -> None:
     """
     if not threads_with_room(1):
         left = of_process()
-        raise TooLargeError("there is no memory for a thread" if left is None else _too_little(left, LEAST_ROOM + BYTES_OF_THREAD))
+        raise TooLargeError("there is no memory for a thread" if left is None else _too_little(left, MIN_ROOM + BYTES_OF_THREAD))
 
 
 def _too_little(left: AvailableMemory, needed: int) -> str:

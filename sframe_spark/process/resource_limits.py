@@ -172,7 +172,7 @@ def _text(path: Path) -> str:
 
 def available_cores() -> int:
     """Return how many cores this process may use: those that it may run on, but no more than its container gets the time of."""
-    return min(cores_here(), _most_cores(os.getpid(), int(time.monotonic() / SECONDS_REMEMBERED)))
+    return min(cores_here(), _max_cores(os.getpid(), int(time.monotonic() / SECONDS_REMEMBERED)))
 
 
 def cores_here() -> int:
@@ -181,7 +181,7 @@ def cores_here() -> int:
 
 
 @functools.lru_cache(maxsize=1)
-def _most_cores(process: int, moment: int) -> int:
+def _max_cores(process: int, moment: int) -> int:
     """As many as the groups of the process allow, and as many as Python was told that there are (``-X cpu_count``)."""
     known = [cores for cores in (os.cpu_count(), ControlGroups.of_this_process().cores()) if cores is not None]
     return min(known, default=1)

@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 Left = SimpleQueue[tuple[list[Result], BaseException | None]]
 
 # After Ctrl-C, for what does not end: a disk that does not answer.
-MOST_SECONDS_TO_END = 5.0
+MAX_SECONDS_TO_END = 5.0
 
 # How often a waiting thread looks up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does not end a wait.
 POLL_SECONDS = 0.1
@@ -67,7 +67,7 @@ class _Ending:
         return self._since is not None
 
     def is_late(self) -> bool:
-        return self._since is not None and time.monotonic() > self._since + MOST_SECONDS_TO_END
+        return self._since is not None and time.monotonic() > self._since + MAX_SECONDS_TO_END
 
 
 class ThreadPool(ThreadPoolExecutor):

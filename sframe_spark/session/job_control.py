@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LIBRARIES = tuple({os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-MOST_CHARACTERS, MOST_OF_NAME = 200, 80
+MAX_CHARACTERS, MAX_OF_NAME = 200, 80
 # Properties of a thread from which Spark takes what it lists.
 DESCRIPTION, SHORT_SITE, LONG_SITE = "spark.job.description", "callSite.short", "callSite.long"
 
@@ -48,7 +48,7 @@ def description_of(operation: str) -> str:
     """
     statement = statement_of(sys._getframe(1)) or _STATEMENT.get()
     _STATEMENT.set(statement)
-    return visible(f"{statement} {operation}".strip())[:MOST_CHARACTERS]
+    return visible(f"{statement} {operation}".strip())[:MAX_CHARACTERS]
 
 
 def statement_of(frame: FrameType | None) -> str:
@@ -81,7 +81,7 @@ def _kind(file: str) -> str:
 
 
 def _place(frame: FrameType) -> str:
-    return f"{os.path.basename(frame.f_code.co_filename)[-MOST_OF_NAME:]}:{frame.f_lineno}"
+    return f"{os.path.basename(frame.f_code.co_filename)[-MAX_OF_NAME:]}:{frame.f_lineno}"
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LARGEST_DEFAULT_PARALLELISM = 8
 LARGEST_DRIVER_MEMORY_GIB = 8
 # With less Spark does not start.
-LEAST_DRIVER_MEMORY_MIB = 512
+MIN_DRIVER_MEMORY_MIB = 512
 GIB, MIB = 1 << 30, 1 << 20
 
 # Settings of our own session on which results depend. They are spelled out, even where they repeat Spark's default,
@@ -229,7 +229,7 @@ def driver_memory_gib() -> int:
 def driver_memory() -> str:
     """Return the heap of a local JVM as Spark takes it: less than 1 GiB where that would be more than half of what there is."""
     half = all_memory() // (2 * MIB)
-    return f"{driver_memory_gib()}g" if half >= GIB // MIB else f"{max(LEAST_DRIVER_MEMORY_MIB, half)}m"
+    return f"{driver_memory_gib()}g" if half >= GIB // MIB else f"{max(MIN_DRIVER_MEMORY_MIB, half)}m"
 
 
 def silence_spark() -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 # An opened source holds its plan, and the rows of a small table, in the JVM.
-MOST_SOURCES = 64
+MAX_SOURCES = 64
 
 
 class SourceCache:
@@ -53,7 +53,7 @@ class SourceCache:
     (1, 1)
     """
 
-    def __init__(self, most: int = MOST_SOURCES) -> None:
+    def __init__(self, most: int = MAX_SOURCES) -> None:
         self._most = most
         self._found: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.Lock()

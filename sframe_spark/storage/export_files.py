@@ -155,7 +155,7 @@ _WRITERS: dict[str, Callable[[Any, pa.Schema], _Writer]] = {PARQUET: _parquet, O
 
 # Where a process finds its open files, such as its standard output, by number.
 DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
-MOST_LINKS = 40
+MAX_LINKS = 40
 # More would be new memory of the system each time.
 COPY_BYTES = 1 << 20
 
@@ -334,7 +334,7 @@ def _require_no_descriptor(target: str) -> None:
         If it does, or is a link to such a path.
     """
     link = target
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         directory, name = os.path.split(link)
         # The system says of such a link that it leads to the file, so only the directory tells.
         directory = os.path.realpath(directory)

@@ -159,7 +159,7 @@ def _gregorian_year(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 # Calendars differ by less than so many days within the years that 64 bits of microseconds can tell.
-_MOST_DAYS = 3_000
+_MAX_DAYS = 3_000
 # 4 October 1582 was followed by the 15th.
 _LACKING_DAYS = 10
 
@@ -237,7 +237,7 @@ class HybridColumns:
         lowest = pc.min(ticks).as_py()
         if lowest is None or lowest >= LAST_ZONE_CHANGE * per_second:
             return values
-        if abs(lowest) > 2**63 - _MOST_DAYS * SECONDS_PER_DAY * per_second:
+        if abs(lowest) > 2**63 - _MAX_DAYS * SECONDS_PER_DAY * per_second:
             raise DateTimeRangeError(f"a time stamp of {lowest} {values.type.unit} since 1970 is none of the calendar that columns use")
         return _with_values(values, ticks_to_gregorian(_numbers(ticks), per_second, self.zone))
 

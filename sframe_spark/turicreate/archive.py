@@ -396,7 +396,7 @@ def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[Archiv
 
 
 # So many files are open at a time.
-MOST_OPEN = 32
+MAX_OPEN = 32
 # What is looked up in a block takes no more than so many times its bytes, of blocks that a writer makes.
 USUAL_TIMES = 8
 # The column, its part and the block.
@@ -411,13 +411,13 @@ class ArchiveReader:
     ----------
     archive
         The archive.
-    most_bytes
+    max_bytes
         How many bytes of blocks are kept besides those of the last rows.
     """
 
-    def __init__(self, archive: Archive, most_bytes: int | None = None) -> None:
+    def __init__(self, archive: Archive, max_bytes: int | None = None) -> None:
         self.archive = archive
-        self._most_bytes = config.batch_bytes if most_bytes is None else most_bytes
+        self._max_bytes = config.batch_bytes if max_bytes is None else max_bytes
         # In the order in which they were asked for last.
         self._kept: dict[BlockKey, Block] = {}
         self._size = self._payloads = 0
@@ -438,11 +438,11 @@ class ArchiveReader:
         with self._keeping() as asked, _OpenFiles(self.archive) as files:
             return [self._bytes(position, first, last, files, asked) for position in positions]
 
-    def batches(self, positions: Sequence[int], first: int, last: int, most_rows: int, most_bytes: float) -> Iterator[CountedColumns]:
+    def batches(self, positions: Sequence[int], first: int, last: int, max_rows: int, max_bytes: float) -> Iterator[CountedColumns]:
         """Yield rows ``first`` to ``last`` some at a time, with how many they are: at most so many, of long ones no more than take so many bytes."""
         while first < last:
-            stop = min(first + most_rows, last)
-            while stop - first > 1 and sum(self.bytes_between(positions, first, stop)) > most_bytes:
+            stop = min(first + max_rows, last)
+            while stop - first > 1 and sum(self.bytes_between(positions, first, stop)) > max_bytes:
                 stop = first + (stop - first) // 2
             yield stop - first, self.read(positions, first, stop)
             first = stop
@@ -495,7 +495,7 @@ class ArchiveReader:
         """Let go of the blocks that nobody has asked for longest; what the block asks for stays."""
         asked: set[BlockKey] = set()
         yield asked
-        left = self._size - max(self._most_bytes, sum(self._kept[key].size for key in asked if key in self._kept))
+        left = self._size - max(self._max_bytes, sum(self._kept[key].size for key in asked if key in self._kept))
         for key in list(self._kept):
             if left <= 0:
                 break
@@ -509,7 +509,7 @@ class ArchiveReader:
         self._size += block.size
         self._payloads += block.payload_size
         for other in list(self._kept):
-            if other == key or self._size <= max(self._most_bytes, USUAL_TIMES * self._payloads):
+            if other == key or self._size <= max(self._max_bytes, USUAL_TIMES * self._payloads):
                 break
             self._let_go(other)
 
@@ -530,7 +530,7 @@ class _OpenFiles:
     def descriptor(self, number: int) -> int:
         """Return the descriptor of a file."""
         if number not in self._open:
-            if len(self._open) >= MOST_OPEN:
+            if len(self._open) >= MAX_OPEN:
                 self._stack.close()
                 self._open.clear()
             self._open[number] = self._stack.enter_context(opened(self._archive.contents.files[number]))

@@ -90,7 +90,7 @@ def archive_segments(
 ) -> list[SegmentEntry]:
     """Write rows of an archive as segments into a directory, some side by side, and return their entries in row order."""
     first, last = rows
-    count = max(1, min(available_cores(), (last - first) // LEAST_ROWS), -(-(last - first) // config.segment_rows))
+    count = max(1, min(available_cores(), (last - first) // MIN_ROWS), -(-(last - first) // config.segment_rows))
     ranges = list(enumerate(pairwise(first + (last - first) * number // count for number in range(count + 1))))
     types = [archive.contents.columns[position].column_type for position in positions]
 
@@ -102,7 +102,7 @@ def archive_segments(
 
 
 # A segment should be worth its file.
-LEAST_ROWS = 65_536
+MIN_ROWS = 65_536
 
 
 def _runs(archive: Archive, positions: Sequence[int], bounds: tuple[int, int], on_rows: OnRows) -> Iterator[Sequence[pa.ChunkedArray]]:

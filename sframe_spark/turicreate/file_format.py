@@ -32,7 +32,7 @@ from sframe_spark.turicreate.object_decoding import MISSING, TENSOR
 # What is stripped from both ends of names and values. Other blanks are part of names of columns.
 BLANKS = b" \t\n\v\f\r"
 # Numbers of more digits count nothing.
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 
 Key = TypeVar("Key", bytes, str)
 Value = TypeVar("Value")
@@ -90,12 +90,12 @@ def number_of(value: Any, location: str, what: str) -> int:
     >>> number_of(b" 12 ", "x.ini", "nrows"), number_of("7", "x.sidx", "version"), number_of(7, "x.sidx", "version")
     (12, 7, 7)
     """
-    if type(value) is int and 0 <= value < 10**MOST_DIGITS:
+    if type(value) is int and 0 <= value < 10**MAX_DIGITS:
         return value
     text = value.encode("utf-8", "replace") if isinstance(value, str) else value
     if isinstance(text, bytes):
         text = text.strip(BLANKS)
-        if text.isdigit() and len(text) <= MOST_DIGITS:
+        if text.isdigit() and len(text) <= MAX_DIGITS:
             return int(text)
     raise damaged(location, f"{what} is no number")
 
@@ -246,9 +246,9 @@ WORD = struct.Struct("<Q")
 RECORD = np.dtype([("offset", "<u8"), ("length", "<u8"), ("size", "<u8"), ("rows", "<u8"), ("flags", "<u8"), ("content", "<u2"), ("unused", "V6")])
 KNOWN_FLAGS = COMPRESSED | TYPED | MIXED | EXTENDED
 # The engine writes no more than 2**18 rows to a block; none holds more bytes than an array of Arrow's, and no footer more than 1.4 million blocks.
-MOST_ROWS, MOST_BYTES, MOST_FOOTER_BYTES = 1 << 24, (1 << 31) - 1, 64 << 20
+MAX_ROWS, MAX_BYTES, MAX_FOOTER_BYTES = 1 << 24, (1 << 31) - 1, 64 << 20
 # LZ4 makes no more of a byte than this, and of nothing these.
-MOST_TIMES, MOST_BESIDES = 255, 64
+MAX_TIMES, MAX_BESIDES = 255, 64
 REMEMBERED_FOOTERS = 32
 # Links are not followed, and who opens a named pipe does not wait for somebody who writes to it.
 READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -289,9 +289,9 @@ class SegmentFooter:
                 raise damaged_file(self.path, f"it has {len(self.places)} columns, and column {name!r} is number {column}")
             place, count = self.places[column]
             records = np.frombuffer(self.content, RECORD, count, place)
-            if count and int(records["rows"].max()) > MOST_ROWS:
+            if count and int(records["rows"].max()) > MAX_ROWS:
                 number, most = int(records["rows"].argmax()), int(records["rows"].max())
-                raise damaged_file(self.path, f"column {name!r}, block {number}: it has {most} rows, and no more than {MOST_ROWS} are read")
+                raise damaged_file(self.path, f"column {name!r}, block {number}: it has {most} rows, and no more than {MAX_ROWS} are read")
             starts = np.zeros(count + 1, np.int64)
             np.cumsum(records["rows"].astype(np.int64), out=starts[1:])
             self.known[column] = ColumnBlocks(self.path, self.start, records, starts)
@@ -348,11 +348,11 @@ class ColumnBlocks:
         offset, length, size, rows, flags = (int(self.records[name][number]) for name in ("offset", "length", "size", "rows", "flags"))
         if flags & ~KNOWN_FLAGS or not flags & TYPED:
             raise BrokenPayload(f"its record has the unknown flags {flags:#x}")
-        if max(length, size) > MOST_BYTES or offset + length > self.limit:
+        if max(length, size) > MAX_BYTES or offset + length > self.limit:
             raise BrokenPayload(f"its record says that it has {length} bytes from byte {offset} on, and {size} when it is unpacked, which cannot be")
         if not flags & COMPRESSED and size != length:
             raise BrokenPayload(f"it is not packed, and its record says that {length} bytes are {size}")
-        if flags & COMPRESSED and (size > MOST_TIMES * length + MOST_BESIDES or not size):
+        if flags & COMPRESSED and (size > MAX_TIMES * length + MAX_BESIDES or not size):
             raise BrokenPayload(f"its record says that {length} packed bytes are {in_words(size)}, which cannot be")
         return BlockRecord(offset, length, size, rows, flags)
 
@@ -484,7 +484,7 @@ def _load(file: ArchiveFile) -> SegmentFooter:
         length = WORD.unpack(read_bytes(descriptor, file.path, size - WORD.size, WORD.size))[0]
         if not WORD.size <= length <= size - WORD.size:
             raise damaged_file(file.path, f"it says that its footer has {length} bytes, and there are {size - WORD.size}")
-        if length > MOST_FOOTER_BYTES:
+        if length > MAX_FOOTER_BYTES:
             raise damaged_file(file.path, f"its footer would have {in_words(length)}, more than is read")
         content = read_bytes(descriptor, file.path, size - WORD.size - length, length)
     return SegmentFooter(file.path, size - WORD.size - length, content, _places(file.path, content))

@@ -27,7 +27,7 @@ from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, S
 ALLOWED_BYTES = 128 << 20
 ALLOWED_FOR_EACH = 32
 # What no array of Arrow's exceeds.
-MOST_ALLOWED = (1 << 31) - 1
+MAX_ALLOWED = (1 << 31) - 1
 
 # For each first byte of a variable-length number how many bytes the number has: as many more as it has low bits that are set.
 NUMBER_BYTES = bytes((1, 2, 3, 4, 5, 6, 7, 9, 9)[(~first & (first + 1)).bit_length() - 1 if first < 255 else 8] for first in range(256))
@@ -51,7 +51,7 @@ class Allowance:
     __slots__ = ("_all", "left")
 
     def __init__(self, stored: int) -> None:
-        self._all = self.left = min(ALLOWED_BYTES + ALLOWED_FOR_EACH * stored, MOST_ALLOWED)
+        self._all = self.left = min(ALLOWED_BYTES + ALLOWED_FOR_EACH * stored, MAX_ALLOWED)
 
     @property
     def taken(self) -> int:
@@ -635,6 +635,6 @@ def floats_between(run: FloatRun, allowance: Allowance, offsets: np.ndarray, fir
     size = 8 * (high - low)
     if last - first == 1 and size > allowance.left:
         raise BrokenPayload(f"a value would take {in_words(size)} of memory, more than a block of its length is given")
-    if size > MOST_ALLOWED:
+    if size > MAX_ALLOWED:
         raise TooLargeError(f"{last - first} values take {in_words(size)}, more than is read at once: read fewer rows at a time")
     return run.values(low, high), offsets[first : last + 1] - low

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.turicreate.number_decoding import GROUP, MOST_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_moment
+from sframe_spark.turicreate.number_decoding import GROUP, MAX_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_moment
 from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.tagged_json import MOST_LEVELS, encode_value
+from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
 
 # --- Texts: lengths and then bytes, or numbers of the entries of a dictionary
 
@@ -90,7 +90,7 @@ class RepeatedTexts:
             raise BrokenPayload(f"a text is number {most} of a dictionary of {len(self._lengths)}")
         places = numbers.astype(np.int32)
         size = int(self._lengths[places].sum())
-        if size > MOST_ALLOWED:
+        if size > MAX_ALLOWED:
             raise TooLargeError(f"{last - first} texts take {in_words(size)}, more than is read at once: read fewer rows at a time")
         if self._broken and (broken := self._is_broken[places]).any():
             raise self._broken[int(places[np.argmax(broken)])]
@@ -141,7 +141,7 @@ BYTES_OF_OLDER_TAG = 4
 BYTES_OF_ITEM, BYTES_OF_FLOAT = 96, 48
 IMAGE_FORMATS = ("jpeg", "png", "raw", "unknown")
 # Numpy has no more than twice as many; and arrays without elements are all of one shape, but for those that nobody wrote.
-MOST_DIMENSIONS, MOST_EMPTY = 32, 65_536
+MAX_DIMENSIONS, MAX_EMPTY = 32, 65_536
 _INTEGER, _REAL, _LENGTH = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<Q")
 _IMAGE = struct.Struct("<BQQQQQ")
 Decode = Callable[[bytes], str]
@@ -168,7 +168,7 @@ class TaggedReader:
     def __init__(self, payload: Payload, decode: Decode) -> None:
         self._payload, self._decode = payload, decode
 
-    def value(self, levels: int = MOST_LEVELS) -> Any:
+    def value(self, levels: int = MAX_LEVELS) -> Any:
         """Read a value that says itself what it is.
 
         Raises
@@ -186,7 +186,7 @@ class TaggedReader:
         payload.skip(BYTES_OF_OLDER_TAG, "the type of a value")
         return tag
 
-    def content(self, kind: int, levels: int = MOST_LEVELS) -> Any:
+    def content(self, kind: int, levels: int = MAX_LEVELS) -> Any:
         """Read a value of a known type."""
         if kind == TEXT:
             return self.text()
@@ -214,16 +214,16 @@ class TaggedReader:
         length: int = _LENGTH.unpack_from(self._payload.content, self._payload.skip(8, "a length"))[0]
         return length
 
-    def _count(self, least_bytes: int, cost: int, what: str) -> int:
+    def _count(self, min_bytes: int, cost: int, what: str) -> int:
         """How many items follow, each of at least so many bytes, and taking so many in memory."""
         payload, count = self._payload, self._length()
-        payload.require(count * least_bytes, f"{what} of {count} items")
+        payload.require(count * min_bytes, f"{what} of {count} items")
         payload.allowance.take(count * cost, payload.place)
         return count
 
     def _inner(self, levels: int) -> int:
         if not levels:
-            raise self._payload.broken(f"there are more than {MOST_LEVELS} lists and dicts inside each other")
+            raise self._payload.broken(f"there are more than {MAX_LEVELS} lists and dicts inside each other")
         return levels - 1
 
     def text(self) -> str:
@@ -295,7 +295,7 @@ class TaggedReader:
         content = base64.b64encode(payload.take(length, "an image")).decode("ascii")
         return {"height": height, "width": width, "channels": channels, "format": IMAGE_FORMATS[form], "data": content}
 
-    def tensor(self, levels: int = MOST_LEVELS) -> Any:
+    def tensor(self, levels: int = MAX_LEVELS) -> Any:
         """Read an array of any number of dimensions as lists in lists, the innermost vectors."""
         payload = self._payload
         payload.byte("an array")
@@ -328,9 +328,9 @@ def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.
     count = len(elements)
     if not shape and not strides and not count:
         return np.empty(0)
-    if len(shape) != len(strides) or not 0 < len(shape) <= MOST_DIMENSIONS:
+    if len(shape) != len(strides) or not 0 < len(shape) <= MAX_DIMENSIONS:
         raise BrokenPayload(f"an array has {len(shape)} dimensions and {len(strides)} strides")
-    if math.prod(shape) != count or math.prod(filter(None, shape)) > max(count, MOST_EMPTY):
+    if math.prod(shape) != count or math.prod(filter(None, shape)) > max(count, MAX_EMPTY):
         raise BrokenPayload(f"an array has {count} elements, which do not fit its shape")
     if not count:
         return np.empty(shape)
@@ -497,7 +497,7 @@ class Tensors:
         if not column_type.is_encoded:
             raise MisfitError("arrays are lists in lists")
         payload.byte("how arrays are stored")
-        self._places = offsets_of(payload, count, MOST_DIMENSIONS)
+        self._places = offsets_of(payload, count, MAX_DIMENSIONS)
         self._offsets = offsets_of(payload, count, payload.size * GROUP)
         dimensions = int(self._places[-1])
         self._shapes = _numbers(payload, dimensions)

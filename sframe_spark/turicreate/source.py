@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError
-from sframe_spark.operators.sources.source import MOST_BYTES_OF_PIECE, Reader, Saved, Source, check_range
+from sframe_spark.operators.sources.source import MAX_BYTES_OF_PIECE, Reader, Saved, Source, check_range
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
@@ -33,7 +33,7 @@ from sframe_spark.udf.errors import ErrorTransport, error_transport
 
 
 # A task of Spark's should be worth its start.
-LEAST_TASK_ROWS = 65_536
+MIN_TASK_ROWS = 65_536
 # What Spark's own reader takes at a time.
 BATCH_BYTES = 8 << 20
 KEY = "k0"
@@ -108,7 +108,7 @@ def task_bounds(rows: int, cores: int) -> Sequence[int]:
     >>> task_bounds(10, 4), task_bounds(200_000, 2)
     ([0, 10], [0, 100000, 200000])
     """
-    count = max(1, min(cores, rows // LEAST_TASK_ROWS), -(-rows // config.segment_rows))
+    count = max(1, min(cores, rows // MIN_TASK_ROWS), -(-rows // config.segment_rows))
     return [rows * number // count for number in range(count + 1)]
 
 
@@ -173,7 +173,7 @@ class ArchiveSource(Source):
 
     def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows, some at a time, of long ones fewer."""
-        for rows, columns in ArchiveReader(self.archive).batches(self.positions, self.start, self.stop, config.batch_rows, MOST_BYTES_OF_PIECE):
+        for rows, columns in ArchiveReader(self.archive).batches(self.positions, self.start, self.stop, config.batch_rows, MAX_BYTES_OF_PIECE):
             yield Chunk(tuple(map(combine, columns)), rows)
         if self.start == self.stop:
             yield self.read_all()

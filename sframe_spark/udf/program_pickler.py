@@ -513,7 +513,7 @@ class PackedProgram:
     state: ReachedState
 
 
-def packed_program(function: Any, state: State, context: contextvars.Context, most_bytes: int | None = None) -> PackedProgram:
+def packed_program(function: Any, state: State, context: contextvars.Context, max_bytes: int | None = None) -> PackedProgram:
     """Pickle a function with what it reaches.
 
     Parameters
@@ -522,19 +522,19 @@ def packed_program(function: Any, state: State, context: contextvars.Context, mo
         The function.
     state, context
         The state of the process and the context variables, as the function is to find them.
-    most_bytes
+    max_bytes
         A limit.
 
     Raises
     ------
     StateTooLargeError
-        If it takes more than ``most_bytes``.
+        If it takes more than ``max_bytes``.
     VariableNotSentError
         If what the function surely reads cannot be sent; the message names it.
     """
     left_out: dict[tuple[str, str], str] = {}
     while True:
-        file = _Limited(most_bytes)
+        file = _Limited(max_bytes)
         pickler = ProgramPickler(file, context, left_out)
         try:
             pickler.pickle(function, state)

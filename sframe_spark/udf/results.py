@@ -242,13 +242,13 @@ class Steps:
     ----------
     rows
         Rows of the next step.
-    most_bytes
+    max_bytes
         What results should take at most before they are measured.
 
     Examples
     --------
     >>> steps = Steps.of(8_000)
-    >>> steps.rows, steps.most_bytes
+    >>> steps.rows, steps.max_bytes
     (16, 1000.0)
     >>> steps.saw(16, pa.array(["a" * 100] * 16))
     >>> steps.rows
@@ -256,17 +256,17 @@ class Steps:
     """
 
     rows: int
-    most_bytes: float = math.inf
+    max_bytes: float = math.inf
 
     @classmethod
-    def of(cls, most_bytes: int) -> Steps:
+    def of(cls, max_bytes: int) -> Steps:
         """Return steps of which a few make a batch of some number of bytes."""
-        return cls(FIRST_STEP, max(1.0, most_bytes / PARTS_OF_BATCH))
+        return cls(FIRST_STEP, max(1.0, max_bytes / PARTS_OF_BATCH))
 
     def saw(self, rows: int, found: pa.Array | Chunk) -> None:
         """Take note of the results for some rows."""
         size = found.size if isinstance(found, Chunk) else found.nbytes
-        fitting = self.most_bytes * rows / max(size, 1)
+        fitting = self.max_bytes * rows / max(size, 1)
         self.rows = max(1, int(min(fitting, STEP_GROWTH * self.rows, LARGEST_STEP)))
 
 
@@ -276,7 +276,7 @@ class MadeResults:
 
     Parameters
     ----------
-    most_bytes
+    max_bytes
         About how many bytes the results of a batch may take.
     alone
         No other function is called for the same batches.
@@ -286,7 +286,7 @@ class MadeResults:
         Rows without numbers come again in the same order.
     """
 
-    most_bytes: int
+    max_bytes: int
     alone: bool = False
     may_cut: bool = False
     in_turn: bool = False
@@ -338,7 +338,7 @@ class MadeResults:
         missing = np.flatnonzero(located(before, known)[0] < 0) if before else np.arange(rows)
         if rows and not missing.size:
             return gathered(before, known)
-        room = self.most_bytes - size_of(before, rows - missing.size) if waits and self.may_cut else math.inf
+        room = self.max_bytes - size_of(before, rows - missing.size) if waits and self.may_cut else math.inf
         if room < 0 and missing.size < rows:
             raise ResultsTooLongError(rows - missing.size, rows)
         places, found = self._made(missing, call, room)

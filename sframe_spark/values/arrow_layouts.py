@@ -20,7 +20,7 @@ from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
 from sframe_spark.values.datetimes import arrow_microseconds
 
-MOST_BYTES = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 """Bytes of texts, and items of lists, that offsets of 32 bits can address; tests lower it."""
 
 TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -79,7 +79,7 @@ def is_list(data_type: pa.DataType) -> bool:
     return any(test(data_type) for test in tests)
 
 
-def standard_parts(values: pa.Array | pa.ChunkedArray, most_bytes: int | None = None) -> list[pa.Array]:
+def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = None) -> list[pa.Array]:
     """The values in the standard layouts, in as many arrays as offsets of 32 bits need, at least one; standard arrays are not copied.
 
     Missing lists and maps have no items, as who works on all items at once takes for granted; Arrow allows them.
@@ -88,7 +88,7 @@ def standard_parts(values: pa.Array | pa.ChunkedArray, most_bytes: int | None = 
     ----------
     values
         Valid Arrow data of any layout.
-    most_bytes
+    max_bytes
         Bytes of texts that a part may have, items of lists counted as one byte each; of what 32 bits address if not given.
 
     Raises
@@ -98,14 +98,14 @@ def standard_parts(values: pa.Array | pa.ChunkedArray, most_bytes: int | None = 
 
     Examples
     --------
-    >>> parts = standard_parts(pa.array(["abc", None, "de"], pa.string_view()), most_bytes=4)
+    >>> parts = standard_parts(pa.array(["abc", None, "de"], pa.string_view()), max_bytes=4)
     >>> [part.to_pylist() for part in parts]
     [['abc', None], ['de']]
     """
     data_type = standard_type(values.type)
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     if data_type != values.type:
-        limit = MOST_BYTES if most_bytes is None else most_bytes
+        limit = MAX_BYTES if max_bytes is None else max_bytes
         chunks = [_narrowed(part, data_type) for chunk in chunks for part in _cut(_widened(chunk), limit)]
     filled = [_without_hidden(chunk) for chunk in chunks if len(chunk)]
     return filled or [pa.array([], data_type)]
@@ -373,7 +373,7 @@ def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
         return pa.concat_arrays(arrays)
     except pa.ArrowInvalid:
         size = sum(array.nbytes for array in arrays)
-        if size <= MOST_BYTES:
+        if size <= MAX_BYTES:
             raise
         advice = "take fewer rows at a time (head, a slice, a filter), go through them (for row in ...), or save() them"
         raise TooLargeError(f"{in_words(size)} of a column were asked for in one piece, which holds 2 GiB of texts or lists: {advice}") from None

@@ -15,7 +15,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
 from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
-from sframe_spark.values.tagged_json import MOST_LEVELS, display_text
+from sframe_spark.values.tagged_json import MAX_LEVELS, display_text
 from sframe_spark.values.value_model import (
     LARGEST_INT,
     MISSING,
@@ -185,7 +185,7 @@ _CONSTRUCTORS = _constructors()
 
 # Read numbers, arrays, lists and dicts from the text that users have in str columns.
 
-_MOST_DIGITS = len(str(LARGEST_INT))
+_MAX_DIGITS = len(str(LARGEST_INT))
 
 _SPACE = " \t\n\v\f\r"
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
@@ -213,7 +213,7 @@ def parse_int(text: str) -> int | None:
         return None
     # Python takes no text of thousands of digits for a number.
     digits = text.lstrip("+-").lstrip("0") or "0"
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         return None
     number = -int(digits) if text[0] == "-" else int(digits)
     return number if SMALLEST_INT <= number <= LARGEST_INT else None
@@ -367,7 +367,7 @@ class _Reader:
     def read_inner(self, opening: str) -> Any:
         """Read a list or dict inside another."""
         self.level += 1
-        if self.level >= MOST_LEVELS:
+        if self.level >= MAX_LEVELS:
             raise _MalformedError
         value = self.read_list() if opening == "[" else self.read_dict()
         self.level -= 1

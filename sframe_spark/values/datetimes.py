@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import MOST_NAMES_SHOWN, DateTimeRangeError, LostNanosecondsWarning, users_level
+from sframe_spark.errors import MAX_NAMES_SHOWN, DateTimeRangeError, LostNanosecondsWarning, users_level
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -252,8 +252,8 @@ def tell_of_lost(lost: Mapping[Any, int | None]) -> None:
     found = [(name, count) for name, count in lost.items() if count != 0]
     if found:
         parts = [f"{'some' if count is None else count}" + ("" if name is None else f" of column {name!r}") for name, count in found]
-        more = f" and {len(parts) - MOST_NAMES_SHOWN} more" if len(parts) > MOST_NAMES_SHOWN else ""
-        message = f"date-times are kept to the microsecond: the nanoseconds of {', '.join(parts[:MOST_NAMES_SHOWN])}{more} are cut off"
+        more = f" and {len(parts) - MAX_NAMES_SHOWN} more" if len(parts) > MAX_NAMES_SHOWN else ""
+        message = f"date-times are kept to the microsecond: the nanoseconds of {', '.join(parts[:MAX_NAMES_SHOWN])}{more} are cut off"
         warnings.warn(LostNanosecondsWarning(message), stacklevel=users_level())
 
 

@@ -37,8 +37,8 @@ from sframe_spark.values.value_model import plain_dict, plain_list
 
 # The one Arrow type that nested values share, if there is one that keeps each as it is.
 
-MOST_LEVELS: Final = 8
-MOST_FIELDS: Final = 100
+MAX_LEVELS: Final = 8
+MAX_FIELDS: Final = 100
 """A struct of more fields is a dict of data, not of names."""
 
 _SCALARS: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime.datetime: pa.timestamp("us")}
@@ -68,7 +68,7 @@ class CommonType:
         if not self.is_one:
             return
         try:
-            self._type = joined(self._type, type_of(value, MOST_LEVELS))
+            self._type = joined(self._type, type_of(value, MAX_LEVELS))
         except NotOneTypeError:
             self.is_one = False
 
@@ -88,14 +88,14 @@ def type_of(value: Any, levels: int) -> pa.DataType:
         return _SCALARS[kind]
     if kind is array.array and len(value):
         return pa.list_(pa.float64())
-    if not levels or (levels < MOST_LEVELS and is_numbers(value)):
+    if not levels or (levels < MAX_LEVELS and is_numbers(value)):
         raise NotOneTypeError
     if kind is list:
         element: pa.DataType = pa.null()
         for item in value:
             element = joined(element, type_of(item, levels - 1))
         return pa.list_(element)
-    if kind is dict and 0 < len(value) <= MOST_FIELDS and all(type(name) is str for name in value):
+    if kind is dict and 0 < len(value) <= MAX_FIELDS and all(type(name) is str for name in value):
         return pa.struct([pa.field(name, type_of(item, levels - 1)) for name, item in value.items()])
     raise NotOneTypeError
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import MOST_NAMES_SHOWN, DateTimeRangeError, InexactDecimalWarning, SchemaError, users_level
+from sframe_spark.errors import MAX_NAMES_SHOWN, DateTimeRangeError, InexactDecimalWarning, SchemaError, users_level
 from sframe_spark.message_text import visible
 from sframe_spark.types import (
     ARRAY,
@@ -88,8 +88,8 @@ def _has_long_ones(values: pa.Array | pa.ChunkedArray) -> bool:
 
 def _warn(told: list[str]) -> None:
     if told:
-        more = f" and {len(told) - MOST_NAMES_SHOWN} more" if len(told) > MOST_NAMES_SHOWN else ""
-        names = ", ".join(told[:MOST_NAMES_SHOWN]) + more
+        more = f" and {len(told) - MAX_NAMES_SHOWN} more" if len(told) > MAX_NAMES_SHOWN else ""
+        names = ", ".join(told[:MAX_NAMES_SHOWN]) + more
         message = (
             f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer values of {names} are rounded; "
             "cast the column to a string first to keep all digits, or to a decimal of 15 digits, or of 18 without a fraction"
@@ -97,7 +97,7 @@ def _warn(told: list[str]) -> None:
         warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())
 
 
-MOST_MINUTES = 24 * 60 - 1
+MAX_MINUTES = 24 * 60 - 1
 
 BEYOND_64_BITS = (
     "an int column has 64 bits with a sign, and some uint64 values are beyond that: cast them to another type first, to texts to keep all digits"
@@ -332,7 +332,7 @@ def _check_offsets(minutes: pa.Array) -> None:
         If there are some.
     """
     for found in pc.min_max(minutes).as_py().values():
-        if found is not None and abs(found) > MOST_MINUTES:
+        if found is not None and abs(found) > MAX_MINUTES:
             raise DateTimeRangeError(f"an offset of {found} minutes from UTC is none of a date-time: offsets are less than a day")
 
 

@@ -9,7 +9,7 @@ Tagged JSON keeps everything: JSON scalars stand for themselves, a JSON list is 
 ``{"$array": [...]}``                       an ``array.array('d')``
 ==========================================  =====================================================
 
-Values nest at most ``MOST_LEVELS`` deep: what is deeper is refused when it is written and when it is read.
+Values nest at most ``MAX_LEVELS`` deep: what is deeper is refused when it is written and when it is read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 from sframe_spark.errors import DamagedValueError, SchemaError
 from sframe_spark.values.datetimes import datetime_text, from_microseconds, to_microseconds
 
-MOST_LEVELS = 200
+MAX_LEVELS = 200
 """Lists and dicts inside each other: few enough for Python's own limit of calls inside each other, in tasks too."""
 
 _BRACKETS_OF_A_LEVEL = 3
@@ -43,7 +43,7 @@ _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 def too_deep() -> SchemaError:
     """The error about a value that has too many levels."""
     return SchemaError(
-        f"a column cannot hold values with more than {MOST_LEVELS} lists and dicts inside each other: keep inner ones in columns of their own"
+        f"a column cannot hold values with more than {MAX_LEVELS} lists and dicts inside each other: keep inner ones in columns of their own"
     )
 
 
@@ -61,7 +61,7 @@ def encode_value(value: Any) -> str:
     '{"$dict":[["a",[1,null]]]}'
     """
     try:
-        return _tagged(value, MOST_LEVELS)
+        return _tagged(value, MAX_LEVELS)
     except RecursionError:
         # Whoever calls is deep in calls already.
         raise too_deep() from None
@@ -104,9 +104,9 @@ def decode_value(text: str) -> Any:
     >>> decode_value('{"$dict":[["a",[1,null]]]}')
     {'a': [1, None]}
     """
-    most = MOST_LEVELS * _BRACKETS_OF_A_LEVEL
+    most = MAX_LEVELS * _BRACKETS_OF_A_LEVEL
     if text.count("[") + text.count("{") > most and _levels(text) > most:
-        raise DamagedValueError(f"a stored value has more than {MOST_LEVELS} lists and dicts inside each other")
+        raise DamagedValueError(f"a stored value has more than {MAX_LEVELS} lists and dicts inside each other")
     try:
         return _DECODER.decode(text)
     except DamagedValueError:

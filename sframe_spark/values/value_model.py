@@ -19,7 +19,7 @@ from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.datetimes import to_datetime
 from sframe_spark.values.inexact_numbers import is_rounded, note_rounded
-from sframe_spark.values.tagged_json import MOST_LEVELS, too_deep
+from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
 
 MISSING = "missing"
 NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
@@ -203,7 +203,7 @@ def plain_array(values: Any) -> array.array:
     return array.array("d", [missing if value is None else float_of_number(value) for value in values])
 
 
-def plain_list(values: Any, levels: int = MOST_LEVELS) -> list[Any]:
+def plain_list(values: Any, levels: int = MAX_LEVELS) -> list[Any]:
     """Make a list of plain values of any sequence or set.
 
     Raises
@@ -220,7 +220,7 @@ def plain_list(values: Any, levels: int = MOST_LEVELS) -> list[Any]:
         raise too_deep() from None
 
 
-def plain_key(value: Any, levels: int = MOST_LEVELS) -> Any:
+def plain_key(value: Any, levels: int = MAX_LEVELS) -> Any:
     """Make a hashable plain value for use as a dict key: arrays and lists become tuples."""
     key = plain(value, levels)
     return _hashable(key) if isinstance(key, (list, array.array)) else key
@@ -232,7 +232,7 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def plain_dict(value: Any, levels: int = MOST_LEVELS) -> dict[Any, Any]:
+def plain_dict(value: Any, levels: int = MAX_LEVELS) -> dict[Any, Any]:
     """Make a dict with plain keys and values of any mapping, in its order.
 
     Raises
@@ -248,7 +248,7 @@ def plain_dict(value: Any, levels: int = MOST_LEVELS) -> dict[Any, Any]:
         raise too_deep() from None
 
 
-def plain(value: Any, levels: int = MOST_LEVELS) -> Any:
+def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
     """Make the plain value of any value a cell may hold; a non-empty sequence of numbers becomes an array.
 
     Examples

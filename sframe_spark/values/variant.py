@@ -22,7 +22,7 @@ from sframe_spark.errors import DateTimeRangeError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.types import DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.datetimes import DAY, from_microseconds
-from sframe_spark.values.tagged_json import MOST_LEVELS, too_deep
+from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
 
 MISSING_KIND = "missing"
 ZONED_KIND = "zoned"
@@ -31,7 +31,7 @@ DAMAGED_KIND = "damaged"
 """No bytes: told by :func:`refuse_damaged` where the column is known."""
 
 # Names of fields are kept once in a VARIANT, and stand in each dict of ours.
-MOST_NAME_BYTES = 1 << 30
+MAX_NAME_BYTES = 1 << 30
 
 _PRIMITIVE, _SHORT_TEXT, _OBJECT = 0, 1, 2
 _NULL, _TRUE, _FALSE, _DOUBLE, _DATE, _TIMESTAMP, _TIMESTAMP_NTZ, _FLOAT, _BINARY, _TEXT, _UUID = 0, 1, 2, 7, 11, 12, 13, 14, 15, 16, 20
@@ -39,7 +39,7 @@ _INT_BYTES = {3: 1, 4: 2, 5: 4, 6: 8}
 _DECIMAL_BYTES = {8: 4, 9: 8, 10: 16}
 # Decimals of at most 18 digits; those of 16 bytes have more, and are floats as columns of them are.
 _DECIMALS_OF_INTS = (8, 9)
-_MOST_SCALE = 38
+_MAX_SCALE = 38
 _KINDS = {
     _NULL: MISSING_KIND, _TRUE: INT_KIND, _FALSE: INT_KIND, **dict.fromkeys(_INT_BYTES, INT_KIND), _DOUBLE: FLOAT_KIND, _FLOAT: FLOAT_KIND,
     _DATE: DATETIME_KIND, _TIMESTAMP: ZONED_KIND, _TIMESTAMP_NTZ: DATETIME_KIND, _BINARY: STR_KIND, _TEXT: STR_KIND, _UUID: STR_KIND,
@@ -116,7 +116,7 @@ def variant_value(value: bytes, metadata: bytes) -> Any:
     {'a': 1}
     """
     try:
-        return _Reader(value, metadata, len(value)).at(0, MOST_LEVELS)
+        return _Reader(value, metadata, len(value)).at(0, MAX_LEVELS)
     except RecursionError:
         raise too_deep() from None
 
@@ -204,7 +204,7 @@ class _Reader:
     def decimal(self, code: int, place: int) -> int | float:
         """The nearest number of a decimal."""
         scale, unscaled = self.number(place, 1), self.number(place + 1, _DECIMAL_BYTES[code], signed=True)
-        if scale > _MOST_SCALE:
+        if scale > _MAX_SCALE:
             raise _damaged(f"a decimal of it has {scale} digits after the point")
         if not scale:
             return unscaled if code in _DECIMALS_OF_INTS else float(unscaled)
@@ -254,8 +254,8 @@ class _Reader:
             name = self.names[number] = self.name_read(number)
         # A character takes up to four bytes.
         self.name_bytes += len(name) if name.isascii() else 4 * len(name)
-        if self.name_bytes > MOST_NAME_BYTES:
-            raise SchemaError(f"the keys of a VARIANT take more than {MOST_NAME_BYTES >> 30} GB: take out of it what you need with variant_get()")
+        if self.name_bytes > MAX_NAME_BYTES:
+            raise SchemaError(f"the keys of a VARIANT take more than {MAX_NAME_BYTES >> 30} GB: take out of it what you need with variant_get()")
         return name
 
     def name_read(self, number: int) -> str:

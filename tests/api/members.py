@@ -317,7 +317,7 @@ def calls_per_row(call: Call) -> float:
         for module in (resource_limits, memory):
             patch.setattr(module, "SECONDS_REMEMBERED", 1e9)
         # Both numbers of rows go the same way.
-        patch.setattr(direct_execution, "MOST_ROWS", -1)
+        patch.setattr(direct_execution, "MAX_ROWS", -1)
         givens = [Given(FEW, few), Given(MANY, many)]
         for given in givens:
             # What is made once is there afterwards.
@@ -342,7 +342,7 @@ def planned(call: Call) -> tuple[list[str], list[str]]:
         given = Given(20, directory)
         patch.setattr(actions, "plan_look", watched)
         # Few rows need no plan.
-        patch.setattr(direct_execution, "MOST_ROWS", -1)
+        patch.setattr(direct_execution, "MAX_ROWS", -1)
         result = call(given)
         for part in result if isinstance(result, tuple) else (result,):
             if isinstance(part, (SArray, SFrame)):

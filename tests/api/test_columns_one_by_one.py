@@ -128,7 +128,7 @@ def work(program: Callable[[SFrame], SFrame], columns: int) -> int:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_grows_as_the_columns_do(name: str, by_plans: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if by_plans:
-        monkeypatch.setattr(direct_execution, "MOST_ROWS", -1)
+        monkeypatch.setattr(direct_execution, "MAX_ROWS", -1)
     program = PROGRAMS[name]
     program(frame_of(3)).materialize()
     few, many = work(program, FEW), work(program, MANY)
@@ -148,7 +148,7 @@ def test_few_rows_need_no_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_plans(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     without = PROGRAMS[name](frame_of(6)).to_arrow()
-    monkeypatch.setattr(direct_execution, "MOST_ROWS", -1)
+    monkeypatch.setattr(direct_execution, "MAX_ROWS", -1)
     assert without.equals(PROGRAMS[name](frame_of(6)).to_arrow())
 
 

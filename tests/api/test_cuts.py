@@ -153,7 +153,7 @@ def test_no_digit_is_another_where_spark_adds_up(name: str, places: list[Path], 
     with config.using(work_memory=0, small_rows=1):
         assert repr(program(load_sframe(place))) == expected
     monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
-    monkeypatch.setattr(groupby, "MOST_GROUPS", 100)
+    monkeypatch.setattr(groupby, "MAX_GROUPS", 100)
     with config.using(small_rows=0, single_task_rows=0):
         assert repr(program(load_sframe(place))) == expected
 

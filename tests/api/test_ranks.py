@@ -27,10 +27,10 @@ def in_order(values: list[Any]) -> list[Any]:
 @settings(max_examples=examples(60), deadline=None)
 def test_numbers_at_all_places_are_those_of_a_sort(numbers: Any, dtype: type, data: Any) -> None:
     values = [*data.draw(st.lists(st.one_of(st.none(), numbers), max_size=12)), data.draw(numbers)]
-    most = data.draw(st.sampled_from([0, 1, 3, rank_selection.MOST_KEYS]))
+    most = data.draw(st.sampled_from([0, 1, 3, rank_selection.MAX_KEYS]))
     wanted = in_order(values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_selection, "MOST_KEYS", most)
+        patch.setattr(rank_selection, "MAX_KEYS", most)
         found = rank_selection.Ranks(SArray(values, dtype)._node).numbers_at(list(range(len(wanted))))
     assert list(map(repr, found)) == [repr(value + 0.0 if dtype is float else value) for value in wanted]
     # NaN is no number that has a middle place, in the reference too.
@@ -52,7 +52,7 @@ def test_a_quantile_takes_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     real = rank_selection.reduce_values
     monkeypatch.setattr(rank_selection, "reduce_values", lambda node, wanted: asked.append(wanted[0].function) or real(node, wanted))
-    monkeypatch.setattr(rank_selection, "MOST_KEYS", 1000)
+    monkeypatch.setattr(rank_selection, "MAX_KEYS", 1000)
     sketch = SArray([number * 7919 % 100_003 / 8 for number in range(100_003)]).summary()
     assert sketch.quantile(0.5) == 50_001 / 8
     assert asked == ["column_min", "key_counts", "key_counts", "keys_between"]

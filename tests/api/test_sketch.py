@@ -46,7 +46,7 @@ def in_segments(name: str, count: int) -> SArray:
 @pytest.mark.parametrize("most", [1 << 16, 5])
 def test_ranges_of_rows_and_the_number_of_values_make_no_difference(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = told(Sketch(SArray(COLUMNS[name])))
-    monkeypatch.setattr(profiling, "MOST_VALUES", most)
+    monkeypatch.setattr(profiling, "MAX_VALUES", most)
     for count in (1, 2, 7):
         assert told(in_segments(name, count).summary()) == expected
 
@@ -68,7 +68,7 @@ def test_parts_combine(spark: Any, name: str) -> None:
 
 @pytest.mark.parametrize("distinct", [10, 1000, 20_000, 70_000, 300_000])
 def test_the_estimate_is_within_four_standard_errors(distinct: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiling, "MOST_VALUES", 0)
+    monkeypatch.setattr(profiling, "MAX_VALUES", 0)
     numbers = random.Random(distinct).sample(range(10**12), distinct)
     for values in (SArray(numbers), SArray(numbers).astype(str)):
         assert abs(values.summary().num_unique() / distinct - 1) < 4 * 0.0082
@@ -128,7 +128,7 @@ def test_keys_to_sum_up_are_keys() -> None:
 @pytest.mark.parametrize("most", [1 << 16, 2])
 def test_the_sum_is_that_of_the_column(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a value as often as it occurs is beyond all floats, or infinities cancel."""
-    monkeypatch.setattr(profiling, "MOST_VALUES", most)
+    monkeypatch.setattr(profiling, "MAX_VALUES", most)
     for values in ([1e308] * 3 + [-1e308] * 3 + [2.5], [math.inf, -math.inf, 1.0], [math.inf, 1e308, 1e308], [0.1] * 7 + [1e16, 3.0, -1e16, 5.0], []):
         assert repr(SArray(values, float).summary().sum()) == repr(float(SArray(values, float).sum() or 0.0))
     assert SArray([2**53 + 1, 2**53 + 1, 7, 8]).summary().sum() == 2.0**54 + (18.0 if most > 2 else 16.0)

@@ -19,7 +19,7 @@ from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
-from sframe_spark.engine.spark.file_checks import CHECKED_HERE, MOST_WORKS
+from sframe_spark.engine.spark.file_checks import CHECKED_HERE, MAX_WORKS
 from sframe_spark.engine.spark.query import flow_of, partitions_for
 from sframe_spark.storage.manifest import segment_index
 
@@ -82,8 +82,8 @@ def test_the_model_tells_the_tasks_that_the_engine_plans(frames: Frames, blocks:
 def test_files_of_a_query_are_checked_by_few_works(frames: Frames, name: str) -> None:
     done = simulate(name, SHAPE, frames, CORES)
     assert done.queries == 1 and done.footers == 0
-    assert MOST_WORKS <= done.jobs[-1]["works"] <= 2 * MOST_WORKS
-    assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + MOST_WORKS)
+    assert MAX_WORKS <= done.jobs[-1]["works"] <= 2 * MAX_WORKS
+    assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + MAX_WORKS)
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -29,7 +29,7 @@ url, settings, place, tmp, rows = json.loads(sys.argv[1])
 config.temporary_directory, config.small_rows, config.single_task_rows = tmp, 0, 0
 # Few bytes are many parts.
 parts_of_files.FEW_BYTES = parts_of_files.FEW_BYTES_SHARED = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
-parts_of_files.LEAST_BYTES, parts_of_files.MOST_BYTES = 5_000, 10_000
+parts_of_files.MIN_BYTES, parts_of_files.MAX_BYTES = 5_000, 10_000
 parts, run = {}, SparkTasks.run
 
 def counted(self, works, description, tasks=()):

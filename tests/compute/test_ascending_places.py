@@ -54,7 +54,7 @@ def test_odd_numbers_have_their_places(data: st.DataObject, kind: type, side: Si
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(places_module, "SMALL_SAMPLE", 1)
         patch.setattr(places_module, "WANTED_TOGETHER", data.draw(st.sampled_from([1, 5, 100])))
-        patch.setattr(places_module, "LEAST_EVEN", data.draw(st.sampled_from([1, 1000])))
+        patch.setattr(places_module, "MIN_EVEN", data.draw(st.sampled_from([1, 1000])))
         assert np.array_equal(ascending_places(numbers, wanted, side), np.searchsorted(numbers, wanted, side))
 
 

@@ -113,7 +113,7 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
     starts = np.arange(0, 3 * len(parts), len(parts))
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_grouped_sum, "MOST_KEPT", most)
+            patch.setattr(exact_grouped_sum, "MAX_KEPT", most)
             assert lists_of(digits_of(longer(lists, starts))).equals(lists_of(whole))
 
 
@@ -179,7 +179,7 @@ def test_digits_are_carried_in_time(count: int) -> None:
 @pytest.mark.parametrize("most", [1, 8 * 3 * 60 * 2, 1 << 26])
 def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most: int, monkeypatch: Any) -> None:
     """Digits of all groups, for each place one, would take gigabytes."""
-    monkeypatch.setattr(exact_grouped_sum, "MOST_BYTES", max(most, 8 * 3 * 60))
+    monkeypatch.setattr(exact_grouped_sum, "MAX_BYTES", max(most, 8 * 3 * 60))
     monkeypatch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
     monkeypatch.setattr(accumulators, "GROUPS_TOGETHER", 2)
     values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]

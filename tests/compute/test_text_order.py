@@ -37,7 +37,7 @@ def check(texts: list[str]) -> None:
 def test_ranks_are_places_among_different_texts(texts: list[str], before: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "FEW", 1)
-        patch.setattr(sorting, "MOST_WORDS", words)
+        patch.setattr(sorting, "MAX_WORDS", words)
         check([before + text for text in texts])
 
 

@@ -13,7 +13,7 @@ from tests.chromium import Browser, browser
 from tests.plotting.gallery import cell_page
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 HOURS = 24 * 365
 STATIONS = {"Hamburg": (10, 9), "Zürich": (9, 11), "Palermo": (18, 8), "Tromsø": (3, 9)}
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs import reference
 from tests.docs.layers import diagram
-from tests.docs.pictures import MOST_BYTES, PICTURES
+from tests.docs.pictures import MAX_BYTES, PICTURES
 from tests.docs.test_code import MADE, blocks_of
 
 PAGES = Path(__file__).parents[2] / "docs"
@@ -105,7 +105,7 @@ def test_what_a_page_points_at_is_there(page: Path) -> None:
 def test_pictures_of_pages_are_there_and_small(page: Path) -> None:
     for told, name in re.findall(r"!\[([^]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         picture = page.parent / name
-        assert told and picture.read_bytes().startswith((b"\x89PNG", b"<svg")) and picture.stat().st_size <= MOST_BYTES
+        assert told and picture.read_bytes().startswith((b"\x89PNG", b"<svg")) and picture.stat().st_size <= MAX_BYTES
 
 
 def test_no_picture_is_without_a_page() -> None:

@@ -96,7 +96,7 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from sframe_spark.engine.physical import adaptive
 
-    monkeypatch.setattr(adaptive, "MOST_FIRST_ROWS", 0)
+    monkeypatch.setattr(adaptive, "MAX_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)
     for kind in (int, float, str, int, int, str, int):
         left = SFrame({"k": list(map(kind, generator.integers(0, 9, 60))), "v": list(range(60))})
@@ -147,7 +147,7 @@ def test_a_long_row_of_many_matches_comes_in_pieces(how: str, long_side: str, ki
     texts = SFrame({"k": [kind(7)] + [kind(8)] * 3_000, "v": [long] + ["s"] * 3_000})
     numbers = SFrame({"k": [kind(7)] * matches + [kind(9)], "w": list(range(matches + 1))})
     joined = texts.join(numbers, on="k", how=how) if long_side == "left" else numbers.join(texts, on="k", how=how)
-    monkeypatch.setattr(sorted_join, "MOST_BYTES_OF_A_PIECE", 400 << 10)
+    monkeypatch.setattr(sorted_join, "MAX_BYTES_OF_A_PIECE", 400 << 10)
     with config.using(batch_bytes=400 << 10, memory_budget=1_600 << 10):
         section = ready_root(joined._node)
         sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(section)).stream(0, placement_of(section).rows_to_run, 131_072)]

@@ -99,7 +99,7 @@ def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows:
 
 
 def test_parts_that_may_be_too_large_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PARTS_BYTES", "LEAST_PART_BYTES"):
+    for name in ("PARTS_BYTES", "MIN_PART_BYTES"):
         monkeypatch.setattr(executor, name, 100)
     with config.using(small_rows=20):
         groups = frame().groupby("v", {"s": aggregate.SUM("k")})

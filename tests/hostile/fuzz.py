@@ -29,7 +29,7 @@ from sframe_spark.types import FLOAT, ColumnType
 from tests.hostile.mutations import mutated
 
 SECONDS_A_CASE = 20
-MOST_BYTES = 6 << 30
+MAX_BYTES = 6 << 30
 # Rows of sources beyond this are not computed, only planned.
 FEW_ROWS = 2_000
 CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}
@@ -193,6 +193,6 @@ def run(kind: str, first: int, count: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     asked = zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3], strict=True)
     json.dump({kind: run(kind, int(first), int(count)) for kind, first, count in asked}, sys.stdout)

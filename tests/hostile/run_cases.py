@@ -14,7 +14,7 @@ from typing import Any
 from sframe_spark.errors import SFrameError
 from sframe_spark.session import session
 from tests.hostile import hostile_frames, hostile_texts
-from tests.hostile.fuzz import MOST_BYTES, limited, without_spark
+from tests.hostile.fuzz import MAX_BYTES, limited, without_spark
 
 CASES = {**hostile_frames.REFUSED, **hostile_texts.REFUSED, **hostile_texts.ENDED}
 
@@ -39,6 +39,6 @@ def outcome(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     session.start_spark = without_spark
     json.dump({name: outcome(name) for name in CASES}, sys.stdout)

@@ -10,7 +10,7 @@ from tests.model.columns import Column
 from tests.model.values import Refused, is_missing, key_of, rank
 
 Row = tuple[Any, ...]
-MOST_ROWS = 400
+MAX_ROWS = 400
 
 
 class Frame:
@@ -24,7 +24,7 @@ class Frame:
     @classmethod
     def of(cls, names: list[str], kinds: list[str], rows: list[Row]) -> Frame:
         """A frame of rows."""
-        if len(rows) > MOST_ROWS:
+        if len(rows) > MAX_ROWS:
             raise Refused("too many rows")
         cells = zip(*rows, strict=True) if rows else [[] for _ in names]
         return cls({}).filled({name: Column.of(kind, list(values)) for name, kind, values in zip(names, kinds, cells, strict=True)})

@@ -55,7 +55,7 @@ def test_a_frame_in_order_sorts_its_ties_without_spark() -> None:
 
 @pytest.mark.spark
 def test_too_many_ties_are_sorted_by_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sort, "MOST_TIES", 3)
+    monkeypatch.setattr(sort, "MAX_TIES", 3)
     sf = tc.SFrame({"t": [1] * 4 + [2, 2], "v": [4, 3, 2, 1, 6, 5]})
     executor = Executor(MaterializeOptions())
     source = executor.execute(optimize(sf.sort(["t", "v"])._node))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.sort import MOST_ROWS_SENT, SuffixSort, TopRows, first_places
+from sframe_spark.operators.sort import MAX_ROWS_SENT, SuffixSort, TopRows, first_places
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import FLOAT, INT, STR
@@ -58,7 +58,7 @@ def test_no_first_row_is_left_out(pairs: list[tuple[int, int]], count: int) -> N
 
 
 def test_many_rows_are_not_sent_to_the_driver() -> None:
-    assert TopRows(((0, True),), MOST_ROWS_SENT).decomposes(FACTS) and not TopRows(((0, True),), MOST_ROWS_SENT + 1).decomposes(FACTS)
+    assert TopRows(((0, True),), MAX_ROWS_SENT).decomposes(FACTS) and not TopRows(((0, True),), MAX_ROWS_SENT + 1).decomposes(FACTS)
 
 
 @pytest.mark.spark

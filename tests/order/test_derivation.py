@@ -127,8 +127,8 @@ def is_sorted(rows: Sequence[Row], requirement: Sequence[Sequence[str]]) -> bool
     return True
 
 
-def admissible(table: dict[str, Any], most_rows: int) -> list[tuple[Row, ...]]:
-    return [rows for rows in tables(table["columns"], most_rows, (0, 1, 2)) if has_properties(rows, table)]
+def admissible(table: dict[str, Any], max_rows: int) -> list[tuple[Row, ...]]:
+    return [rows for rows in tables(table["columns"], max_rows, (0, 1, 2)) if has_properties(rows, table)]
 
 
 def input_rows(case: Case) -> Iterator[tuple[tuple[Row, ...], ...]]:

@@ -26,7 +26,7 @@ from sframe_spark.planner.inference import prove_equal_length, same_plan
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.parameters import from_portable, to_portable, value_classes
-from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MOST_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
+from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MAX_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
 from sframe_spark.planner.registry import register
 from sframe_spark.testing.contract import Example
 from sframe_spark.testing.examples import EXAMPLES, stored, table
@@ -154,7 +154,7 @@ def test_rows_without_columns_keep_their_number() -> None:
 
 
 def test_many_rows_in_memory_are_refused() -> None:
-    node = memory_source([pa.nulls(MOST_EMBEDDED_BYTES // 8 + 1, pa.int64())], [INT])
+    node = memory_source([pa.nulls(MAX_EMBEDDED_BYTES // 8 + 1, pa.int64())], [INT])
     with pytest.raises(UnsupportedOperationError, match=r"'memory_source' cannot be written .* parameter 'data' holds more than 4,194,304 bytes"):
         graph_to_json(node)
 

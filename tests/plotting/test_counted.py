@@ -62,7 +62,7 @@ def rounded(value: Any) -> Any:
 def test_segments_make_no_difference(most_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from sframe_spark.plotting import plot
 
-    monkeypatch.setattr(plot, "MOST_POINTS", most_points)
+    monkeypatch.setattr(plot, "MAX_POINTS", most_points)
     expected = everything(1)
     assert everything(2) == expected and everything(7) == expected
 
@@ -100,7 +100,7 @@ def test_bars_of_texts_add_up() -> None:
     table, top = chart_data.frequencies_of(column("text")._node)
     expected = collections.Counter(VALUES["text"])
     labels = {None if row.get("missing") else row["label"]: row["count"] for row in table[:-1]}
-    assert labels == {value: expected[value] for value in labels} and len(labels) == chart_data.MOST_LABELS
+    assert labels == {value: expected[value] for value in labels} and len(labels) == chart_data.MAX_LABELS
     assert min(labels.values()) >= max(count for value, count in expected.items() if value not in labels)
     assert table[-1]["label"] == f"Other ({len(expected) - 12} values)" and sum(row["count"] for row in table) == ROWS
     assert (top.different, top.is_exact, top.others) == (len(expected), True, len(expected) - 12)
@@ -108,7 +108,7 @@ def test_bars_of_texts_add_up() -> None:
 
 def few_values(monkeypatch: pytest.MonkeyPatch, share: int = 16) -> None:
     """As if memory held few values of a column, and values in more than one of so many rows were counted."""
-    monkeypatch.setattr(profiling, "MOST_VALUES", share)
+    monkeypatch.setattr(profiling, "MAX_VALUES", share)
     for module in (profiling, chart_data):
         monkeypatch.setattr(module, "FREQUENT_SHARE", share)
 
@@ -119,11 +119,11 @@ def test_of_many_values_the_frequent_ones_are_counted(segments: int, long_texts:
     """Whatever a pass forgets, and where it cannot keep enough as texts are long."""
     few_values(monkeypatch)
     if long_texts:
-        monkeypatch.setattr(profiling, "MOST_BYTES", 100)
+        monkeypatch.setattr(profiling, "MAX_BYTES", 100)
     expected = collections.Counter(VALUES["text"])
     table, top = chart_data.frequencies_of(column("text", segments)._node)
     often = {value: count for value, count in expected.items() if count > ROWS // 16 or value is None}
-    wanted = sorted(often.items(), key=lambda pair: (-pair[1], pair[0] is not None, pair[0]))[: chart_data.MOST_LABELS]
+    wanted = sorted(often.items(), key=lambda pair: (-pair[1], pair[0] is not None, pair[0]))[: chart_data.MAX_LABELS]
     assert top.values == wanted and len(wanted) > 3 and not top.is_exact
     assert table[-1]["other"] and sum(row["count"] for row in table) == ROWS
 
@@ -165,7 +165,7 @@ def test_boxes_are_quartiles_of_finite_numbers(name: str, few: bool, monkeypatch
     if not few:
         monkeypatch.setattr(chart_data, "FEW_ROWS", 0)
     boxes = {row["x"]: row for row in visualization.box_plot(column("text"), column(name)).get_data()["values"]}
-    assert len(boxes) == chart_data.MOST_LABELS
+    assert len(boxes) == chart_data.MAX_LABELS
     for label, row in boxes.items():
         numbers = sorted(finite(name, [value for text, value in zip(VALUES["text"], VALUES[name], strict=True) if (text or "(missing)") == label]))
         quartiles = [numbers[min(int(len(numbers) * share), len(numbers) - 1)] for share in (0, 0.25, 0.5, 0.75, 1)]
@@ -192,7 +192,7 @@ def test_cells_of_texts_and_of_numbers_count_rows() -> None:
 def test_a_line_of_many_rows_tells_means_and_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     from sframe_spark.plotting import plot
 
-    monkeypatch.setattr(plot, "MOST_POINTS", 10)
+    monkeypatch.setattr(plot, "MAX_POINTS", 10)
     chart = visualization.plot(column("time"), column("int"))
     told = chart.get_data()["values"]
     assert [row["x"] for row in told] == sorted(row["x"] for row in told)

@@ -142,11 +142,11 @@ def test_connections_are_few_and_short(server: RowServer, monkeypatch: pytest.Mo
     monkeypatch.setattr(row_browser, "PATIENCE", 0.3)
     address = server.start()
     before = threading.active_count()
-    waiting = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(3 * row_browser.MOST_CONNECTIONS)]
+    waiting = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(3 * row_browser.MAX_CONNECTIONS)]
     try:
-        for connection in waiting[row_browser.MOST_CONNECTIONS :]:
+        for connection in waiting[row_browser.MAX_CONNECTIONS :]:
             assert connection.recv(1) == b""
-        assert threading.active_count() <= before + row_browser.MOST_CONNECTIONS
+        assert threading.active_count() <= before + row_browser.MAX_CONNECTIONS
         # Who says nothing is left.
         for connection in waiting:
             assert connection.recv(1) == b""

@@ -27,7 +27,7 @@ COLUMNS: dict[str, list[Any]] = {
     "many": [f"word {int(CHOOSE.expovariate(0.0003))}" for _ in range(ROWS)],
 }
 # The first pass sums up, another counts the frequent values of texts, the others divide the bins of quartiles.
-MOST = chart_data.MOST_PASSES + 2
+MOST = chart_data.MAX_PASSES + 2
 
 
 @attrs.define
@@ -55,7 +55,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
 
     monkeypatch.setattr(node_values, "reduce_columns", counted)
     monkeypatch.setattr(node_values, "rows_of", noted)
-    monkeypatch.setattr(profiling, "MOST_VALUES", 5000)
+    monkeypatch.setattr(profiling, "MAX_VALUES", 5000)
     monkeypatch.setattr(chart_data, "FEW_ROWS", 100)
     return found
 
@@ -93,7 +93,7 @@ def test_more_columns_are_no_more_passes_over_each(width: int, looks: Looks, mon
     frame.summary_page().get_data()
     groups_of_columns = -(-width // summary.COLUMNS_AT_ONCE)
     groups_of_bins = -(-3 * (width // 2) // summary.BINS_AT_ONCE)
-    assert looks.passes <= groups_of_columns + groups_of_bins * chart_data.MOST_PASSES + 1
+    assert looks.passes <= groups_of_columns + groups_of_bins * chart_data.MAX_PASSES + 1
     assert looks.rows == [1] * looks.passes
 
 

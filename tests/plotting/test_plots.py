@@ -130,7 +130,7 @@ def test_what_is_left_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert note(many.plot()) == "the 12 most frequent of 20 values; the others are in 40 rows (40%)"
     assert note(visualization.plot(many, many)) == "x: the 12 most frequent of 20 values; y: the 12 most frequent of 20 values"
     assert note(visualization.plot(many, SArray(range(100)))) == "the 12 most frequent of 20 values"
-    monkeypatch.setattr(plot, "MOST_POINTS", 3)
+    monkeypatch.setattr(plot, "MAX_POINTS", 3)
     times = SArray([datetime.datetime(2024, 1, 1, hour) for hour in range(12)] + [None])
     assert note(visualization.plot(times, SArray(range(13)))) == "mean, least and largest value of every 5 minutes; 1 row without two finite values"
 

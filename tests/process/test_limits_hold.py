@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 def forget() -> None:
     """Let limits be looked at again."""
-    resource_limits._most_cores.cache_clear()
+    resource_limits._max_cores.cache_clear()
     memory._limits.cache_clear()
 
 

@@ -92,7 +92,7 @@ def test_work_that_asks_ends_early() -> None:
 
 
 def test_what_does_not_end_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "MOST_SECONDS_TO_END", 0.3)
+    monkeypatch.setattr(threads, "MAX_SECONDS_TO_END", 0.3)
     stuck = threading.Event()
 
     def work(item: int) -> None:

@@ -25,7 +25,7 @@ BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in memory stay in short pieces, more than three are exchanged, and processes of ours work, as if no Spark had started, or do not."""
     monkeypatch.setattr(chunk, "FEW_ROWS", 2)
-    monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 4)
+    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
@@ -51,7 +51,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
         choose = random.Random(block)
         monkeypatch.setattr(local_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
-            monkeypatch.setattr(module, "MOST_TIES", 1)
+            monkeypatch.setattr(module, "MAX_TIES", 1)
 
 
 def check(seed: int, most_steps: int) -> None:

@@ -22,7 +22,7 @@ HISTORIES = st.randoms(use_true_random=False)
 
 def planned() -> contextlib.AbstractContextManager[object]:
     """A block in which few rows are planned like others."""
-    return mock.patch.object(direct_execution, "MOST_ROWS", -1)
+    return mock.patch.object(direct_execution, "MAX_ROWS", -1)
 
 
 @settings(max_examples=DRIVER)

@@ -43,7 +43,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that stay in memory stay in pieces of a few rows, and more than three are exchanged between threads."""
     monkeypatch.setattr(chunk, "FEW_ROWS", 1)
-    monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 4)
+    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 4)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
         choose = random.Random(block)
         monkeypatch.setattr(local_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
-            monkeypatch.setattr(module, "MOST_TIES", 1)
+            monkeypatch.setattr(module, "MAX_TIES", 1)
 
 
 @pytest.mark.spark

@@ -14,8 +14,8 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle
 
-MOST_ROWS = 60
-MOST_COLUMNS = 7
+MAX_ROWS = 60
+MAX_COLUMNS = 7
 LARGEST = 2**20
 AGGREGATING = frozenset({"group_by", "streaming_group_by", "reduce", "running", "key_window"})
 SPREADS = frozenset({"var", "std", "stdv", "column_var", "column_std"})
@@ -35,7 +35,7 @@ class Growth:
 
     def add(self, node: PlannerNode) -> PlannerNode:
         """Keep a node if it is not too large; the node either way."""
-        small = node.facts.width <= MOST_COLUMNS and len(self.oracle.rows(node)) <= MOST_ROWS
+        small = node.facts.width <= MAX_COLUMNS and len(self.oracle.rows(node)) <= MAX_ROWS
         if small and all(node is not known for known in self.nodes):
             self.nodes.append(node)
         return node

@@ -18,7 +18,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.random_tables import COLUMN_TYPES, table_like
 from sframe_spark.testing.sample_functions import FLAT_POOL, POOL
 from sframe_spark.types import INT, STR
-from tests.random_programs.growth import MOST_ROWS, Growth
+from tests.random_programs.growth import MAX_ROWS, Growth
 from tests.random_programs.scalar_steps import COMPARISONS, choose_between, run_program, transform_column, transform_two
 
 __all__ = ["choose_between", "run_program", "transform_column", "transform_two"]
@@ -327,7 +327,7 @@ def join_some(growth: Growth) -> PlannerNode | None:
     pairs = [(a, b) for a in sort_keys(growth, left) for b in sort_keys(growth, right) if left.schema[a] == right.schema[b]]
     meeting = [(a, b) for a, b in pairs if set(growth.values(left, a)) & set(growth.values(right, b))]
     pairs = meeting if meeting and growth.choose.random() < 0.8 else pairs
-    if not pairs or growth.rows(left) * growth.rows(right) > 12 * MOST_ROWS:
+    if not pairs or growth.rows(left) * growth.rows(right) > 12 * MAX_ROWS:
         return None
     chosen = growth.choose.sample(pairs, growth.choose.randint(1, min(2, len(pairs))))
     if len({a for a, _ in chosen}) < len(chosen) or len({b for _, b in chosen}) < len(chosen):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.session.job_control import MOST_CHARACTERS, description_of, run_cancellable, statement_of, tag_of
+from sframe_spark.session.job_control import MAX_CHARACTERS, description_of, run_cancellable, statement_of, tag_of
 
 HERE = Path(__file__).name
 
@@ -106,7 +106,7 @@ def test_it_is_given_back_after_an_error(spark: Any) -> None:
 def test_what_is_listed_is_short_and_harmless() -> None:
     assert description_of("sort") == f"{HERE}:{line()} sort"
     assert description_of("a\x1b[2J\nb") == f"{HERE}:{line()} a\\x1b[2J\\nb"
-    assert len(description_of("x" * 10_000)) == MOST_CHARACTERS
+    assert len(description_of("x" * 10_000)) == MAX_CHARACTERS
     assert "," not in tag_of("a,b") and tag_of("") == ""
     names: dict[str, Any] = {"inspect": inspect, "statement_of": statement_of}
     exec(compile("found = statement_of(inspect.currentframe())", "/deep/" + "n" * 300 + "\u202e.py", "exec"), names)

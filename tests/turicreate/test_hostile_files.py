@@ -16,7 +16,7 @@ from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.testing.random_tables import MadeBlock, MadeColumn, made_block, made_column, run_bytes, segment_bytes, write_archive
 from sframe_spark.turicreate import file_format
-from sframe_spark.turicreate.file_format import MOST_FOOTER_BYTES
+from sframe_spark.turicreate.file_format import MAX_FOOTER_BYTES
 from sframe_spark.turicreate.object_decoding import INTEGER, LIST, TEXT
 
 FILES = ("dir_archive.ini", "m_1.frame_idx", "m_1.sidx", "m_1.0000")
@@ -191,9 +191,9 @@ def test_footers_that_cannot_be_are_told(archive: Path, change: Callable[[bytear
 
 def test_a_footer_that_is_longer_than_any_takes_no_memory(archive: Path) -> None:
     with open(archive / "m_1.0000", "r+b") as stream:
-        stream.truncate(MOST_FOOTER_BYTES * 4)
-        stream.seek(MOST_FOOTER_BYTES * 4 - 8)
-        stream.write(struct.pack("<Q", MOST_FOOTER_BYTES * 2))
+        stream.truncate(MAX_FOOTER_BYTES * 4)
+        stream.seek(MAX_FOOTER_BYTES * 4 - 8)
+        stream.write(struct.pack("<Q", MAX_FOOTER_BYTES * 2))
     with pytest.raises(StorageError, match="more than is read"):
         list(load_sframe(str(archive))["a"])
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.types import ZONED_PHYSICAL
-from sframe_spark.values.export import MOST_FIELDS, MOST_LEVELS
+from sframe_spark.values.export import MAX_FIELDS, MAX_LEVELS
 from sframe_spark.values.from_arrow import OFFSET_FIELDS
 
 NOON = datetime.datetime(2024, 2, 29, 12)
@@ -60,8 +60,8 @@ FORMS: dict[str, tuple[list[Any], str, dict[str, str]]] = {
     "dicts without a name": ([{}, {"a": "x"}, {"a": 1}], "extension<arrow.json>", {"kind": "dict", "text": "json"}),
     "dicts by number and name": ([{1: "a", "b": "c"}], "string", {"kind": "dict", "text": "tagged"}),
     "a NaN before the mixture": ([["a", None], [None, math.nan]], "string", {"kind": "list", "text": "tagged"}),
-    "a deep list": ([nested(MOST_LEVELS + 2)], "extension<arrow.json>", {"kind": "list", "text": "json"}),
-    "a wide dict": ([{str(n): n if n % 2 else "x" for n in range(MOST_FIELDS + 1)}], "extension<arrow.json>", {"kind": "dict", "text": "json"}),
+    "a deep list": ([nested(MAX_LEVELS + 2)], "extension<arrow.json>", {"kind": "list", "text": "json"}),
+    "a wide dict": ([{str(n): n if n % 2 else "x" for n in range(MAX_FIELDS + 1)}], "extension<arrow.json>", {"kind": "dict", "text": "json"}),
 }
 
 

@@ -17,15 +17,15 @@ from tests.values.foreign_layouts import expected, foreign_arrays
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(foreign_arrays(), st.sampled_from([None, 60, 25]))
-def test_values_stay_what_they_are(values: pa.Array, most_bytes: int | None) -> None:
+def test_values_stay_what_they_are(values: pa.Array, max_bytes: int | None) -> None:
     try:
-        parts = standard_parts(values, most_bytes)
+        parts = standard_parts(values, max_bytes)
     except TooLargeError:
-        assert most_bytes is not None
+        assert max_bytes is not None
         return
     for part in parts:
         part.validate(full=True)
-        assert part.type == standard_type(values.type) and (most_bytes is None or _texts_of(part) <= most_bytes)
+        assert part.type == standard_type(values.type) and (max_bytes is None or _texts_of(part) <= max_bytes)
     assert repr([cell for part in parts for cell in part.to_pylist()]) == repr(expected(values))
 
 
@@ -48,7 +48,7 @@ def test_standard_arrays_are_not_copied_and_chunks_are_taken_one_by_one() -> Non
 
 def test_one_value_that_is_too_large_is_named() -> None:
     with pytest.raises(TooLargeError, match="row 1 alone has 12"):
-        standard_parts(pa.array(["a", "b" * 12], pa.string_view()), most_bytes=10)
+        standard_parts(pa.array(["a", "b" * 12], pa.string_view()), max_bytes=10)
 
 
 @pytest.mark.parametrize("kind", [pa.map_(pa.string(), pa.string()), pa.map_(pa.int64(), pa.float64())])

@@ -254,7 +254,7 @@ def _place(name: str, part: str) -> str:
 # Types whose values Spark's own cast brings into ours, each as Arrow's would.
 CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "void", "string", "char", "varchar", "date", "timestamp_ntz")
 # A dict of more fields is made in Arrow: as an expression it would be slow to plan.
-MOST_FIELDS = 100
+MAX_FIELDS = 100
 
 
 # The microseconds of an instant, by no cast, which would give the wall clock of the session's zone.
@@ -311,7 +311,7 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
     names = data_type.names
     # Spark finds fields by their names, in whatever case.
-    found_by_name = len({name.casefold() for name in names}) == len(names) <= MOST_FIELDS
+    found_by_name = len({name.casefold() for name in names}) == len(names) <= MAX_FIELDS
     if not found_by_name or not all(_is_cast(field.dataType) for field in data_type.fields):
         return None
     item = ddl(column_type.physical.item_type)

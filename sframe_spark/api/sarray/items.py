@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 # More than a value has.
-MOST_ITEMS = 2**40
+MAX_ITEMS = 2**40
 # What the column is called while it is the only one of a frame.
 _ALONE = "SArray"
 
@@ -207,7 +207,7 @@ class Items:
                 raise UnsupportedOperationError(f"{name} of a slice is a whole number or None, not {value!r:.60}")
         if step == 0:
             raise BoundsError("the step of a slice is not zero")
-        bounds = tuple(None if value is None else max(-MOST_ITEMS, min(int(value), MOST_ITEMS)) for value in (start, stop, step))
+        bounds = tuple(None if value is None else max(-MAX_ITEMS, min(int(value), MAX_ITEMS)) for value in (start, stop, step))
         return make_array(apply_function("element_slice", self._node, parameters=bounds))
 
     def stack(self, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
@@ -299,7 +299,7 @@ def _place(name: str, value: Any) -> int:
         raise SchemaError(f"{name} is a place in lists, a number, not {value!r:.60}")
     if value < 0:
         raise NegativeCountError(f"{name} is a place in lists, counted from 0, and {brief(value)} is negative: element_slice() counts from the end")
-    return int(min(value, MOST_ITEMS))
+    return int(min(value, MAX_ITEMS))
 
 
 def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 # So many keys are told one by one.
-MOST_KEYS = 1 << 17
+MAX_KEYS = 1 << 17
 Keys = tuple[int, int]
 
 
@@ -33,7 +33,7 @@ class KeyRange:
     @property
     def is_counted(self) -> bool:
         """True when its keys are one, or few enough to be told; where nobody has counted, NaN may be behind them."""
-        return self.count is not None and (self.keys[0] == self.keys[1] or self.count <= MOST_KEYS)
+        return self.count is not None and (self.keys[0] == self.keys[1] or self.count <= MAX_KEYS)
 
 
 @attrs.define(eq=False)

@@ -12,7 +12,7 @@ from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.hints import HintedClass, as_in, no_array_member, raise_error_of_member, with_members_of_its_own
 from sframe_spark.api.indexing import (
-    MOST_ROWS,
+    MAX_ROWS,
     RowAccess,
     function_as_now,
     head_count,
@@ -152,7 +152,7 @@ class SArray(
             raise SchemaError("dtype is the class of the values: leave it out to have it found")
         if not is_row_index(size) or int(size) < 0:
             raise RowNumberError(f"size must be a number of rows, not negative, got {brief(size)}")
-        if size > MOST_ROWS:
+        if size > MAX_ROWS:
             raise BeyondRangeError(f"size must be a number of rows, got {brief(size)}")
         value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))

@@ -537,7 +537,7 @@ def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
     return chosen
 
 
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
@@ -586,12 +586,12 @@ def _numbers_text(sketch: Sketch) -> str:
 
 
 def _frequent_text(sketch: Sketch) -> str:
-    items = list(sketch.frequent_items().items())[:MOST_SHOWN]
+    items = list(sketch.frequent_items().items())[:MAX_SHOWN]
     return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
 
 
 # Rarer values are not told as frequent.
-LEAST_SHARE = 0.0001
+MIN_SHARE = 0.0001
 # As Python reads it, but for the letters before an offset.
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
 
@@ -636,7 +636,7 @@ def frequent_values(node: PlannerNode, found: dict[str, Any]) -> list[tuple[Any,
     found
         What the first pass found; where it stopped counting, the rows are read once more.
     """
-    least = found["rows"] * LEAST_SHARE
+    least = found["rows"] * MIN_SHARE
     pairs = _all_frequent(node, least) if found["counted"] is None else counted_values(found)
     return sorted((pair for pair in pairs if pair[1] >= least), key=lambda pair: -pair[1])
 

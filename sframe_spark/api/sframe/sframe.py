@@ -12,7 +12,7 @@ from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
-from sframe_spark.api.indexing import MOST_ROWS, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import MAX_ROWS, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
@@ -327,7 +327,7 @@ class SFrame(
             if number < 0:
                 raise NegativeCountError(f"{name} cannot be negative, got {brief(number)}")
         width = max(max_row_width, max_column_width + 1)
-        print(display.printed_rows(self._node, self._names, min(num_rows, MOST_ROWS), width, max_column_width, num_columns), file=output_file)
+        print(display.printed_rows(self._node, self._names, min(num_rows, MAX_ROWS), width, max_column_width, num_columns), file=output_file)
 
     def __str__(self, num_rows: int = 10, footer: bool = True) -> str:
         return display.frame_text(self._node, self._names, head_count(num_rows), footer)

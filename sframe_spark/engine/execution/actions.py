@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.recovery import is_restored
 from sframe_spark.engine.execution.run_log import Journal
 from sframe_spark.engine.execution.source_validation import find_claimed_orders, require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.adaptive import MOST_FIRST_ROWS
+from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.column_lineage import shown_columns
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.user_dataframes import held_below, is_chain, narrowed, private_tops, unfixed_nodes
@@ -116,7 +116,7 @@ do_in_child(release_those_of_other_threads)
 Result = TypeVar("Result")
 
 # So often temporary files that were lost are made again for one look.
-MOST_LOSSES = 3
+MAX_LOSSES = 3
 
 
 @attrs.frozen(eq=False)
@@ -233,7 +233,7 @@ class Attempts:
         """
         if isinstance(error, StorageError):
             self.losses += 1
-            return self.losses <= MOST_LOSSES and is_restored(self.root, make)
+            return self.losses <= MAX_LOSSES and is_restored(self.root, make)
         if isinstance(error, CallsElsewhereError):
             if self.in_tasks:
                 raise PlanInvariantError("a plan calls functions that it does not own") from None
@@ -384,7 +384,7 @@ def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[Plan
 def takes_few(root: PlannerNode) -> bool:
     """True for the first rows of something: functions are called for few rows, or it turns out that they are not."""
     taken = root.operator.row_range
-    return taken is not None and taken.takes_at_most(MOST_FIRST_ROWS)
+    return taken is not None and taken.takes_at_most(MAX_FIRST_ROWS)
 
 
 def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:

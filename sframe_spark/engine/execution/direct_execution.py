@@ -32,17 +32,17 @@ from sframe_spark.planner.ours import is_ours
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
 
 # Of more rows, or longer ones, laws and batches save more than they cost.
-MOST_ROWS = 4_096
-MOST_BYTES = 8 << 20
+MAX_ROWS = 4_096
+MAX_BYTES = 8 << 20
 # What all columns take that are computed on the way.
-MOST_BYTES_TOGETHER = 64 << 20
+MAX_BYTES_TOGETHER = 64 << 20
 
 # Columns of inputs whose order is followed through all nodes, one by one.
-MOST_COLUMNS_PASSED, MOST_COLUMNS_PASSED_FOR_EACH = 1_000, 4
+MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 
 # Of more nodes columns stay that were computed, for the next action on them: a column that is changed and looked at in turn is not made from its
 # beginning each time.
-MOST_NODES_ANEW = 32
+MAX_NODES_ANEW = 32
 
 # The plan raises what is to be raised: it may not compute the value at all, and knows in which row it is.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
@@ -70,7 +70,7 @@ def needs_no_plan(root: PlannerNode) -> bool:
         return False
     try:
         with GRAPH_LOCK:
-            FewRows(_most_rows(), 0).find(root)
+            FewRows(_max_rows(), 0).find(root)
     except _NeedsPlanError:
         return False
     return True
@@ -90,9 +90,9 @@ def _found(root: PlannerNode) -> RowsFound | None:
     began = time.perf_counter()
     try:
         with GRAPH_LOCK:
-            run = FewRows(_most_rows(), min(MOST_BYTES, config.memory_budget))
+            run = FewRows(_max_rows(), min(MAX_BYTES, config.memory_budget))
             rows, order = run.rows(root), run.found_order
-            if len(run.order) > MOST_NODES_ANEW:
+            if len(run.order) > MAX_NODES_ANEW:
                 run.keep_columns(root)
     except _NeedsPlanError:
         return None
@@ -104,18 +104,18 @@ def _found(root: PlannerNode) -> RowsFound | None:
     return RowsFound(rows, order)
 
 
-def _most_rows() -> int:
-    return min(MOST_ROWS, config.small_rows)
+def _max_rows() -> int:
+    return min(MAX_ROWS, config.small_rows)
 
 
 def _may_be_few(root: PlannerNode) -> bool:
     """Whether the first source below a node has few rows in memory: of what else there is few plans are unlike that."""
-    node, most_rows = root, _most_rows()
-    if config.check == "result" or (root.length.rows is not None and root.length.rows > most_rows):
+    node, max_rows = root, _max_rows()
+    if config.check == "result" or (root.length.rows is not None and root.length.rows > max_rows):
         return False
     while node.inputs:
         node = node.inputs[0]
-    return node.operator.is_in_memory and node.length.rows is not None and node.length.rows <= most_rows
+    return node.operator.is_in_memory and node.length.rows is not None and node.length.rows <= max_rows
 
 
 @attrs.define(eq=False)
@@ -124,7 +124,7 @@ class FewRows:
 
     Parameters
     ----------
-    most_rows, most_bytes
+    max_rows, max_bytes
         What no node may have more of.
     wanted
         The columns that are read of each node, by its ``id``.
@@ -138,8 +138,8 @@ class FewRows:
         The arrays of each node by column, and how many rows it has.
     """
 
-    most_rows: int
-    most_bytes: int
+    max_rows: int
+    max_bytes: int
     wanted: dict[int, set[int]] = attrs.Factory(dict)
     reads: dict[int, dict[int, set[int]]] = attrs.Factory(dict)
     operators: dict[int, Operator] = attrs.Factory(dict)
@@ -199,7 +199,7 @@ class FewRows:
         if root.facts.width == 1 or not any(map(self._tells_an_order, self.order)):
             return NO_RECORDED_ORDER
         passed = sum(child.facts.width for node in self.order for child in node.inputs)
-        if passed > MOST_COLUMNS_PASSED + MOST_COLUMNS_PASSED_FOR_EACH * sum(map(len, self.wanted.values())):
+        if passed > MAX_COLUMNS_PASSED + MAX_COLUMNS_PASSED_FOR_EACH * sum(map(len, self.wanted.values())):
             raise _NeedsPlanError
         return recorded_order(root)
 
@@ -270,13 +270,13 @@ class FewRows:
             values = self._arranged(operator, node, wanted)
         else:
             values = self._of_kernel(operator, node)
-        if self.counts[id(node)] > self.most_rows or not values:
+        if self.counts[id(node)] > self.max_rows or not values:
             raise _NeedsPlanError
         self.values[id(node)] = values
 
     def _of_source(self, source: Source, node: PlannerNode, columns: list[int]) -> dict[int, pa.Array]:
         self.counts[id(node)] = rows = source.row_count
-        if rows > self.most_rows:
+        if rows > self.max_rows:
             raise _NeedsPlanError
         if isinstance(source, MemorySource) and isinstance(source.data, Chunk) and rows == source.data.rows:
             arrays = source.data.columns
@@ -334,14 +334,14 @@ class FewRows:
             sides: list[Any] = [Lookup.of_rows(chunk, item.schema) for chunk, item in zip(chunks, facts, strict=True)]
             operator = operator.counted(sides, facts)
             rows = operator.infer_length(facts).known_rows
-            if rows > self.most_rows:
+            if rows > self.max_rows:
                 raise _NeedsPlanError
             return operator.run_interval(sides, facts, 0, rows, ())
         takes_all = isinstance(operator, SequentialOperator) or operator.unites_rows or not operator.has_kernel
         if takes_all or type(operator).run_interval is Operator.run_interval:
             return operator.kernel(chunks, facts)
         rows = operator.infer_length(facts).known_rows
-        if rows > self.most_rows:
+        if rows > self.max_rows:
             raise _NeedsPlanError
         intervals, parts = [], []
         for slot, chunk in enumerate(chunks):
@@ -366,7 +366,7 @@ class FewRows:
     def _count_bytes(self, rows: Chunk) -> None:
         size = rows.size
         self.size += size
-        if size > self.most_bytes or self.size > MOST_BYTES_TOGETHER:
+        if size > self.max_bytes or self.size > MAX_BYTES_TOGETHER:
             raise _NeedsPlanError
 
 

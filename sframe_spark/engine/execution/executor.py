@@ -31,7 +31,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, Room, fits_driver, rows_fit, weight_of
 from sframe_spark.engine.physical.adaptive import few_groups, first_rows, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
-from sframe_spark.engine.physical.local_strategies import MOST_BYTES_OF_TASKS_RANGE, MOST_PIECES, bytes_gathered, ranges_of_tasks
+from sframe_spark.engine.physical.local_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_PIECES, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.physical.physical_planner import SectionPlanner, StandsFor, as_one_query, needs_spark, over_ranges, takes_few_of_join
 from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
@@ -71,7 +71,7 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 # What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no
 # more than half of what Spark lets a driver collect.
 PARTS_BYTES = 64 << 20
-LEAST_PART_BYTES = 256 << 10
+MIN_PART_BYTES = 256 << 10
 # Keys of parts, and values that are each kept once, are numbered anew where parts are put together.
 COPIES_OF_PARTS = 8
 SENT_PARTS_BYTES = 512 << 20
@@ -308,7 +308,7 @@ class Runs:
             node = node.with_inputs([with_stored_tables(node.inputs[0])])
             tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
             # Nobody knew how many tasks there would be. A range for each core is no more than quicker.
-            most = MOST_PIECES // len(tasks)
+            most = MAX_PIECES // len(tasks)
             if least > most:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
                 return NotAsPlanned(node)
@@ -318,7 +318,7 @@ class Runs:
             temporary_store().taken.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
             passed = passed_on(node.operator, ranges)
-            if np.sum([of_task.sizes for of_task in given], axis=0).max(initial=0, where=~passed) > MOST_BYTES_OF_TASKS_RANGE:
+            if np.sum([of_task.sizes for of_task in given], axis=0).max(initial=0, where=~passed) > MAX_BYTES_OF_TASKS_RANGE:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
                 return NotAsPlanned(node)
             found, count = ranges_given(given, passed), self.options.segments or config.default_segments
@@ -346,8 +346,8 @@ class Runs:
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-        together = max(LEAST_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
-        most = max(together // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
+        together = max(MIN_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
+        most = max(together // len(tasks), min(MIN_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
         tries = Tries()
         works = [partial(part_of_range, task, operator, [below.facts], most, tries) for task in tasks]
         part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], together)

@@ -46,7 +46,7 @@ from sframe_spark.values.equality import agree
 # New columns beside stored ones: they alone are computed and kept, the stored ones stay where they are.
 
 # Each source is read by itself, batch by batch: where more stand side by side, all columns are made once and are one source again.
-MOST_SOURCES = 16
+MAX_SOURCES = 16
 
 NEW_COLUMNS = "the columns that are not stored yet; the others stay where they are"
 
@@ -113,7 +113,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         nodes = list({id(node): node for node, _ in shown}.values())
         stored = [node for node in nodes if node.operator.is_source]
         computed = [node for node in nodes if not node.operator.is_source]
-        if not computed or not 0 < len(stored) < MOST_SOURCES:
+        if not computed or not 0 < len(stored) < MAX_SOURCES:
             return None
         whole = len({(id(node), column) for node, column in shown if not node.operator.is_source}) == sum(node.facts.width for node in computed)
         if not whole or not all(map(_may_stay, stored)) or any(node.length.rows != rows for node in nodes):
@@ -158,9 +158,9 @@ Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 # Of more datasets one after the other, each of Spark's queries would open them all.
-MOST_UNITED = 8
+MAX_UNITED = 8
 # Rows of a join that are so many times those that it reads take much longer to make than to count.
-MOST_TIMES_READ = 4
+MAX_TIMES_READ = 4
 
 
 def is_materialized(node: PlannerNode) -> bool:
@@ -183,7 +183,7 @@ def is_materialized(node: PlannerNode) -> bool:
         seen.add(id(current))
         united += len(current.inputs) * operator.unites_rows
         waiting.extend((child, is_part or operator.unites_rows) for child in current.inputs)
-    return united <= MOST_UNITED
+    return united <= MAX_UNITED
 
 
 def _is_stored_elsewhere(node: PlannerNode) -> bool:
@@ -390,7 +390,7 @@ def _is_soon_made(counted: PlannerNode) -> bool:
     read = sum_of_bounds(leaf.length for leaf in leaves)
     if read is None or all(map(is_small, leaves)):
         return False
-    return counted.length.known_rows <= MOST_TIMES_READ * read and has_room(counted)
+    return counted.length.known_rows <= MAX_TIMES_READ * read and has_room(counted)
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

@@ -17,7 +17,7 @@ from sframe_spark.compute.sorting import order_of
 from sframe_spark.engine.memory_budget import Room, SharedRoom, weight_of
 from sframe_spark.engine.physical.local_strategies import (
     COPIES_OF_GATHERED,
-    MOST_RANGES,
+    MAX_RANGES,
     UNEVEN,
     bytes_gathered,
     bytes_of_range,
@@ -33,7 +33,7 @@ from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.project import project
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator, RowsOfPieces
@@ -50,7 +50,7 @@ SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
 SAMPLED_BYTES = 16 << 20
 
 
-def key_ranges_of(node: PlannerNode, most: int = MOST_RANGES, workers: RangeWorkers | None = None) -> KeyRanges:
+def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: RangeWorkers | None = None) -> KeyRanges:
     """At most so many ranges of the column by which the rows below a kernel are split; about as many rows are in each as in the others."""
     below, split, weight = node.inputs[0], node.operator.split_by, weight_of(node.inputs[0])
     assert split is not None and weight is not None
@@ -72,19 +72,19 @@ def sample_of(node: PlannerNode, places: int, workers: RangeWorkers) -> pa.Array
     return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(works, "looking at values to sort by", tasks)])
 
 
-def first_values_of(task: RangeTask, rows: int, most_bytes: int) -> Chunk:
+def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
     """What a task makes of the first of its rows, of long ones of fewer; nothing that they were decoded with stays in memory."""
     made = PlanRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False)
     found = list[Chunk]()
     for chunk in made:
-        found.append(Chunk.of([leading(chunk.columns[0], most_bytes)]))
-        most_bytes -= found[-1].size
-        if most_bytes <= 0 or found[-1].rows < chunk.rows:
+        found.append(Chunk.of([leading(chunk.columns[0], max_bytes)]))
+        max_bytes -= found[-1].size
+        if max_bytes <= 0 or found[-1].rows < chunk.rows:
             break
     return concatenate(found, task.whole.facts[-1].schema)
 
 
-def leading(values: pa.Array, most_bytes: int) -> pa.Array:
+def leading(values: pa.Array, max_bytes: int) -> pa.Array:
     """A copy of the first of some values: of those that take no more bytes, and of one at least.
 
     Examples
@@ -92,7 +92,7 @@ def leading(values: pa.Array, most_bytes: int) -> pa.Array:
     >>> leading(pa.array(["abc", "de", "f"]), 5).to_pylist(), leading(pa.array([1, 2]), 0).to_pylist()
     (['abc', 'de'], [1])
     """
-    count = int(np.searchsorted(value_bytes(values).cumsum(), most_bytes, side="right"))
+    count = int(np.searchsorted(value_bytes(values).cumsum(), max_bytes, side="right"))
     # A slice would hold what it is one of.
     return values.take(pa.array(np.arange(min(len(values), max(count, 1)))))
 
@@ -139,7 +139,7 @@ class ExchangedRows:
     @have_room.default
     def _have_room(self) -> np.ndarray:
         count = len(self.left)
-        return self.passed[:count] | (self.exchange.sizes[:count] <= most_at_once())
+        return self.passed[:count] | (self.exchange.sizes[:count] <= max_at_once())
 
     def works(self, count: int) -> list[range]:
         """The numbers of the ranges that are made, one after the other, in so many parts of about as many rows, or fewer."""
@@ -170,9 +170,9 @@ class ExchangedRows:
         yield made
 
 
-def most_at_once() -> int:
+def max_at_once() -> int:
     """Bytes of the rows that a kernel takes at a time: those of a range, or of both sides of a join."""
-    return min(bytes_gathered(), MOST_BYTES_OF_ARRAY)
+    return min(bytes_gathered(), MAX_BYTES_OF_ARRAY)
 
 
 def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> ExchangedRows:
@@ -330,7 +330,7 @@ class JoinOfPieces:
 
     def _streamed(self, number: int) -> int | None:
         """The side whose rows of a piece come in parts, as they take too much memory at once; None where none has to."""
-        sizes, most = self._sizes(number), most_at_once()
+        sizes, most = self._sizes(number), max_at_once()
         if sum(sizes) <= most:
             return None
         # Beside the other side there is room for a fourth, at least.
@@ -352,7 +352,7 @@ class JoinOfPieces:
             return
         whole, is_filtered = self.sides[1 - streamed].take(number), streamed in self.node.operator.filtered_slots
         alone = np.ones(whole.rows, dtype=bool)
-        for part in parts_of(self.sides[streamed], number, most_at_once() - self._sizes(number)[1 - streamed]):
+        for part in parts_of(self.sides[streamed], number, max_at_once() - self._sizes(number)[1 - streamed]):
             pairs = self._pairs_of([part, whole] if streamed == 0 else [whole, part])
             if not is_filtered:
                 alone &= pairs.are_alone()
@@ -369,7 +369,7 @@ class JoinOfPieces:
     def _join(self, number: int, room: SharedRoom) -> None:
         """Make the rows of a piece, and give them to the exchange; rows that tie come one after the other, so all pieces may be one task's."""
         assert self.order is not None
-        with room.taken(min(sum(self._sizes(number)), most_at_once())):
+        with room.taken(min(sum(self._sizes(number)), max_at_once())):
             for pairs in self._pairs(number):
                 for chunk in pairs.chunks(batch_bytes()):
                     raise_if_cancelled()
@@ -386,7 +386,7 @@ class JoinOfPieces:
                 rows += sum(int(side.rows[number]) for side in self.sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
         wanted = UNEVEN * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
-        count = int(min(MOST_RANGES, 1 + max(wanted, UNEVEN * threads_here())))
+        count = int(min(MAX_RANGES, 1 + max(wanted, UNEVEN * threads_here())))
         return KeyRanges.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *found])), INT, True, count)
 
 
@@ -420,7 +420,7 @@ class RowsByNumber(ExchangedRows):
         # A slice of them would hold all rows.
         sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in exchange.passed(number)])
         # Of three ranges at least, one ends within the values of this one.
-        count = int(min(MOST_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
+        count = int(min(MAX_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
         return KeyRanges.of(pa.array(sample), INT, True, count)
 
 
@@ -437,13 +437,13 @@ def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
         row += chunk.rows
 
 
-def parts_of(exchange: Exchange, number: int, most_bytes: int) -> Iterator[Chunk]:
+def parts_of(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Chunk]:
     """The rows of a piece in parts of about so many bytes, or somewhat more."""
     found, size = list[Chunk](), 0
     for chunk in exchange.passed(number):
         found.append(chunk)
         size += chunk.size
-        if size >= most_bytes:
+        if size >= max_bytes:
             yield concatenate(found, exchange.schema)
             found, size = [], 0
     if found:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.adaptive import MOST_FIRST_ROWS
+from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.user_dataframes import frames_in, is_row_by_row
 from sframe_spark.engine.spark.actions import run_spark
 from sframe_spark.engine.spark.executor_environment import ask_python_again
@@ -36,7 +36,7 @@ def peek(node: PlannerNode, count: int) -> Chunk | None:
 
     The rows are to be looked at by people, or by who wants to know what kind of values there are: others may be the first ones later.
     """
-    if count > MOST_FIRST_ROWS:
+    if count > MAX_FIRST_ROWS:
         return None
     plan = open_plan(node, parts=True)
     if plan is None:
@@ -69,7 +69,7 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
 
 def _is_limit(node: PlannerNode) -> bool:
     taken = node.operator.row_range
-    return taken is not None and taken.step == 1 and taken.takes_at_most(MOST_FIRST_ROWS)
+    return taken is not None and taken.step == 1 and taken.takes_at_most(MAX_FIRST_ROWS)
 
 
 def _first_rows(df: DataFrame, schema: Schema) -> Chunk:

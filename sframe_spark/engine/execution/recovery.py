@@ -25,7 +25,7 @@ from sframe_spark.storage.filesystem.object_store import listed
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 
-MOST_BYTES, MOST_GENERATIONS = 16 << 20, 32
+MAX_BYTES, MAX_GENERATIONS = 16 << 20, 32
 # About what a node, and what is known of a column of a segment, takes.
 BYTES_OF_NODE, BYTES_OF_ENTRY = 1_000, 200
 
@@ -83,7 +83,7 @@ def recipe_of(root: PlannerNode) -> Recipe:
     nodes = []
     for node in postorder([root]):
         nodes.append(node)
-        reason = TOO_LONG if len(nodes) * BYTES_OF_NODE > MOST_BYTES else _refusal(node)
+        reason = TOO_LONG if len(nodes) * BYTES_OF_NODE > MAX_BYTES else _refusal(node)
         if reason:
             return Recipe(reason=reason)
     recipe = Recipe(reason="", size=len(nodes) * BYTES_OF_NODE)
@@ -101,7 +101,7 @@ def recipe_of(root: PlannerNode) -> Recipe:
         return leaf
 
     recipe.plan = fold([root], copy)[id(root)]
-    if recipe.size > MOST_BYTES or recipe.generations > MOST_GENERATIONS:
+    if recipe.size > MAX_BYTES or recipe.generations > MAX_GENERATIONS:
         return Recipe(reason=TOO_LONG)
     return recipe
 

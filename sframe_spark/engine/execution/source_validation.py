@@ -94,7 +94,7 @@ def watched_by_sources(root: PlannerNode) -> list[Watched]:
 
 
 # So many rows are compared here in less time than a Spark that has not been started needs for it.
-MOST_ROWS_HERE = 16_000_000
+MAX_ROWS_HERE = 16_000_000
 # Rows looked at before tasks are started, since most orders that do not hold break at once.
 FIRST_ROWS = 131_072
 
@@ -173,7 +173,7 @@ def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
 
 
 def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Held:
-    if manifest.rows <= MOST_ROWS_HERE:
+    if manifest.rows <= MAX_ROWS_HERE:
         return held_order(manifest, claim)
     first = held_order(manifest, claim, 0, FIRST_ROWS)
     if not first.columns:

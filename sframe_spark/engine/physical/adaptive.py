@@ -188,7 +188,7 @@ def with_all_counted(root: PlannerNode) -> PlannerNode:
 # Answers that need only a part of the rows: the first rows of a section, and how many groups there may be.
 
 # More rows than this are not looked for on the driver.
-MOST_FIRST_ROWS = 10_000
+MAX_FIRST_ROWS = 10_000
 # Rows looked at before a parallel job is the better way; calls of a user's function are a hundred times dearer than kernels.
 SCANNED_ROWS = 2_000_000
 SCANNED_ROWS_WITH_FUNCTION = 16_384
@@ -198,7 +198,7 @@ SAMPLE_ROWS = 16_384
 def may_look_at_first_rows(root: PlannerNode, count: int) -> bool:
     """True when so few first rows of a segment section are looked for on the driver."""
     readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
-    return count <= MOST_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
+    return count <= MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
 
 
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:

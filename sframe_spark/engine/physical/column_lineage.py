@@ -8,7 +8,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
 
 # Each column is followed through all nodes that arrange it: where thousands were added one by one that took seven seconds of 2,000, and 40 of 4,000.
-MOST_COLUMNS_FOLLOWED = 100_000
+MAX_COLUMNS_FOLLOWED = 100_000
 
 
 def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
@@ -58,13 +58,13 @@ def shown_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
 
 def _is_soon_followed(root: PlannerNode) -> bool:
     waiting, seen, columns = [root], set[int](), 0
-    while waiting and columns <= MOST_COLUMNS_FOLLOWED:
+    while waiting and columns <= MAX_COLUMNS_FOLLOWED:
         node = waiting.pop()
         if node.operator.arranges_columns and id(node) not in seen:
             seen.add(id(node))
             columns += node.facts.width
             waiting.extend(node.inputs)
-    return columns <= MOST_COLUMNS_FOLLOWED
+    return columns <= MAX_COLUMNS_FOLLOWED
 
 
 def shown_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:

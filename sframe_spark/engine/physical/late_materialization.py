@@ -16,7 +16,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 
 # Each row chosen may cost the decoding of a block that it stands in.
-MOST_ROWS, ROWS_FOR_EACH = 1_000, 10_000
+MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000
 
 
 @attrs.frozen(eq=False)
@@ -57,7 +57,7 @@ class NumberedRows:
 def numbered_rows(node: PlannerNode) -> NumberedRows | None:
     """The same rows by number; None where all columns are as well read at once."""
     operator, below = node.operator, node.inputs[0]
-    if not isinstance(operator, DecomposableOperator) or not operator.chooses_rows or not 0 < operator.rows_of_part <= MOST_ROWS:
+    if not isinstance(operator, DecomposableOperator) or not operator.chooses_rows or not 0 < operator.rows_of_part <= MAX_ROWS:
         return None
     source, *above = chain_below(below)
     stored = source.operator

@@ -24,7 +24,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.project import Project
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import room_left, work_memory
@@ -62,15 +62,15 @@ def is_near(node: PlannerNode) -> bool:
 # Gathered rows, what is found of them, and the result.
 COPIES_OF_GATHERED = 4
 # Fewer rows are put in order at once as soon as they are split.
-LEAST_ROWS_SPLIT = 2_097_152
+MIN_ROWS_SPLIT = 2_097_152
 # Each batch of rows is cut into so many pieces at most.
-MOST_RANGES = 1024
+MAX_RANGES = 1024
 # Ranges are found by a sample: some have more rows than others.
 UNEVEN = 2
 # What the rows of a range take that a task puts in order, and what they may take: there are copies.
-BYTES_OF_TASKS_RANGE, MOST_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
+BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
 # Each run of rows of a task and a range takes a tenth of a millisecond to read, and 300 bytes of the driver.
-MOST_PIECES = 262_144
+MAX_PIECES = 262_144
 # Of so many rows a range is put in order near the processor.
 ROWS_OF_RANGE = 524_288
 
@@ -82,9 +82,9 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
         return None
     fits = weight.size <= bytes_gathered()
     # First rows are found among all sooner than these are exchanged.
-    is_quicker = root.operator.rows_of_ranges is None and weight.rows >= LEAST_ROWS_SPLIT and threads_here() > 1
+    is_quicker = root.operator.rows_of_ranges is None and weight.rows >= MIN_ROWS_SPLIT and threads_here() > 1
     is_worth_it = not fits or is_quicker
-    if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MOST_RANGES:
+    if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MAX_RANGES:
         return Mode.EXCHANGED
     return Mode.GATHERED if fits and Mode.GATHERED not in refused else None
 
@@ -108,7 +108,7 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     if weight is None:
         return False
     tasks = max(-(-weight.rows // config.segment_rows), config.default_segments or 0)
-    return ranges_of_tasks(weight) * tasks <= MOST_PIECES
+    return ranges_of_tasks(weight) * tasks <= MAX_PIECES
 
 
 def ranges_of_tasks(weight: Weight) -> int:
@@ -129,14 +129,14 @@ def bytes_gathered() -> int:
 
 def bytes_of_range() -> int:
     """Those that the rows of a range may take where every thread works on one, and a column of any of them is an array."""
-    return min(bytes_gathered() // threads_here(), MOST_BYTES_OF_ARRAY)
+    return min(bytes_gathered() // threads_here(), MAX_BYTES_OF_ARRAY)
 
 
 def ranges_for(weight: Weight) -> float:
     """How many ranges rows are split into: as many as have room in memory, and a few for each thread; infinite where there is no room at all."""
     room = bytes_of_range()
     needed = UNEVEN * weight.size / room if room else math.inf
-    return 1 + max(needed, min(MOST_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * threads_here())
+    return 1 + max(needed, min(MAX_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * threads_here())
 
 
 def is_section(below: PlannerNode) -> bool:
@@ -191,7 +191,7 @@ def pieces_of_join(node: PlannerNode) -> int | None:
     if len(weights) < len(node.inputs):
         return None
     count = ranges_for(Weight(sum(weight.rows for weight in weights), sum(weight.size for weight in weights)))
-    return int(count) if count <= MOST_RANGES else None
+    return int(count) if count <= MAX_RANGES else None
 
 
 def has_rows_of_sources(side: PlannerNode) -> bool:

@@ -356,7 +356,7 @@ def takes_few_of_join(taken: RowsTaken, below: PlannerNode, stop: int) -> bool:
 def is_few_at_hand(node: PlannerNode) -> bool:
     """True for a source of so few rows that they are sorted or joined in memory."""
     most = node.length.at_most
-    return node.operator.is_source and is_small(node) and most is not None and most <= sort.MOST_TIES
+    return node.operator.is_source and is_small(node) and most is not None and most <= sort.MAX_TIES
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:

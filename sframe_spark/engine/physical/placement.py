@@ -80,11 +80,11 @@ def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:
 
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
-MOST_STEPS_IN_SPARK = 120
+MAX_STEPS_IN_SPARK = 120
 # Spark plans are trees: a node read twice is planned twice, so a frame appended to itself doubles with every append.
-MOST_BRANCHES_IN_SPARK = 64
+MAX_BRANCHES_IN_SPARK = 64
 # Of more rows in the driver's memory Spark's cores make up for sending them.
-MOST_ROWS_AT_HAND = 16_777_216
+MAX_ROWS_AT_HAND = 16_777_216
 # What is in memory already needs little more, unless columns are computed.
 BUDGETS_AT_HAND = 4
 # Rows that pass through the driver on their way to disk, in the time in which Spark starts.
@@ -235,13 +235,13 @@ def _blocks_of_union(inputs: list[Placement]) -> list[int]:
 
 def too_long_for_spark(node: PlannerNode) -> bool:
     """True when an expression has too many steps for one Spark query."""
-    return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > MOST_STEPS_IN_SPARK
+    return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > MAX_STEPS_IN_SPARK
 
 
 def spark_can_inline(root: PlannerNode) -> bool:
     """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters, appends and reversals."""
     branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
-    if branches[id(root)] > MOST_BRANCHES_IN_SPARK:
+    if branches[id(root)] > MAX_BRANCHES_IN_SPARK:
         return False
     for node in postorder([root]):
         operator = node.operator
@@ -315,7 +315,7 @@ def is_at_hand(root: PlannerNode) -> bool:
     A user's function is none of Arrow's: its rows are worth more than one core.
     """
     weight = weight_of(root) if config.small_rows else None
-    if weight is None or weight.rows > MOST_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:
+    if weight is None or weight.rows > MAX_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:
         return False
     nodes = list(postorder([root]))
     return all(bool(node.inputs) or node.operator.is_in_memory for node in nodes) and not any(map(calls_python, nodes))

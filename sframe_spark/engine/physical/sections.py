@@ -93,9 +93,9 @@ class Alternative(enum.Enum):
     EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see temporary data, tasks are too many, or rows of a single range take more than one may"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
     MORE_DIGITS = "made anew with more digits if floats below 1e-19 or above 1e19 are added up, and again if these are below 1e-46 or above 1e28"
-    TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
+    TOO_MANY_TIES = "Spark sorts all rows if more than {max_ties} rows tie"
 
-    def text(self, small_rows: int, most_ties: int) -> str:
+    def text(self, small_rows: int, max_ties: int) -> str:
         """The alternative with its limits, for people.
 
         Examples
@@ -104,7 +104,7 @@ class Alternative(enum.Enum):
         'planned again, as for few rows, if what it reads turns out to have no rows'
         """
         few = f"at most {small_rows} rows and to fit the driver's memory" if small_rows else "no rows"
-        return self.value.format(few_rows=few, most_ties=most_ties)
+        return self.value.format(few_rows=few, max_ties=max_ties)
 
 
 @attrs.define(eq=False)

@@ -19,7 +19,7 @@ from sframe_spark.compute.range_partitioning import KeyRanges, RangesOfRows
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import StorageError
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.row_sizes import bytes_of_runs
@@ -275,7 +275,7 @@ class Exchange:
 
 def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRows]]:
     """Write rows to a file, range by range, those of one task as one run, or several where an array does not hold them; where each stands."""
-    for run in runs_of(full, MOST_BYTES_OF_ARRAY):
+    for run in runs_of(full, MAX_BYTES_OF_ARRAY):
         for of_range in range(len(run[0].edges) - 1):
             rows = concatenate([split.of_range(of_range) for split in run], schema)
             if rows.rows:

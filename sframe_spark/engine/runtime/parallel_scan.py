@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")
 
 # What a task reads at most, and at least where there is enough for all cores.
-MOST_BYTES, LEAST_BYTES = 64 << 20, 8 << 20
+MAX_BYTES, MIN_BYTES = 64 << 20, 8 << 20
 # Cores take several parts, as some take longer than others.
 PARTS_OF_CORE = 4
 # A block as it came, as columns of text and of values, and rows on their way to disk: measured 200 MB.
@@ -127,9 +127,9 @@ def _bytes_in(files: Sequence[FileRange]) -> int:
 def _bytes_of_part(files: Sequence[FileRange]) -> int:
     """Return how many bytes one of those who work reads at a time."""
     if _are_short(files):
-        return LEAST_BYTES
+        return MIN_BYTES
     workers = Threads() if is_work_done_here() or _are_few_bytes(files) else SparkTasks()
-    return max(LEAST_BYTES, min(MOST_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
+    return max(MIN_BYTES, min(MAX_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
 
 
 def _are_short(files: Sequence[FileRange]) -> bool:

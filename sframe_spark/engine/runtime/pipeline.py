@@ -355,7 +355,7 @@ Wanted = list[list[Interval]]
 ValuesAt = dict[tuple[int, Interval], Chunk]
 
 # More decode rows faster than anybody takes them.
-MOST_THREADS = 8
+MAX_THREADS = 8
 
 
 class PlanRunner:
@@ -402,13 +402,13 @@ class PlanRunner:
         """Rows that derive from base rows ``start`` (inclusive) to ``stop`` (exclusive), all at once; ``final``: no base rows follow."""
         return concatenate(list(self.pieces(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
 
-    def pieces(self, start: int, stop: int, final: bool, most_rows: int) -> Iterator[Chunk]:
+    def pieces(self, start: int, stop: int, final: bool, max_rows: int) -> Iterator[Chunk]:
         """The same rows in pieces, where operators make many rows of one or too much of some; what somebody does not ask for is not made."""
         first = start
         while True:
             (wanted, base), rows = self._cut(stop - first, partial(self._base, first, stop, final))
             root = (len(self.plan.operators) - 1, (first, first + rows))
-            for values, _ in self._stage(len(self.stages) - 1, wanted, base, final and first + rows == stop, most_rows):
+            for values, _ in self._stage(len(self.stages) - 1, wanted, base, final and first + rows == stop, max_rows):
                 yield values[root]
             first += rows
             if first >= stop:
@@ -434,7 +434,7 @@ class PlanRunner:
                 self.measured.release()
                 return made, rows
 
-    def _stage(self, number: int, wanted: Wanted, base: ValuesAt, final: bool, most_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
+    def _stage(self, number: int, wanted: Wanted, base: ValuesAt, final: bool, max_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
         """Values at the places of a stage, once for each piece of what the stage before it makes, and whether it is the last."""
         if not number:
             yield base, True
@@ -444,9 +444,9 @@ class PlanRunner:
         (interval,) = wanted[place]
         children = self._children(place, interval)
         batch = self.batches[number]
-        for below, is_last_below in self._stage(number - 1, wanted, base, final, most_rows):
+        for below, is_last_below in self._stage(number - 1, wanted, base, final, max_rows):
             inputs = self._inputs(place, [below[child] for child in children])
-            for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: batch.rows(most_rows))):
+            for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: batch.rows(max_rows))):
                 yield from self._above(number, wanted, piece, final, is_last_below and is_last_piece)
 
     def _above(self, number: int, wanted: Wanted, piece: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:
@@ -613,7 +613,7 @@ class PlanRunner:
 
 def threads_here() -> int:
     """How many threads decode rows for a plan that runs in the process of the user, who waits for it."""
-    return min(available_cores(), MOST_THREADS)
+    return min(available_cores(), MAX_THREADS)
 
 
 def knows_bytes(operator: Operator) -> bool:

@@ -42,7 +42,7 @@ Piece = Callable[[], Any]
 # What processes of ours run.
 MODULE = "sframe_spark.engine.runtime.worker_process"
 # So many calls of a quick function are made in the time in which a process starts.
-MOST_ROWS_OF_SHORT = 4_194_304
+MAX_ROWS_OF_SHORT = 4_194_304
 
 
 class RangeWorkers(Protocol):
@@ -156,7 +156,7 @@ class Processes(WorkersOfThisMachine):
         with pickling_told(description):
             parcels, shared = packed(works)
             common = list(sys.path), dumped(Common.of_this_process(shared))
-        are_short = 0 < sum(task.stop - task.start for task in tasks) < MOST_ROWS_OF_SHORT
+        are_short = 0 < sum(task.stop - task.start for task in tasks) < MAX_ROWS_OF_SHORT
         here = _Here(works, description)
 
         def answer(number: int) -> Any:
@@ -241,12 +241,12 @@ def name_of(workers: RangeWorkers) -> str:
 # The tasks of a segment section: ranges of its base rows, each with the states of running values before it.
 
 # A Spark task costs some ten milliseconds, so a range should be worth it.
-LEAST_TASK_ROWS = 65_536
-LEAST_TASK_BYTES = 32 << 20
+MIN_TASK_ROWS = 65_536
+MIN_TASK_BYTES = 32 << 20
 # Another thread has its own memory to find for a batch, and waits for Python: numbers that are no more than this are read by one in the same time.
-LEAST_THREAD_BYTES = 6 << 20
+MIN_THREAD_BYTES = 6 << 20
 # Of all that is made. Two threads of which the pass goes through less take three quarters of the time of one that spares it, or less.
-LEAST_PASSED = 0.5
+MIN_PASSED = 0.5
 # Ranges may be longer or shorter by a share of them, so that they end with row groups.
 NEAR = 8
 # A segment is read by a task at a time.
@@ -258,13 +258,13 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     workers.require_readable(node)
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    most = int(made) // LEAST_THREAD_BYTES if not workers.are_elsewhere and is_of_numbers(node, plan) else None
+    most = int(made) // MIN_THREAD_BYTES if not workers.are_elsewhere and is_of_numbers(node, plan) else None
     ranges = row_ranges(rows, int(made), segments, workers, most)
     divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
     if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
     if workers.are_in_turn:
-        return in_turn(divided, ranges, min(threads_here(), int(made) // LEAST_THREAD_BYTES) - 1)
+        return in_turn(divided, ranges, min(threads_here(), int(made) // MIN_THREAD_BYTES) - 1)
     return with_states(divided, ranges, workers)
 
 
@@ -280,7 +280,7 @@ def in_turn_where_sooner(node: PlannerNode, workers: RangeWorkers) -> RangeWorke
     plan, others = FlatPlan.of(node), workers.at_a_time() - 1
     levels = [places for places in plan.sequential_levels() if any(not may_settle(plan.operators[place]) for place in places)]
     passed = sum(bytes_made(plan, {below for place in places for below in plan.places_below(place)}) for places in levels)
-    is_sooner = levels and others <= len(levels) and passed >= others * LEAST_PASSED * bytes_made(plan, range(len(plan.operators)))
+    is_sooner = levels and others <= len(levels) and passed >= others * MIN_PASSED * bytes_made(plan, range(len(plan.operators)))
     return InTurn() if is_sooner else workers
 
 
@@ -312,7 +312,7 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers
     count = segments or config.default_segments
     if count is None:
         cores = workers.at_a_time()
-        worth = max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES)
+        worth = max(-(-rows // MIN_TASK_ROWS), size // MIN_TASK_BYTES)
         threads = worth if most is None else min(worth, most)
         count = max(1, min(rows, cores, threads), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
     bounds = [rows * i // count for i in range(count + 1)]

@@ -23,7 +23,7 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 # The state of a sequential operator over one range of rows, on its own; where the ends of the range suffice, those between are not read.
 
 # Rows at the end of a range are tried where they are a share of it: it is read as a whole where these do not suffice.
-MOST_TRIED = 4
+MAX_TRIED = 4
 
 
 @attrs.frozen(eq=False)
@@ -123,7 +123,7 @@ def ended_over_running(rows: RowsOfInputs, running: list[int], position: int, st
     plan, batch_rows = rows.plan, rows.batch_rows
     if any(running_below(plan, place) or not may_settle(plan.operators[place]) for place in running):
         return None
-    while MOST_TRIED * step <= stop - position:
+    while MAX_TRIED * step <= stop - position:
         first = stop - step
         states = {place: settled(RowsOfInputs.of(plan, place, {}, batch_rows), first - step, first) for place in running}
         if None not in states.values():
@@ -269,14 +269,14 @@ class Tries:
     in_vain: bool = False
 
 
-def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float, tries: Tries) -> Any:
+def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, tries: Tries) -> Any:
     """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes, or another's did."""
     if tries.in_vain:
         return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
     if operator.group_keys is not None:
         chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, BATCHES_IN_A_PART * task.batch_rows, task.plan.batch_bytes)
-    part = combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, most_bytes)
+    part = combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, max_bytes)
     tries.in_vain = tries.in_vain or part is TOO_LARGE
     return part
 
@@ -303,7 +303,7 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
         yield concatenate(waiting, schema)
 
 
-def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], most_bytes: float = math.inf) -> Any:
+def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], max_bytes: float = math.inf) -> Any:
     """The part of consecutive runs of rows together; ``TOO_LARGE``, and no further one is asked for, where it takes more bytes.
 
     Many are put together at once, as each time has its price, but no more than may take as many bytes as all together.
@@ -315,13 +315,13 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
             return TOO_LARGE
         held.append(part)
         size += operator.bytes_of_part(part)
-        if size > most_bytes or len(held) >= PARTS_AT_ONCE:
+        if size > max_bytes or len(held) >= PARTS_AT_ONCE:
             held = [combined_all(operator, held, facts)]
             size = operator.bytes_of_part(held[0])
-            if size > most_bytes:
+            if size > max_bytes:
                 return TOO_LARGE
     total = combined_all(operator, held, facts) if held else None
-    return TOO_LARGE if held and operator.bytes_of_part(total) > most_bytes else total
+    return TOO_LARGE if held and operator.bytes_of_part(total) > max_bytes else total
 
 
 def summarize_range(task: RangeTask, places: Sequence[int]) -> list[Any]:

@@ -21,7 +21,7 @@ from sframe_spark.process.child_processes import READY, Channel
 from sframe_spark.process.interpreter import STARTING, environment_of_functions
 from sframe_spark.udf.errors import error_text, process_ended
 
-MOST_OF_TRACEBACK = 20
+MAX_OF_TRACEBACK = 20
 # Whether a work failed, and its pickled result or the error's text.
 Answered = tuple[bool, bytes]
 
@@ -133,6 +133,6 @@ def _failed(error: BaseException) -> Answered:
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
         error = process_ended(error)
     if not isinstance(error, SFrameError):
-        lines = "".join(traceback.format_exception(error)[-MOST_OF_TRACEBACK:])
+        lines = "".join(traceback.format_exception(error)[-MAX_OF_TRACEBACK:])
         error = ExecutionError(f"{type(error).__name__}: {error}\n{lines}")
     return True, error_text(error).encode("ascii")

@@ -415,7 +415,7 @@ def _texts(gateway: Any, array: Any) -> list[str]:
 # Files that take more than this are checked by tasks: for fewer, starting these takes longer.
 CHECKED_HERE = 128 << 20
 # More works than this have no more to share out, and each is sent by itself.
-MOST_WORKS = 4_096
+MAX_WORKS = 4_096
 
 
 def require_sound_pages(root: PlannerNode) -> None:
@@ -441,7 +441,7 @@ def require_sound_pages(root: PlannerNode) -> None:
 
 def works_of(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
     """Checks as works: one for each file, or for some where there are very many."""
-    count = min(len(checks), MOST_WORKS)
+    count = min(len(checks), MAX_WORKS)
     edges = [len(checks) * number // count for number in range(count + 1)]
     return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in itertools.pairwise(edges)]
 

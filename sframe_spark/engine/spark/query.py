@@ -55,7 +55,7 @@ PARTITION_BYTES = 128 << 20
 
 # No exchange has more. What a task writes for one partition takes 40 microseconds of a core to read (benchmarks/results/growth.md), the driver adds
 # up its bytes, and its index has eight of them, empty or not: of 8 TB, which 65,536 tasks write, that is a thousand million pieces of 8 kB.
-MOST_PARTITIONS = 1 << 14
+MAX_PARTITIONS = 1 << 14
 
 # How many times as many partitions as usual an exchange has of which nobody knows how much it is. Spark joins those that turn out small.
 UNKNOWN_TIMES = 16
@@ -97,7 +97,7 @@ class Flow:
     @property
     def known_partitions(self) -> int:
         """How many partitions the bytes need that are known."""
-        return math.ceil(min(self.most / PARTITION_BYTES, MOST_PARTITIONS))
+        return math.ceil(min(self.most / PARTITION_BYTES, MAX_PARTITIONS))
 
     def __str__(self) -> str:
         usual, size = "spark.sql.shuffle.partitions", in_words(int(min(self.most, 1 << 62)))
@@ -130,7 +130,7 @@ def partitions_for(flow: Flow, usual: int, cores: int) -> int:
     """
     needed = flow.needs(usual)
     # A power of two: there is a session for each number.
-    return usual if needed <= usual else max(usual, min(next_power(max(needed, cores)), MOST_PARTITIONS))
+    return usual if needed <= usual else max(usual, min(next_power(max(needed, cores)), MAX_PARTITIONS))
 
 
 def next_power(number: int) -> int:
@@ -155,7 +155,7 @@ def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
         False when nobody observes the order of its rows, which are then not exchanged by it.
     """
     sizes = sizes_of(root)
-    rows = fold([root], most_rows)
+    rows = fold([root], max_rows)
     exchanged = [child for node in postorder([root]) if exchanges(node) for child in node.inputs]
     if root_observed:
         exchanged.append(root)
@@ -174,7 +174,7 @@ def exchanges(node: PlannerNode) -> bool:
     return bool(node.inputs) and (work is None or work.exchanges > 0)
 
 
-def most_rows(node: PlannerNode, inputs: Sequence[int | None]) -> int | None:
+def max_rows(node: PlannerNode, inputs: Sequence[int | None]) -> int | None:
     """The most rows that a node has where that says something of how many there are, given those of its inputs, else None.
 
     That a join has no more rows than there are pairs does not: as if there were so many, all sorts of joins would have the most partitions.
@@ -208,7 +208,7 @@ Value = TypeVar("Value")
 ONE_TASK_BYTES = 32 << 20
 
 # What messages tell of users' DataFrames.
-MOST_FRAMES_SHOWN, MOST_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
+MAX_FRAMES_SHOWN, MAX_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 
 # Every running task holds a row group, which Spark does not count, until it is full: Parquet's default of 128 MiB is half
 # a small heap. Whoever reads from the middle of one decodes it from its start, so it has no more rows than one of ours.
@@ -425,14 +425,14 @@ def work_on(root: PlannerNode, doing: str) -> str:
     found = {node.operator.names: None for node in postorder([root]) if isinstance(node.operator, SparkSource)}
     if not found:
         return f"{doing} {root.operator.called()}"
-    frames = " and ".join(f"a DataFrame of {_shown(names)}" for names in itertools.islice(found, MOST_FRAMES_SHOWN))
+    frames = " and ".join(f"a DataFrame of {_shown(names)}" for names in itertools.islice(found, MAX_FRAMES_SHOWN))
     return f"{doing} the rows of {frames}" if isinstance(root.operator, SparkSource) else f"{doing} {root.operator.called()} of {frames}"
 
 
 def _shown(names: Sequence[str]) -> str:
     """The first names of columns."""
-    first = [visible(repr(name[:LONGEST_NAME_SHOWN])) for name in names[:MOST_COLUMNS_SHOWN]]
-    more = f" and {len(names) - MOST_COLUMNS_SHOWN} more" if len(names) > MOST_COLUMNS_SHOWN else ""
+    first = [visible(repr(name[:LONGEST_NAME_SHOWN])) for name in names[:MAX_COLUMNS_SHOWN]]
+    more = f" and {len(names) - MAX_COLUMNS_SHOWN} more" if len(names) > MAX_COLUMNS_SHOWN else ""
     return f"the columns {', '.join(first)}{more}" if first else "no columns"
 
 

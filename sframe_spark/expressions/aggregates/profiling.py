@@ -207,7 +207,7 @@ define_aggregate("bin_ranges", _infer_binned, parts=Decomposition(_bin_ranges, *
 Kinds = dict[Any, frozenset[str]]
 _KIND_OF_ITEMS = {pa.int64(): INT_KIND, pa.float64(): FLOAT_KIND, pa.string(): STR_KIND}
 # More columns than any frame is good for.
-MOST_KEYS = 10_000
+MAX_KEYS = 10_000
 
 
 def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Kinds:
@@ -267,8 +267,8 @@ def _merged_items(first: Kinds, second: Kinds, types: Sequence[ColumnType]) -> K
 
 
 def _few(found: Kinds) -> Kinds:
-    if len(found) > MOST_KEYS:
-        raise TooLargeError(f"the dicts have more than {MOST_KEYS:,} keys, each of which would be a column: name some with limit=, or use stack()")
+    if len(found) > MAX_KEYS:
+        raise TooLargeError(f"the dicts have more than {MAX_KEYS:,} keys, each of which would be a column: name some with limit=, or use stack()")
     return found
 
 
@@ -288,7 +288,7 @@ define_aggregate("item_kinds", _infer_items, parts=Decomposition(_kinds, _merged
 
 
 # Values of which each is counted, and their bytes.
-MOST_VALUES, MOST_BYTES = 1 << 16, 8 << 20
+MAX_VALUES, MAX_BYTES = 1 << 16, 8 << 20
 # Of more values the frequent ones are kept: each that is in more than one of so many rows is among them.
 FREQUENT_SHARE = 1 << 12
 # Registers of the estimate: its standard error is 1.04 / sqrt(2 ** 14), 0.8%.
@@ -377,14 +377,14 @@ def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa
 
     Source: Agarwal, Cormode, Huang, Phillips, Wei, Yi, "Mergeable summaries" (2012).
     """
-    if not error and len(values) <= MOST_VALUES and values.nbytes <= MOST_BYTES:
+    if not error and len(values) <= MAX_VALUES and values.nbytes <= MAX_BYTES:
         return values, counts, 0
     numbers = counts.to_numpy(zero_copy_only=False)
     taken_off = 0
     if len(numbers) > FREQUENT_SHARE:
         taken_off = int(np.partition(numbers, len(numbers) - FREQUENT_SHARE - 1)[len(numbers) - FREQUENT_SHARE - 1])
     values, numbers = values.filter(pa.array(numbers > taken_off)), numbers[numbers > taken_off] - taken_off
-    while values.nbytes > MOST_BYTES:
+    while values.nbytes > MAX_BYTES:
         # Long texts: fewer are kept, and the error tells it.
         less = int(np.median(numbers))
         values, numbers, taken_off = values.filter(pa.array(numbers > less)), numbers[numbers > less] - less, taken_off + less

@@ -64,7 +64,7 @@ _NUMBERS = frozenset("YymdejHkIlMSs")
 _ZONE = re.compile(r"(?P<name>[A-Za-z]*)(?P<sign>[+-]?)(?:(?P<hours>\d{1,2})(?::-?(?P<minutes>\d{1,2}))?)?")
 _NAMES_OF_UTC = ("", "Z", "UTC", "GMT")
 # The regular expression has a level for each.
-MOST_PARTS = 200
+MAX_PARTS = 200
 _EARLIEST, _LATEST = -12 * 60, 14 * 60
 
 
@@ -114,8 +114,8 @@ class TimeFormat:
             pieces.append(("$|" + r"\s*" * skips, f"(?P<g{len(groups)}>{reads}){ends}"))
             groups.append(name)
             first = r"\D" if "{1,2}" in reads and not after[:1].isdigit() else "."
-        if len(parts) > MOST_PARTS:
-            raise TimeFormatError(f"the format has {len(parts)} parts, and {MOST_PARTS} are the most: {form[:60]!r}...")
+        if len(parts) > MAX_PARTS:
+            raise TimeFormatError(f"the format has {len(parts)} parts, and {MAX_PARTS} are the most: {form[:60]!r}...")
         if not groups:
             raise TimeFormatError(f"the format {form!r} has no directive such as %Y: nothing would be read")
         return cls(rf"(?s)^\s*{_nested(pieces)}", tuple(groups))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN move nothing: the reference was recorded to
 # do so (`tests/data`), and programs that are ported may count on it.
-_MOST_SECONDS = 9.0e12
+_MAX_SECONDS = 9.0e12
 BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and after 1970 that 64 bits of microseconds count: add fewer"
 
 
@@ -41,7 +41,7 @@ def shift(moments: Argument, seconds: Argument, column_type: ColumnType, sign: i
     """Move date-times by seconds; the fraction is cut off at microseconds."""
     moments, seconds = array_of(moments, rows), array_of(seconds, rows)
     floats = seconds.cast(pa.float64(), safe=False)
-    within = pc.less(pc.abs(floats), _MOST_SECONDS)
+    within = pc.less(pc.abs(floats), _MAX_SECONDS)
     moved = seconds_to_microseconds(pc.if_else(within, floats, 0.0))
     try:
         instants = pc.add_checked(microseconds_of(moments, column_type), pc.multiply(moved, sign)).cast(DATETIME.physical)
@@ -97,7 +97,7 @@ def shift_column(moments: Column, seconds: Column, column_type: ColumnType, sign
     floats = seconds.cast("double")
     whole = F.floor(floats)
     fraction = ((floats - whole.cast("double")) * float(SECOND)).cast("bigint")
-    moved = F.when(F.abs(floats) < _MOST_SECONDS, whole * SECOND + fraction).when(floats.isNotNull(), F.lit(0))
+    moved = F.when(F.abs(floats) < _MAX_SECONDS, whole * SECOND + fraction).when(floats.isNotNull(), F.lit(0))
     start = microseconds_column(moments, column_type)
     total = start + moved * sign
     # 64 bits wrap around: then the sum lies on the wrong side of the date-time.

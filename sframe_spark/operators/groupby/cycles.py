@@ -158,7 +158,7 @@ class MapCycles(RunOperator):
             if function.made is None or numbers is None:
                 at, found = next(self._called(rows, cycles, places, Steps(table.rows)))
                 return found.rows_at(np.argsort(at)), None
-            steps = Steps.of(function.made.most_bytes)
+            steps = Steps.of(function.made.max_bytes)
 
             def made(missing: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
                 return ((missing[at], found) for at, found in self._called(rows, cycles, places[missing], steps))
@@ -183,7 +183,7 @@ class MapCycles(RunOperator):
             for column, values in zip(added, found, strict=True):
                 column.extend(values)
                 size += len(values) * weight(values[-1])
-            if left > len(at) and (len(at) >= steps.rows or size > steps.most_bytes):
+            if left > len(at) and (len(at) >= steps.rows or size > steps.max_bytes):
                 made = self._columns(added)
                 yield np.array(at, dtype=np.int64), made
                 steps.saw(len(at), made)

@@ -43,7 +43,7 @@ from sframe_spark.types import STR, ColumnType
 from sframe_spark.values.encode import encode
 
 # Of more groups Spark puts together those of tasks by an exchange, not one after the other.
-MOST_GROUPS = 32_768
+MAX_GROUPS = 32_768
 
 
 @register
@@ -188,7 +188,7 @@ class GroupBy(DecomposableOperator):
 
     def bytes_of_part(self, part: PartialGroups) -> float:
         """Those of keys and partial results; more than any budget where there are too many groups."""
-        return math.inf if part.rows.rows > MOST_GROUPS else sum(column.nbytes for column in part.rows.columns)
+        return math.inf if part.rows.rows > MAX_GROUPS else sum(column.nbytes for column in part.rows.columns)
 
     def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
         """Keys and finished aggregates."""

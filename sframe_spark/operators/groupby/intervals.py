@@ -290,7 +290,7 @@ def group_assigned(node: PlannerNode, intervals: AssignIntervals, places: Sequen
 # Intervals without rows: a row for each interval between two that have rows.
 
 FILLS = ("missing", "forward")
-MOST_NEW_ROWS = 50_000_000
+MAX_NEW_ROWS = 50_000_000
 """More new rows than this for one batch are taken for a mistake in the length of the intervals."""
 
 
@@ -408,7 +408,7 @@ class FillIntervals(SequentialOperator):
         gaps[1:] = np.maximum(np.diff(places.view(np.uint64)), 1) - 1
         gaps[starts] = 0
         total = int(gaps.sum(dtype=np.float64))
-        if total > MOST_NEW_ROWS:
+        if total > MAX_NEW_ROWS:
             raise ExecutionError(f"there are about {total} intervals of {self.every} without rows between two rows: choose longer intervals")
         return gaps.astype(np.int64)
 

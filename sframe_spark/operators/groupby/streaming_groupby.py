@@ -36,7 +36,7 @@ from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 
 # Of so many runs those that are all here are looked at by themselves.
-LEAST_RUNS = 4_096
+MIN_RUNS = 4_096
 
 
 @register
@@ -116,7 +116,7 @@ class StreamingGroupBy(RunOperator):
         """Results of the runs that end in these rows, and the run that is open after them; those that are all here need no partial results."""
         chunk, schema = inputs[0], facts[0].schema
         starts = run_starts([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
-        if len(starts) < LEAST_RUNS:
+        if len(starts) < MIN_RUNS:
             return super().advance(inputs, facts, state)
         second, last = int(starts[1]), int(starts[-1])
         before, state = super().advance([chunk.slice(0, second)], facts, state)

@@ -134,9 +134,9 @@ def normal(key: Column) -> Column:
 
 DIRECTIONS = ("backward", "forward", "nearest")
 # A right side of so many rows stays in memory however the left rows jump about in it.
-MOST_RIGHT_ROWS_TO_ROAM = 4_000_000
+MAX_RIGHT_ROWS_TO_ROAM = 4_000_000
 # Fewer left rows than this read each part of the right side a few times at most.
-MOST_ROWS_OUT_OF_ORDER = 524_288
+MAX_ROWS_OUT_OF_ORDER = 524_288
 GROUPS = ("int", "float", "str", "datetime")
 
 
@@ -287,7 +287,7 @@ def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerN
     side read again and again, so such a left side is sorted for the search, and its answers back.
     """
     right = ascending_by(right, join.on)
-    if known_ascending(left, 0) or fits(right, MOST_RIGHT_ROWS_TO_ROAM) or fits(left, MOST_ROWS_OUT_OF_ORDER):
+    if known_ascending(left, 0) or fits(right, MAX_RIGHT_ROWS_TO_ROAM) or fits(left, MAX_ROWS_OUT_OF_ORDER):
         return join.make_planner_node(left, right)
     width, found = left.facts.width, len(join.values)
     ordered = sort_rows(zip_columns(left, row_number(left)), [(0, True)])

@@ -33,7 +33,7 @@ PAIRS_AT_A_TIME = 131_072
 # So many rows are looked at together: what is made between stays in the cache of a core.
 ROWS_TOGETHER = 1 << 14
 # Pairs of which none is longer than so many times the mean are taken to be as long as that: others are made to be weighed.
-MOST_TIMES_MEAN = 1.5
+MAX_TIMES_MEAN = 1.5
 
 
 @register
@@ -204,7 +204,7 @@ class Pairs:
         mean = sum(self.total_bytes) / max(self.rows, 1)
         of_left, of_right, of_keys = (int(lengths.max(initial=0)) for lengths in self.lengths)
         # Keys of the right row are shown where there is no left one.
-        return mean if max(of_left, of_keys) + of_right <= MOST_TIMES_MEAN * mean else None
+        return mean if max(of_left, of_keys) + of_right <= MAX_TIMES_MEAN * mean else None
 
     @cached_property
     def total_bytes(self) -> tuple[float, float]:
@@ -274,12 +274,12 @@ class NumberedPairs:
         pairs = attrs.evolve(self.pairs, found=self.pairs.found.without_those_alone(), alone=self.pairs.alone[:0])
         return attrs.evolve(self, join=attrs.evolve(self.join, pairs=pairs), pairs=pairs)
 
-    def chunks(self, most_bytes: int) -> Iterator[Chunk]:
+    def chunks(self, max_bytes: int) -> Iterator[Chunk]:
         """All rows, as they are asked for, in chunks of no more than so many bytes, or of one row."""
-        start, most_rows = 0, int(max(1, min(PAIRS_AT_A_TIME, most_bytes // max(1, self._fixed_bytes))))
+        start, max_rows = 0, int(max(1, min(PAIRS_AT_A_TIME, max_bytes // max(1, self._fixed_bytes))))
         while start < self.rows:
-            stop = min(start + most_rows, self.rows)
-            while stop - start > 1 and self.pairs.bytes_between(start, stop) > most_bytes:
+            stop = min(start + max_rows, self.rows)
+            while stop - start > 1 and self.pairs.bytes_between(start, stop) > max_bytes:
                 stop = start + (stop - start) // 2
             yield self._with_number(self.join.run_interval(self.sides, self.facts, start, stop, ()))
             start = stop

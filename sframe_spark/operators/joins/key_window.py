@@ -43,7 +43,7 @@ from sframe_spark.operators.project import Project, places_of, project, zip_colu
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, stacked
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, stacked
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
@@ -208,7 +208,7 @@ def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, resu
     firsts = before[starts]
     ends = np.cumsum(before[stops] - firsts)
     begins = np.concatenate([[0], ends])
-    if max(begins[-1], bytes_of_windows(column, starts, stops)) > MOST_BYTES_OF_ARRAY:
+    if max(begins[-1], bytes_of_windows(column, starts, stops)) > MAX_BYTES_OF_ARRAY:
         raise pa.ArrowCapacityError("windows hold more values than an array")
     chosen = places[ranges(firsts, np.diff(begins))]
     return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), column.take(pa.array(chosen)), type=result.physical)
@@ -327,7 +327,7 @@ FAST: dict[str, Callable[..., pa.Array]] = {
 
 
 # Rows whose windows reach over more blocks than this, and over twice those of one of them, are divided, so that memory stays bounded.
-MOST_BLOCKS = 8
+MAX_BLOCKS = 8
 
 
 @attrs.frozen(eq=False)
@@ -555,7 +555,7 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
         start, stop = waiting.pop()
         first, last = block_from(reach.low, start, False), block_from(reach.high, stop - 1, True)
         # A window that reaches over many blocks by itself is not made shorter by dividing the rows.
-        most = max(MOST_BLOCKS, 2 * (block_from(reach.high, start, True) - first + 1))
+        most = max(MAX_BLOCKS, 2 * (block_from(reach.high, start, True) - first + 1))
         if stop - start > 1 and last - first >= most:
             middle = (start + stop) // 2
             waiting += [(middle, stop), (start, middle)]

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.hashing import FEWEST_SIEVED, MOST_KEYS_SIEVED, KeySieve
+from sframe_spark.compute.hashing import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.joins.join import Join, joined_properties
 from sframe_spark.operators.lookup.key_search import KeySearch, WantedKeys, key_run
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
@@ -26,7 +26,7 @@ from sframe_spark.planner.row_sizes import Sizes, fixed_size, uneven_bytes
 # Where the rows of a source that is sorted by whole numbers are that have a key: in a table, or searched for.
 
 # Tables of keys take 8 bytes for each number of their range: at most 64 MB, and no more than building them is worth to the rows of both sides.
-MOST_NUMBERS = 8_000_000
+MAX_NUMBERS = 8_000_000
 NUMBERS_PER_ROW = 64
 
 
@@ -36,7 +36,7 @@ def key_places(lookup: Lookup, position: int, searched: int) -> DenseKeys | Sear
 
 
 def _sieve(lookup: Lookup, position: int) -> KeySieve | None:
-    if not 0 < lookup.rows <= MOST_KEYS_SIEVED:
+    if not 0 < lookup.rows <= MAX_KEYS_SIEVED:
         return None
     keys, _ = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
     return KeySieve.of(keys) if len(keys) and keys.dtype == np.int64 else None
@@ -75,10 +75,10 @@ class DenseKeys:
 
 def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
     """The keys of a source sorted by them as a table, if they lie close enough to each other for so many rows that are searched for at a time."""
-    if not 0 < lookup.rows <= MOST_NUMBERS:
+    if not 0 < lookup.rows <= MAX_NUMBERS:
         return None
     keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
-    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * (len(keys) + searched), MOST_NUMBERS):
+    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * (len(keys) + searched), MAX_NUMBERS):
         return None
     low, width = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
     lasts = np.full(width, -1, dtype=np.int32)
@@ -135,7 +135,7 @@ def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions
 
 
 # As long rows as these come one by one.
-MOST_BYTES_OF_A_PIECE = 64 << 20
+MAX_BYTES_OF_A_PIECE = 64 << 20
 
 
 @register
@@ -217,13 +217,13 @@ class SortedJoin(Operator):
         found = self._matches(left, lookup, facts)
         return self._pairs(left, lookup, found, 0, found.rows)
 
-    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Search the first and the last match of each row, then read the rows between them; pairs are made as they are asked for."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
         start = 0
         while True:
-            stop = self._end_of_piece(of_left, lookup, found, start, min(start + most_rows(), found.rows))
+            stop = self._end_of_piece(of_left, lookup, found, start, min(start + max_rows(), found.rows))
             yield self._pairs(left, lookup, found, start, stop)
             start = stop
             if start >= found.rows:
@@ -233,16 +233,16 @@ class SortedJoin(Operator):
         """How many pairs there are; none is made."""
         return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
 
-    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, most_bytes: int) -> Chunk | None:
+    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
         """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), no other is made; None where they take more than so many bytes."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found = self._matches(left, lookup, facts)
         size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, found, start, stop)
-        return self._pairs(left, lookup, found, start, stop) if size <= most_bytes else None
+        return self._pairs(left, lookup, found, start, stop) if size <= max_bytes else None
 
     def _end_of_piece(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
         """Where a piece ends that does not get long: a row with many matches may be much longer than others."""
-        while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MOST_BYTES_OF_A_PIECE:
+        while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MAX_BYTES_OF_A_PIECE:
             stop = start + (stop - start) // 2
         return stop
 

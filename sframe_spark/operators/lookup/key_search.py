@@ -23,7 +23,7 @@ from sframe_spark.types import ColumnType
 
 INDEX_BYTES = 64 * 1024 * 1024
 # Of so many rows for each one wanted it takes less time to go through all than to search for each.
-MOST_MERGED = 8
+MAX_MERGED = 8
 # No block has as many rows as numbers of so many bits.
 PLACE_BITS = 32
 
@@ -174,7 +174,7 @@ class BlockIndex:
         assert self.places is not None
         if len(codes) >= SMALL_SORT:
             low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
-            if high - low <= MOST_MERGED * len(codes):
+            if high - low <= MAX_MERGED * len(codes):
                 return self._merged(codes, counts, low, high)
         group, known = group_places(self.groups, codes)
         return np.where(known, group, -1), np.searchsorted(self.places, group * (len(self.keys) + 1) + counts)

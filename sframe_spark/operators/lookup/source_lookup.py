@@ -32,7 +32,7 @@ from sframe_spark.storage.segments.reader import together
 BLOCK_ROWS = 131_072
 # Segments together in a block take no more than this, and are no more: each is a file to open, and neighbouring tasks may need the same block.
 TOGETHER_BYTES = 32 * 1024 * 1024
-MOST_TOGETHER = 64
+MAX_TOGETHER = 64
 # Row groups of other writers may be of any size; one of ours is smaller.
 LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
@@ -77,7 +77,7 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     if not isinstance(source, SegmentSource):
         return tuple(RowBlock(start) for start in range(0, source.row_count, BLOCK_ROWS))
     found: list[RowBlock] = []
-    for run in together(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, TOGETHER_BYTES, MOST_TOGETHER):
+    for run in together(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, TOGETHER_BYTES, MAX_TOGETHER):
         entry, offset = run[0]
         if entry.group_bytes is None:
             found += _row_groups(source, entry, offset)

@@ -13,7 +13,7 @@ from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.operators.sources.source import SegmentSource, Source, check_range
 from sframe_spark.operators.sources.statistics import memory_statistics
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, Pieces, aligned, column_names
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, Pieces, aligned, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
@@ -25,8 +25,8 @@ from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
-MOST_ROWS_KEPT_OPEN = 20_000
-MOST_BYTES_KEPT_OPEN = 4 << 20
+MAX_ROWS_KEPT_OPEN = 20_000
+MAX_BYTES_KEPT_OPEN = 4 << 20
 # Where a table remembers the dataset of its columns.
 STORED = "stored columns"
 
@@ -132,7 +132,7 @@ class MemorySource(Source):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A local relation with the row number as key."""
         rows = self.stop - self.start
-        if rows > MOST_ROWS_KEPT_OPEN or row_bytes(self.sizes_between(0, rows), 0) > MOST_BYTES_KEPT_OPEN:
+        if rows > MAX_ROWS_KEPT_OPEN or row_bytes(self.sizes_between(0, rows), 0) > MAX_BYTES_KEPT_OPEN:
             return self._local_relation(context)
         # The key holds the data, whose identity is therefore not given to another table while the relation is kept.
         key = ("memory", self.data, self.positions, self.start, self.stop)
@@ -168,6 +168,6 @@ def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows
 
 def memory_source_of_parts(columns: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
     """A node over columns each of which is in one array or several, one at least; each is put in one array where that holds all."""
-    if all(len(parts) == 1 or sum(part.nbytes for part in parts) <= MOST_BYTES_OF_ARRAY for parts in columns):
+    if all(len(parts) == 1 or sum(part.nbytes for part in parts) <= MAX_BYTES_OF_ARRAY for parts in columns):
         return memory_source([in_one_array(parts) for parts in columns], types, rows)
     return MemorySource.of(aligned(columns, tuple(types)), tuple(types)).make_planner_node()

@@ -23,7 +23,7 @@ from sframe_spark.planner.row_sizes import Sizes
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.pruning import RowRange, joined
 from sframe_spark.storage.segments.reader import intersecting
-from sframe_spark.storage.segments.row_sizes import MOST_GROUPS, spread
+from sframe_spark.storage.segments.row_sizes import MAX_GROUPS, spread
 
 
 @register
@@ -96,7 +96,7 @@ class SegmentParts(Source):
         """Those of the parts together; of many parts, some that are evenly spread stand for all."""
         origin = self.ranges[0][0]
         ranges = list(self.rows_of_dataset(start, stop))
-        chosen = spread(ranges, MOST_GROUPS)
+        chosen = spread(ranges, MAX_GROUPS)
         rows, seen = (sum(last - first for first, last in some) for some in (ranges, chosen))
         parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in chosen]
         found = [[part[place] for part in parts] for place in range(len(self.positions))]

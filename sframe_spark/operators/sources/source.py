@@ -31,7 +31,7 @@ from sframe_spark.storage.segments.row_group_decoder import Cursor, DecodedPart,
 # Those who read sources for one plan: rows that follow those read last are not looked for anew.
 
 # So many ranges, some way behind each other, are read in turn by plans that are not odd.
-MOST_GOERS = 4
+MAX_GOERS = 4
 
 
 class Reader:
@@ -69,16 +69,16 @@ class SegmentReader(Reader):
         The source.
     threads
         How many decode rows that were not asked for yet.
-    most_bytes
+    max_bytes
         Row groups that take more are decoded in steps.
     coded
         Places of columns of texts that may come as numbers in a dictionary.
     """
 
-    def __init__(self, source: SegmentSource, threads: int, most_bytes: int, coded: Iterable[int] = ()) -> None:
+    def __init__(self, source: SegmentSource, threads: int, max_bytes: int, coded: Iterable[int] = ()) -> None:
         super().__init__(source)
         self._stored = source
-        self._threads, self._most_bytes = threads, most_bytes
+        self._threads, self._max_bytes = threads, max_bytes
         self._coded = frozenset(source.positions[place] for place in coded)
         # The range that was read last by each who goes through the rows, and what it reads with; who was last asked for comes last.
         self._goers: list[tuple[int, int, Cursor]] = []
@@ -94,7 +94,7 @@ class SegmentReader(Reader):
         found = [goer for goer in self._goers if follows(goer[:2], first, last) or goer[2].can_go_on(first)]
         if not found:
             # One range alone is not where somebody goes through the rows.
-            cursor = self._cursor(len(self._goers)) if len(self._goers) < MOST_GOERS else self._goers.pop(0)[2]
+            cursor = self._cursor(len(self._goers)) if len(self._goers) < MAX_GOERS else self._goers.pop(0)[2]
             cursor.close()
             self._goers.append((first, last, cursor))
             return self._stored.read(start, stop)
@@ -107,7 +107,7 @@ class SegmentReader(Reader):
         """All of them together decode about twice as much at a time as one may."""
         stored, threads = self._stored, 0 if number else self._threads
         return Cursor(
-            stored.manifest, stored.positions, stored.stop, partial(size_between, stored), self._most_bytes / (number + 1), threads, self._coded
+            stored.manifest, stored.positions, stored.stop, partial(size_between, stored), self._max_bytes / (number + 1), threads, self._coded
         )
 
     def in_pieces(self) -> Iterator[Chunk]:
@@ -172,7 +172,7 @@ def size_between(source: SegmentSource, first: int, last: int) -> float | None:
 
 
 # What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
-MOST_BYTES_OF_PIECE = 256 << 20
+MAX_BYTES_OF_PIECE = 256 << 20
 Saved = TypeVar("Saved")
 
 
@@ -346,7 +346,7 @@ class SegmentSource(Source):
 
     def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows as they are decoded: pieces are as long as row groups, of very long ones shorter."""
-        return SegmentReader(self, threads, MOST_BYTES_OF_PIECE).in_pieces()
+        return SegmentReader(self, threads, MAX_BYTES_OF_PIECE).in_pieces()
 
     def chunk_of(self, columns: Sequence[pa.ChunkedArray], first: int, last: int) -> Chunk:
         """Columns that were read as rows ``first`` to ``last`` of the dataset, if they have as many.

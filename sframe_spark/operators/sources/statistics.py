@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sframe_spark.operators.sources.source import SegmentSource, Source
 
 # Facts about rows in memory are found by looking at them, which pays for so many at a time: 10 ns a float or text, 1 ns an int.
-MOST_CELLS_LOOKED_AT = 20_000_000
+MAX_CELLS_LOOKED_AT = 20_000_000
 # Of so many parts of a table the facts are kept, of those asked for lately.
-MOST_PARTS = 16
+MAX_PARTS = 16
 # Of very wide frames only some orderings are written down.
-MOST_RECORDED = 64
+MAX_RECORDED = 64
 
 Statistics = tuple[ColumnStatistics, ...]
 
@@ -67,7 +67,7 @@ def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
         positions, segments = source.stored
         known |= {position: found for position, found in zip(positions, segment_statistics(segments), strict=True) if position not in known}
     unknown = set(source.positions) - known.keys()
-    if data.rows * len(unknown) <= MOST_CELLS_LOOKED_AT:
+    if data.rows * len(unknown) <= MAX_CELLS_LOOKED_AT:
         known |= {position: column_statistics(data.column(position, 0, data.rows), source.types[position]) for position in unknown}
     return known
 
@@ -78,11 +78,11 @@ def part_statistics(source: MemorySource) -> Statistics:
     parts: dict[tuple[int, int], dict[int, ColumnStatistics]] = data.remembered.setdefault("statistics of parts", {})
     known = parts.pop((source.start, source.stop), {})
     unknown = set(source.positions) - known.keys()
-    if rows * len(unknown) > MOST_CELLS_LOOKED_AT:
+    if rows * len(unknown) > MAX_CELLS_LOOKED_AT:
         whole = known_statistics(source)
         return tuple(of_some_rows(whole.get(position, UNKNOWN_STATISTICS)) for position in source.positions)
     known |= {position: column_statistics(data.column(position, source.start, source.stop), source.types[position]) for position in unknown}
-    for oldest in list(parts)[: max(0, len(parts) + 1 - MOST_PARTS)]:
+    for oldest in list(parts)[: max(0, len(parts) + 1 - MAX_PARTS)]:
         parts.pop(oldest, None)
     parts[source.start, source.stop] = known
     return tuple(known[position] for position in source.positions)
@@ -151,7 +151,7 @@ def recorded_order(node: PlannerNode) -> RecordedOrder:
     orderings = [shown for items in known.orderings if (shown := recordable_part(items))]
     keys = [tuple(column for column in key if isinstance(column, int)) for key in known.keys if key]
     whole = [key for key, original in zip(keys, filter(None, known.keys), strict=True) if len(key) == len(original)]
-    return RecordedOrder(tuple(dict.fromkeys(orderings))[:MOST_RECORDED], tuple(whole[:MOST_RECORDED]))
+    return RecordedOrder(tuple(dict.fromkeys(orderings))[:MAX_RECORDED], tuple(whole[:MAX_RECORDED]))
 
 
 def recordable_part(items: Ordering) -> tuple[tuple[int, bool], ...]:

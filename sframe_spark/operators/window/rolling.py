@@ -45,9 +45,9 @@ ROWS_OF_SUMS = 16_384
 # A sum in pairs of floats that is believed is wrong by less than this share of the distance between two floats.
 NEAR_HALF = 2.0**-8
 # A sum in pairs of floats is believed where what it has rounded off on the way is this much less: it is wrong by 2**-62 of itself at most.
-LEAST_SHARE = 2.0**10
+MIN_SHARE = 2.0**10
 # A spread is believed where it is this share of the mean, which is a millionth, squared: of less, what rounding the mean has made of it is seen.
-LEAST_SPREAD = 2.0**-40
+MIN_SPREAD = 2.0**-40
 
 
 def over_windows(states: States, width: int, merge: Callable[[States, States], States]) -> States:
@@ -147,7 +147,7 @@ def rows_of(values: np.ndarray, sizes: np.ndarray, windows: np.ndarray, width: i
 
 def steps_of(width: int) -> float:
     """How many additions a number of a window goes through at most, times what has to be left of it."""
-    return 2 * width.bit_length() * LEAST_SHARE
+    return 2 * width.bit_length() * MIN_SHARE
 
 
 def all_believed(values: np.ndarray, totals: np.ndarray, width: int) -> bool:
@@ -193,7 +193,7 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
         means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_moments)[1:]
         with np.errstate(over="ignore", invalid="ignore"):
             # Equal numbers have none, which is right. What is infinite or NaN may be so on the way only.
-            believed = squares >= np.square(means) * (LEAST_SPREAD * width)
+            believed = squares >= np.square(means) * (MIN_SPREAD * width)
             believed &= squares < np.inf
         left = np.flatnonzero(~believed)
         return squares, left[squares[left] != 0.0]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_encoding import codes_of, comparable, comparable_values, tokens_of
 from sframe_spark.compute.key_runs import by_appearance, differs, ranges
 from sframe_spark.operators.window.segmented_scan import RowGroups, totals_so_far, valid
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.decode import decode
@@ -164,7 +164,7 @@ def refuse_more_than_an_array(columns: Sequence[pa.Array], starts: np.ndarray, l
         if pa.types.is_string(column.type):
             ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
             size += int((ends[starts + lengths] - ends[starts]).sum())
-        if size > MOST_BYTES_OF_ARRAY:
+        if size > MAX_BYTES_OF_ARRAY:
             raise pa.ArrowCapacityError("values so far are more than an array holds")
 
 
@@ -373,7 +373,7 @@ def with_values(state: SeenValues, added: dict[int, Any]) -> SeenValues:
 # Running counts of each value: a group's values are held in the order in which they came, with how often each did.
 
 # Digits of a count, and what stands around it.
-MOST_BESIDE = 24
+MAX_BESIDE = 24
 
 
 @attrs.frozen(eq=False)
@@ -456,7 +456,7 @@ def stored_counts(held: HeldValues, places: np.ndarray, starts: np.ndarray, leng
         Where each row is along the order of the groups.
     """
     keys = pc.binary_join_element_wise("[", texts_of_items(held.columns[0]), ",", "")
-    refuse_more_than_an_array([keys], starts, lengths, MOST_BESIDE)
+    refuse_more_than_an_array([keys], starts, lengths, MAX_BESIDE)
     # Each value's rows, one after the other: those up to a row are in its count, and those behind it are not.
     met = np.sort(places * len(places) + np.arange(len(places)))
     times = np.bincount(places, minlength=len(keys))

@@ -13,7 +13,7 @@ from sframe_spark.compute.exact_window_sum import Sums, joined_sums, running_sum
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.operators.window.running_collections import in_pieces, widened_with
 from sframe_spark.operators.window.segmented_scan import RowGroups, valid
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
 # Widths of groups that have no vector yet, and of those with vectors of different lengths.
 UNKNOWN, RAGGED = -1, -2
@@ -207,7 +207,7 @@ class VectorsOfRun:
         missing = self.is_ragged[group] & (row >= self.stops[group])
         lengths = np.where((row >= self.firsts[group]) & ~missing, np.maximum(self.widths, 0)[group], 0)
         begins = np.concatenate([[0], np.cumsum(groups.to_row_order(lengths))])
-        if int(begins[-1]) > MOST_BYTES_OF_ARRAY:
+        if int(begins[-1]) > MAX_BYTES_OF_ARRAY:
             raise pa.ArrowCapacityError("vectors are more than an array holds")
         return groups.to_row_order(missing), begins
 

@@ -23,7 +23,7 @@ from sframe_spark.types import FLOAT, INT, ColumnType
 
 Components = tuple[np.ndarray, ...]
 Combine = Callable[[Components, Components], Components]
-LEAST_ROWS_PER_CALL = 2_000
+MIN_ROWS_PER_CALL = 2_000
 """Rows that a group must have on average for a call of its own."""
 STEPS = 16
 """So many steps of a scan are taken one after the other."""
@@ -74,7 +74,7 @@ class RowGroups:
 
     def are_long(self) -> bool:
         """True when one call per group costs less than several passes over all rows."""
-        return len(self.starts) <= 1 or len(self.starts) * LEAST_ROWS_PER_CALL <= self.rows
+        return len(self.starts) <= 1 or len(self.starts) * MIN_ROWS_PER_CALL <= self.rows
 
     def group_of_rows(self) -> np.ndarray:
         """Group of each entry of ``order``."""

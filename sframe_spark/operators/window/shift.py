@@ -23,7 +23,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.values.encode import encode
 
 # Spark's row offsets have 32 bits; no partition holds as many rows.
-MOST_SPARK_ROWS = 2**31 - 1
+MAX_SPARK_ROWS = 2**31 - 1
 
 
 @register
@@ -117,7 +117,7 @@ class Shift(Operator):
 
         relation = inputs[0]
         window = Window.orderBy(*(relation.order() or [F.lit(0)]))
-        offset = max(-MOST_SPARK_ROWS, min(self.rows, MOST_SPARK_ROWS))
+        offset = max(-MAX_SPARK_ROWS, min(self.rows, MAX_SPARK_ROWS))
         found = F.lag(F.struct(relation.df["c0"].alias("value")), offset).over(window)
         value = found["value"]
         if self.fill is not None:

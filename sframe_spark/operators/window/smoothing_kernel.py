@@ -23,11 +23,11 @@ HALF_LIVES = 64
 # Weights are at most the inverse of two to this power: so many values of one moment add up to a float.
 ROOM = 40
 # Weights of so many moments of a cell are looked up.
-MOST_LOOKED_UP = 1 << 16
+MAX_LOOKED_UP = 1 << 16
 # After so many half-lives less is left of a weight than any float but zero.
-LEAST_EXPONENT = -1075
+MIN_EXPONENT = -1075
 # After so many, the largest float is less than the last bit of the smallest one.
-MOST_HALF_LIVES = 2300.0
+MAX_HALF_LIVES = 2300.0
 # Longer cells are added up one by one, others side by side.
 LONG_CELL = 128
 # So many cells are a stretch: most of the time all that is older is too old to matter.
@@ -56,7 +56,7 @@ def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarr
         return np.broadcast_to(np.exp2(gap[:1] / -half_life), gap.shape)
     exponents = gap / -half_life
     # Numpy takes long for results that are zero, or almost.
-    some = exponents > LEAST_EXPONENT
+    some = exponents > MIN_EXPONENT
     if some.all():
         return np.exp2(exponents)
     left = np.zeros(len(gap))
@@ -116,7 +116,7 @@ class TimeCells:
         """What a value of each time weighs in its cell, which begins when it says: little, so that sums stay floats."""
         if times.dtype.kind == "f":
             return self._weights_after(np.where(times == begins, 0.0, times - begins))
-        if self.length > MOST_LOOKED_UP:
+        if self.length > MAX_LOOKED_UP:
             return self._weights_after((times - begins).astype(np.float64))
         return self._weights_after(np.arange(self.length, dtype=np.float64)).take(times - begins)
 
@@ -132,7 +132,7 @@ class TimeCells:
 
     def are_felt(self, times: np.ndarray, lasts: np.ndarray) -> np.ndarray:
         """Whether a value of each time may make a difference at another time."""
-        return ~(lasts.astype(np.float64) - times.astype(np.float64) > MOST_HALF_LIVES * self.half_life)
+        return ~(lasts.astype(np.float64) - times.astype(np.float64) > MAX_HALF_LIVES * self.half_life)
 
 
 def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -445,7 +445,7 @@ def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarr
 # Values of cells of time that may have begun before some rows: they are kept until the rows before are known.
 
 # More values are not sent from task to task: those of all ranges are in one process's memory until they are put together.
-MOST_VALUES = 1 << 17
+MAX_VALUES = 1 << 17
 
 
 @attrs.frozen(eq=False)
@@ -474,7 +474,7 @@ class Heads:
     @property
     def are_many(self) -> bool:
         """Whether these are too many to send."""
-        return len(self.owners) > MOST_VALUES
+        return len(self.owners) > MAX_VALUES
 
     @property
     def starts(self) -> np.ndarray:

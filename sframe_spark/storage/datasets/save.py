@@ -298,7 +298,7 @@ FEW_FILES = 16
 # Files that are put together are no more than this: rows are in one row group then, or in few.
 TOGETHER_BYTES = 64 << 20
 # So many short files, one after the other, a save does not pass on; copying fewer is quicker than writing them anew.
-LEAST_TOGETHER = 64
+MIN_TOGETHER = 64
 
 
 @attrs.frozen
@@ -322,7 +322,7 @@ class ShortRun:
         return sum(entry.rows for entry in self.entries)
 
 
-def copied_dataset(source: Manifest, directory: str, min_combined: int = LEAST_TOGETHER) -> Manifest:
+def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_TOGETHER) -> Manifest:
     """Bring the rows of a dataset into a new directory, local or remote; files that fit are taken over as they are.
 
     Files are hard-linked, or copied within their file system, where it can do that. A file is rewritten only when it has no row keys, or is one of

@@ -42,7 +42,7 @@ from sframe_spark.storage.segments.writer import delivering
 DATA = "data"
 # What a manifest says, beside what every one does, of when it was saved.
 SAVED = "saved"
-MOST_VERSIONS = 10**18 - 1
+MAX_VERSIONS = 10**18 - 1
 # What every manifest ends with; file systems without whole writes show the beginning of one that is being written.
 _END = b"}\n"
 _TRIES, _SECONDS_BETWEEN = 5, 0.2
@@ -315,7 +315,7 @@ def saving_version(root: str) -> Iterator[NewVersion]:
     before = versions_at(root)
     _proved(_Proof(root, "/".join(root.split("/")[:3]), identity_of(root), os.getpid()))
     number = (before[-1].number if before else 0) + 1
-    if number > MOST_VERSIONS:
+    if number > MAX_VERSIONS:
         raise StorageError(f"{root} has a version {number - 1}, after which there is none: save to another place")
     new = NewVersion(root, number, f"{DATA}/{uuid.uuid4().hex}")
     try:

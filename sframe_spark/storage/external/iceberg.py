@@ -24,7 +24,7 @@ INSTALL = "pip install 'sframe_spark[iceberg]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('iceberg').load(...)), or have its files rewritten"
 COMPRESSED = ".gz.metadata.json"
 # A small file that is compressed can become as much text as one likes.
-MOST_METADATA = 256 << 20
+MAX_METADATA = 256 << 20
 
 
 def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manifest]:
@@ -104,9 +104,9 @@ def _static_table(location: str) -> Any:
 
 def _text_of_metadata(location: str) -> str:
     with gzip.open(location) if location.endswith(COMPRESSED) else open(location, "rb") as file:
-        content = file.read(MOST_METADATA + 1)
-    if len(content) > MOST_METADATA:
-        raise StorageError(f"{visible(location)} has more than {MOST_METADATA >> 20} MB of metadata, so it is not read")
+        content = file.read(MAX_METADATA + 1)
+    if len(content) > MAX_METADATA:
+        raise StorageError(f"{visible(location)} has more than {MAX_METADATA >> 20} MB of metadata, so it is not read")
     return content.decode("utf-8")
 
 

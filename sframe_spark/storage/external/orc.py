@@ -47,7 +47,7 @@ _CHUNK_HEADER = 3
 _UNKNOWN, _PROLEPTIC = 0, 2
 _JAVA = 0
 # A footer has some hundred bytes for each column and stripe.
-MOST_FOOTER_BYTES = 256 << 20
+MAX_FOOTER_BYTES = 256 << 20
 
 
 @attrs.frozen
@@ -122,7 +122,7 @@ def _footer(file: BinaryIO) -> bytes:
     postscript = dict(_numbers(end[-1 - end[-1] : -1]))
     length = postscript.get(_FOOTER_LENGTH, 0)
     start = size - 1 - end[-1] - length
-    if not 0 <= start <= size or length > MOST_FOOTER_BYTES:
+    if not 0 <= start <= size or length > MAX_FOOTER_BYTES:
         raise ValueError("no footer")
     file.seek(start)
     packed = file.read(length)
@@ -178,17 +178,17 @@ def _unpacked(packed: bytes, unpack: Callable[[bytes], bytes]) -> Iterator[bytes
 
 
 def _of_zlib(chunk: bytes) -> bytes:
-    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, MOST_FOOTER_BYTES)
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, MAX_FOOTER_BYTES)
 
 
 def _of_zstd(chunk: bytes) -> bytes:
     with pa.input_stream(io.BytesIO(chunk), compression="zstd") as stream:
-        return bytes(stream.read(MOST_FOOTER_BYTES))
+        return bytes(stream.read(MAX_FOOTER_BYTES))
 
 
 def _of_snappy(chunk: bytes) -> bytes:
     length, _ = _varint(chunk, 0)
-    if length > MOST_FOOTER_BYTES:
+    if length > MAX_FOOTER_BYTES:
         raise ValueError("too long")
     return pa.decompress(chunk, decompressed_size=length, codec="snappy", asbytes=True)
 
@@ -205,7 +205,7 @@ def _of_lz4(chunk: bytes) -> bytes:
             break
         distance = int.from_bytes(chunk[at : at + 2], "little")
         length, at = _lz4_length(chunk, at + 2, token & 15)
-        if not 0 < distance <= len(found) or len(found) + length > MOST_FOOTER_BYTES:
+        if not 0 < distance <= len(found) or len(found) + length > MAX_FOOTER_BYTES:
             raise ValueError("no block of LZ4")
         for _ in range(length + 4):
             found.append(found[-distance])

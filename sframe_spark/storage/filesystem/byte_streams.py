@@ -24,7 +24,7 @@ from sframe_spark.storage.filesystem.remote_files import require_still
 # What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
 PACKED_BYTES = 8 << 20
 # Short files are asked for one after the other by whoever has them.
-MOST_TOGETHER = 100
+MAX_TOGETHER = 100
 # Lines that start before a place are read to their end behind it.
 BEHIND_BYTES = 64 << 10
 
@@ -271,7 +271,7 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
         # Nobody knows how many bytes a file of this machine has: it is a part of its own.
         length = size if file.state is None else file.state.size
         count = round(length / size) if is_divisible(file) and file.state is not None else 0
-        if together and (count > 1 or taken + length > size or len(together) >= MOST_TOGETHER):
+        if together and (count > 1 or taken + length > size or len(together) >= MAX_TOGETHER):
             found.append(tuple(together))
             together, taken = [], 0
         if count > 1:

@@ -122,7 +122,7 @@ def wait_for_tick(locations: Iterable[str]) -> None:
 # What is in a directory and below it; links are seen as links and not followed.
 
 # As much as one look at what is below a directory sees: of all, of each directory, and so many levels down.
-MOST_SEEN, MOST_SEEN_IN_EACH, DEEPEST_SEEN = 1000, 200, 4
+MAX_SEEN, MAX_SEEN_IN_EACH, DEEPEST_SEEN = 1000, 200, 4
 
 
 def files_below(directory: str) -> list[str]:
@@ -137,12 +137,12 @@ def some_below(directory: str) -> dict[str, list[str]]:
     What cannot be listed below it is left out.
     """
     seen: dict[str, list[str]] = {}
-    waiting, left = deque([(directory, 0)]), MOST_SEEN
+    waiting, left = deque([(directory, 0)]), MAX_SEEN
     while waiting:
         path, depth = waiting.popleft()
         names = seen[path] = []
         with contextlib.suppress(OSError) if depth else telling("list", path), os.scandir(path) as scan:
-            for entry in itertools.islice(scan, min(left, MOST_SEEN_IN_EACH)):
+            for entry in itertools.islice(scan, min(left, MAX_SEEN_IN_EACH)):
                 left -= 1
                 if not entry.is_dir(follow_symlinks=False):
                     names.append(entry.name)

@@ -18,7 +18,7 @@ Range = tuple[int, int]
 # Bytes between two ranges that cost less than one more request.
 GAP_BYTES = 1 << 20
 # Row groups of less are fetched with those that follow.
-LEAST_BYTES = 4 << 20
+MIN_BYTES = 4 << 20
 # Columns of one row group may be read to their end after the first of the next one.
 BATCHES_IN_MEMORY = 2
 
@@ -81,7 +81,7 @@ def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
     return found
 
 
-def together(groups: Sequence[Sequence[Range]], least: int = LEAST_BYTES) -> list[range]:
+def together(groups: Sequence[Sequence[Range]], least: int = MIN_BYTES) -> list[range]:
     """Return which groups are fetched at once: those that follow each other, until they are enough bytes for a request.
 
     Examples

@@ -225,14 +225,14 @@ class GroupSumsOfSegment(LazyValues):
 
 
 # Of so many columns of segments a manifest is one text: 10 MB, which takes half a second.
-LEAST_CELLS = 50_000
+MIN_CELLS = 50_000
 # Facts about so many columns of segments are all kept, 36 MB of them; of more, those of the columns that can help.
-MOST_FACTS = 1 << 20
+MAX_FACTS = 1 << 20
 FIRST_COLUMNS = 32
 # So many values in a block.
 BLOCK_VALUES = 1 << 18
 # Blocks in memory that were read for single segments.
-MOST_BLOCKS = 32
+MAX_BLOCKS = 32
 
 _NAME = re.compile(r"(?:data/[0-9a-f]{32}/)?_segments-[0-9a-f]{32}\.arrow")
 _SEGMENTS = pa.schema(
@@ -253,7 +253,7 @@ _LOWER_BITS = 0x1555
 
 def is_stored_beside(manifest: Manifest) -> bool:
     """Say whether segments of a manifest are so many that they are kept beside it."""
-    return len(manifest.segments) * (len(manifest.types) + 1) >= LEAST_CELLS and all(entry.seen is None for entry in manifest.segments)
+    return len(manifest.segments) * (len(manifest.types) + 1) >= MIN_CELLS and all(entry.seen is None for entry in manifest.segments)
 
 
 def new_name() -> str:
@@ -370,7 +370,7 @@ class StoredSegments:
         if found is None:
             found = self._block(block, schema, rows)
             # Replaced, not cleared: other threads may look at it.
-            self._read = {**(self._read if len(self._read) < MOST_BLOCKS else {}), block[0]: found}
+            self._read = {**(self._read if len(self._read) < MAX_BLOCKS else {}), block[0]: found}
         return found
 
     def check_all(self) -> None:
@@ -521,7 +521,7 @@ def _segment_columns(entries: Sequence[Any]) -> dict[str, pa.Array]:
 def _columns_together(manifest: Manifest, summary: Sequence[ColumnStatistics]) -> Iterator[list[int]]:
     """The columns of which facts are kept, those of a block together: neighbours with values of one kind."""
     width, count = len(manifest.types), len(manifest.segments)
-    wanted = set(range(width if width * count <= MOST_FACTS else min(width, FIRST_COLUMNS)))
+    wanted = set(range(width if width * count <= MAX_FACTS else min(width, FIRST_COLUMNS)))
     wanted |= {column for ordering in manifest.order.orderings for column, _ in ordering}
     wanted |= {column for column, known in enumerate(summary) if known.ascending or known.descending}
     for _, run in itertools.groupby(sorted(wanted), key=lambda column: class_of_values(manifest.types[column])):

@@ -26,7 +26,7 @@ _CHECKSUM = re.compile(r"crc32:[0-9a-f]{8}")
 # underscore, and takes what stands before a colon for the name of a file system.
 _WRITTEN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HIDDEN_END = "._COPYING_"
-_MOST_LEVELS = 8
+_MAX_LEVELS = 8
 _LARGEST = (1 << 63) - 1
 _CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.timestamp("us"): int, pa.float64(): float, pa.string(): str}
 
@@ -143,7 +143,7 @@ def _check_file_name(file: Any, is_ours: bool) -> None:
     """Only files inside the directory are named, ours by names that Spark reads as they are: a manifest must not make us read others, or none."""
     parts = file.split("/") if type(file) is str else [""]
     is_inside = {"", ".", ".."}.isdisjoint(parts) and is_unicode(file) and "\0" not in file
-    if not is_inside or (is_ours and not (len(parts) <= _MOST_LEVELS and all(map(_is_written_name, parts)))):
+    if not is_inside or (is_ours and not (len(parts) <= _MAX_LEVELS and all(map(_is_written_name, parts)))):
         raise _Wrong(f"{file!r:.200} is not the name of a file in its directory that a writer gives")
 
 

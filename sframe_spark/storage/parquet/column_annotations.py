@@ -67,8 +67,8 @@ REFUSED_LOGICAL = {13: _BSON, 16: ("VARIANT", _IN_SPARK), 17: ("GEOMETRY", _AS_T
 REFUSED_CONVERTED = {20: _BSON, 21: ("INTERVAL", "have its months, days and milliseconds written as numbers, or without this column")}
 # A unit of times and time stamps is one of milliseconds, microseconds and nanoseconds.
 _WITH_UNIT, _UNIT, _LAST_UNIT = (7, 8), 2, 3
-_DECIMAL, _CONVERTED_DECIMAL, _MOST_DIGITS = 5, 5, 76
-_INTEGER, _MOST_BITS = 10, 64
+_DECIMAL, _CONVERTED_DECIMAL, _MAX_DIGITS = 5, 5, 76
+_INTEGER, _MAX_BITS = 10, 64
 
 
 # A footer's number of rows, and its row groups.
@@ -238,9 +238,9 @@ def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | Non
     if number == _INTEGER:
         width = inner.get(1)
         bits = width.content[0] if width is not None and width.kind == BYTE and width.content else 0
-        if bits > _MOST_BITS:
-            return f"INTEGER of {bits} bits, of which {_MOST_BITS} are read: {_LEAVE_OUT}"
-        name = "INT_64" if bits == _MOST_BITS else "INT_32"
+        if bits > _MAX_BITS:
+            return f"INTEGER of {bits} bits, of which {_MAX_BITS} are read: {_LEAVE_OUT}"
+        name = "INT_64" if bits == _MAX_BITS else "INT_32"
     elif number in _WITH_UNIT:
         unit = inner.get(_UNIT)
         units = [*unit.content] if unit is not None and unit.kind == STRUCT else []
@@ -251,8 +251,8 @@ def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | Non
 
 
 def _refusal_of_digits(precision: int | None, scale: int | None, physical: int | None) -> str | None:
-    if precision is not None and precision > _MOST_DIGITS:
-        return f"DECIMAL of {precision} digits, of which {_MOST_DIGITS} are read: {_LEAVE_OUT}"
+    if precision is not None and precision > _MAX_DIGITS:
+        return f"DECIMAL of {precision} digits, of which {_MAX_DIGITS} are read: {_LEAVE_OUT}"
     if precision is None or precision < 1 or not 0 <= (scale or 0) <= precision:
         said = "no" if precision is None else precision
         return f"DECIMAL of {said} digits, {scale or 0} of them behind the point, which Parquet does not have: {_LEAVE_OUT}"
@@ -282,7 +282,7 @@ def _unknown(what: str) -> str:
 
 PARQUET_NOTE = b"org.apache.spark.sql.parquet.row.metadata"
 ORC_NOTE = b"spark.sql.catalyst.type"
-_MOST_NESTED = 100
+_MAX_NESTED = 100
 # Names of types that are stored as themselves, or as a struct that is recognised.
 _PLAIN = frozenset({
     "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "double", "decimal", "string", "char", "varchar",
@@ -312,7 +312,7 @@ def type_by_note(stored: pa.DataType, note: Any, depth: int = 0) -> pa.DataType:
     """
     if isinstance(note, str):
         return _scalar(stored, note)
-    if not isinstance(note, dict) or depth > _MOST_NESTED:
+    if not isinstance(note, dict) or depth > _MAX_NESTED:
         return stored
     types, kind = pa.types, note.get("type")
     if kind == "udt":

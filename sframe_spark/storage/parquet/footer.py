@@ -80,7 +80,7 @@ Identity = tuple[str, FileState]
 
 # About 70 MB at most: a column takes some tens of bytes, a file as much as several columns. Files of one dataset share the set of their columns, so
 # that a hundred thousand of them are remembered, however wide they are.
-MOST_REMEMBERED = 1_000_000
+MAX_REMEMBERED = 1_000_000
 COLUMNS_WORTH_A_FILE = 8
 
 
@@ -103,7 +103,7 @@ class SoundColumns:
     ({'c0'}, set())
     """
 
-    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+    def __init__(self, most: int = MAX_REMEMBERED) -> None:
         self._lock = threading.RLock()
         self._most = most
         self._size = 0

@@ -123,9 +123,9 @@ def opened(location: str, footer: Footer, verify: bool = True, wanted: WantedChu
 # Columns of texts that a Parquet file keeps as numbers of texts in dictionaries: read so, and decoded then, they take half of the time.
 
 # A text that is kept as itself takes four bytes for its length. Columns of less are kept as numbers, but for what their dictionaries had no room for.
-MOST_BYTES_OF_CODE = 3
+MAX_BYTES_OF_CODE = 3
 # Of fewer rows the dictionaries are most of what is read.
-LEAST_ROWS = 4_096
+MIN_ROWS = 4_096
 _CODED = "coded texts"
 
 
@@ -151,12 +151,12 @@ def _is_coded(footer: Footer, name: str) -> bool:
 
 def _looks_coded(footer: Footer, name: str) -> bool:
     place, schema = footer.places.get(name), footer.schema
-    if place is None or footer.rows < LEAST_ROWS or not pa.types.is_string(schema.field(name).type):
+    if place is None or footer.rows < MIN_ROWS or not pa.types.is_string(schema.field(name).type):
         return False
     groups = footer.metadata.num_row_groups
     # What holds of three row groups holds of most; of the others it costs time only.
     chunks = [footer.metadata.row_group(group).column(place) for group in {0, groups // 2, groups - 1}]
-    return all("RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MOST_BYTES_OF_CODE * chunk.num_values for chunk in chunks)
+    return all("RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MAX_BYTES_OF_CODE * chunk.num_values for chunk in chunks)
 
 
 def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:

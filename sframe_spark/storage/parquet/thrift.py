@@ -8,7 +8,7 @@ from sframe_spark.errors import BrokenThrift
 
 # What a field holds, by the lower half of the byte before it.
 BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
-MOST_NESTED = 8
+MAX_NESTED = 8
 # Lists of more items say how many in a number of its own.
 _FEW_ITEMS = 14
 
@@ -76,7 +76,7 @@ def field_start(content: bytes, at: int, field: int) -> tuple[int, int, int]:
 
 def skipped(content: bytes, at: int, kind: int, depth: int = 0) -> int:
     """Return where a field ends."""
-    if depth > MOST_NESTED:
+    if depth > MAX_NESTED:
         raise BrokenThrift("it is too deep")
     if kind in INTEGERS:
         while content[at] & 128:
@@ -142,7 +142,7 @@ class Value(NamedTuple):
 
 Struct = dict[int, Value]
 # Twice what a footer has: its schema's logical types are the deepest.
-_DEPTH = 2 * MOST_NESTED
+_DEPTH = 2 * MAX_NESTED
 
 
 def read_struct(content: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:

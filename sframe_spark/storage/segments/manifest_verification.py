@@ -30,9 +30,9 @@ from sframe_spark.types import ColumnType
 
 # Eight bytes each. Of more rows than this the hashes wait in files, each of which has about as many.
 ROWS_IN_MEMORY = 1 << 23
-MOST_FILES = 256
+MAX_FILES = 256
 # Equal hashes of different rows: of 10**10 rows about three.
-MOST_CHANCES = 1000
+MAX_CHANCES = 1000
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -79,7 +79,7 @@ def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | 
 
 def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
     """The hashes that come more than once; many only where rows are equal, so some are enough."""
-    number = min(-(-manifest.rows // ROWS_IN_MEMORY), MOST_FILES)
+    number = min(-(-manifest.rows // ROWS_IN_MEMORY), MAX_FILES)
     if number <= 1:
         return _repeated_of(np.concatenate([*batches, np.empty(0, np.uint64)]))
     root = scratch_root()
@@ -93,13 +93,13 @@ def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
         found = np.empty(0, np.uint64)
         for file in files:
             file.seek(0)
-            found = np.concatenate([found, _repeated_of(np.frombuffer(file.read(), np.uint64))])[:MOST_CHANCES]
+            found = np.concatenate([found, _repeated_of(np.frombuffer(file.read(), np.uint64))])[:MAX_CHANCES]
         return found
 
 
 def _repeated_of(hashes: Hashes) -> Hashes:
     ordered = np.sort(hashes)
-    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])[:MOST_CHANCES]
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])[:MAX_CHANCES]
 
 
 def _hashes(arrays: Sequence[pa.Array], types: Sequence[ColumnType], seeds: Sequence[int]) -> Hashes:

@@ -29,7 +29,7 @@ Ordering = tuple[tuple[int, bool], ...]
 Range = tuple[Scalar | bytes, Scalar | bytes, bool]
 
 # More columns than these decide nothing, and all of an order are read together.
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 # Numbers as they are stored, which are in the order of the values.
 _NUMBERS = frozenset({"INT32", "INT64", "FLOAT", "DOUBLE"})
 
@@ -169,7 +169,7 @@ def _said_by(manifest: Manifest, footer: Footer) -> list[Ordering]:
         if not row_group.num_rows:
             continue
         said: list[tuple[int, bool]] = []
-        for item in row_group.sorting_columns[:MOST_COLUMNS]:
+        for item in row_group.sorting_columns[:MAX_COLUMNS]:
             position = positions.get(item.column_index)
             if position is None or not has_order_statistics(manifest.types[position]):
                 break

@@ -25,7 +25,7 @@ _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-
 _DOUBLE = re.compile(rf"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,9}})?[fFdD]?)|{_HEXADECIMAL.pattern}")
 # What Java takes off both ends of a number.
 _JAVA_BLANKS = "".join(map(chr, range(33)))
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # Spark knows one digit behind the point only.
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9])?")
@@ -101,7 +101,7 @@ def _whole(text: str) -> int | None:
         return None
     exponent = int(found["exponent"] or 0) - len(found["fraction"] or "")
     digits = int(found["digits"] + (found["fraction"] or ""))
-    if exponent < 0 or len(str(digits)) + exponent > _MOST_DIGITS:
+    if exponent < 0 or len(str(digits)) + exponent > _MAX_DIGITS:
         return None
     return (-digits if text.startswith("-") else digits) * 10**exponent
 

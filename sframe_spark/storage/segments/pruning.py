@@ -24,9 +24,9 @@ Bounds = tuple[Scalar, Scalar]
 RowRange = tuple[int, int]
 
 # Of datasets whose order nobody recorded, footers of so many segments are looked at.
-MOST_FOOTERS = 16
+MAX_FOOTERS = 16
 # So many ranges are compared with the bounds of many segments, one after the other.
-MOST_RANGES_AT_ONCE = 64
+MAX_RANGES_AT_ONCE = 64
 
 
 def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
@@ -79,7 +79,7 @@ def _hits(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int,
 
 def _may_match_of_many(manifest: Manifest, column: int, wanted: Sequence[Bounds]) -> list[bool] | None:
     """For each of many segments whether it may hold wanted values, told at once; None where each is to be looked at by itself."""
-    if manifest.stored is None or len(wanted) > MOST_RANGES_AT_ONCE:
+    if manifest.stored is None or len(wanted) > MAX_RANGES_AT_ONCE:
         return None
     found = manifest.stored.bounds_of(column)
     if found is None:
@@ -176,7 +176,7 @@ def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
     if len(entry.columns) <= column:
         return False
     facts = entry.columns[column]
-    return bool(facts.ascending or facts.descending) or (facts.ascending is None and hits <= MOST_FOOTERS)
+    return bool(facts.ascending or facts.descending) or (facts.ascending is None and hits <= MAX_FOOTERS)
 
 
 def _may_match(entry: SegmentEntry, column: int, wanted: Sequence[Bounds]) -> bool:

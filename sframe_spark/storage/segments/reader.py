@@ -284,7 +284,7 @@ Placed = tuple[SegmentEntry, int]
 
 
 def together(
-    segments: Iterable[Placed], size_of: Callable[[SegmentEntry], int | None], most_rows: int, most_bytes: int, most: float = math.inf
+    segments: Iterable[Placed], size_of: Callable[[SegmentEntry], int | None], max_rows: int, max_bytes: int, most: float = math.inf
 ) -> Iterator[list[Placed]]:
     """Neighbouring segments in runs, none of which has more rows, bytes or segments unless it is a single one.
 
@@ -294,7 +294,7 @@ def together(
         All of them, in order; those without rows are left out.
     size_of
         How many bytes one has; None of those that stay alone.
-    most_rows, most_bytes, most
+    max_rows, max_bytes, most
         What a run may have.
 
     Examples
@@ -310,7 +310,7 @@ def together(
         if not entry.rows:
             continue
         more = size_of(entry)
-        if run and (more is None or rows + entry.rows > most_rows or size + more > most_bytes or len(run) >= most):
+        if run and (more is None or rows + entry.rows > max_rows or size + more > max_bytes or len(run) >= most):
             yield run
             run, rows, size = [], 0, 0
         if more is None:

@@ -34,7 +34,7 @@ LONG = 32 << 20
 # So many rows are decoded at a time to pass them where nobody knows how long they are.
 ROWS_OF_UNKNOWN_LENGTH = 1_024
 # Row groups that are decoded as one are no more than this together: each time a file is opened takes as long as decoding 20,000 numbers.
-MOST_TOGETHER, MOST_GROUPS = 4 << 20, 8
+MAX_TOGETHER, MAX_GROUPS = 4 << 20, 8
 # A step is changed where rows turn out to be so many times shorter or longer.
 OTHER_STEP = 4
 
@@ -67,7 +67,7 @@ class Decoder:
 
     Parameters
     ----------
-    manifest, columns, stop, size_of, most_bytes, threads, coded
+    manifest, columns, stop, size_of, max_bytes, threads, coded
         As of :class:`~sframe_spark.storage.segments.row_group_decoder.Cursor`.
     step
         How many rows of row groups that are not short are decoded at a time; it may be set meanwhile.
@@ -79,13 +79,13 @@ class Decoder:
         columns: tuple[int, ...],
         stop: int,
         size_of: SizeOf,
-        most_bytes: float,
+        max_bytes: float,
         threads: int,
         coded: frozenset[int],
         step: int,
     ) -> None:
         self._manifest, self._columns, self._stop = manifest, columns, stop
-        self._size_of, self._most_bytes, self._threads, self._coded = size_of, most_bytes, threads, coded
+        self._size_of, self._max_bytes, self._threads, self._coded = size_of, max_bytes, threads, coded
         self.step = step
         self._groups = 1
         self._process = os.getpid()
@@ -108,7 +108,7 @@ class Decoder:
             if not self._coming:
                 return
             unit, found = self._coming.popleft()
-            self._groups = min(2 * self._groups, MOST_GROUPS)
+            self._groups = min(2 * self._groups, MAX_GROUPS)
             if found is not None:
                 yield from taken(found)
             elif self._is_short(unit):
@@ -136,14 +136,14 @@ class Decoder:
         place = 0
         while place < len(groups):
             # What is decoded ahead is no more with this than is allowed, though the one before it was shorter.
-            count = as_one(groups[place : place + self._groups], min(MOST_TOGETHER, self._most_bytes - sum(self._sizes_ahead())))
+            count = as_one(groups[place : place + self._groups], min(MAX_TOGETHER, self._max_bytes - sum(self._sizes_ahead())))
             first, last = groups[place], groups[place + count - 1]
             sizes = [unit.size for unit in groups[place : place + count] if unit.size is not None]
             yield first if count == 1 else attrs.evolve(first, high=last.high, size=sum(sizes), rows=first.high - first.low)
             place += count
 
     def _is_short(self, unit: Unit) -> bool:
-        return unit.size is not None and unit.size <= self._most_bytes
+        return unit.size is not None and unit.size <= self._max_bytes
 
     def _look_ahead(self, units: Iterator[Unit]) -> None:
         """Have what comes next decoded, as much as is allowed and not more than is needed to keep the threads at work; at least know what it is."""
@@ -156,7 +156,7 @@ class Decoder:
     def _may_add(self) -> bool:
         """Say whether the threads should have one more unit, which is taken to be as long as the last one."""
         sizes = self._sizes_ahead()
-        return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._most_bytes
+        return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._max_bytes
 
     def _sizes_ahead(self) -> list[float]:
         """Bytes of each unit that threads decode, or have decoded, and that nobody has asked for."""
@@ -214,7 +214,7 @@ class Decoder:
         """How many rows before a unit may be decoded at a time: as many as take no more than is allowed, if they are as long."""
         if unit.size is None:
             return ROWS_OF_UNKNOWN_LENGTH
-        return min(DEFAULT_BATCH_ROWS, int(self._most_bytes * (unit.high - unit.low) / max(unit.size, 1.0)))
+        return min(DEFAULT_BATCH_ROWS, int(self._max_bytes * (unit.high - unit.low) / max(unit.size, 1.0)))
 
     def _in_steps(self, unit: Unit) -> Iterator[DecodedPart]:
         position = unit.low
@@ -233,7 +233,7 @@ class Decoder:
                     break
 
 
-def as_one(groups: Sequence[Unit], most_bytes: float) -> int:
+def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
     """How many of some row groups one behind the other are decoded as one: as many rows each, as parts have, but for the last, and no more bytes.
 
     Examples
@@ -245,7 +245,7 @@ def as_one(groups: Sequence[Unit], most_bytes: float) -> int:
     size, rows = groups[0].size, groups[0].high - groups[0].low
     for count, (before, unit) in enumerate(itertools.pairwise(groups), 1):
         size = None if size is None or unit.size is None else size + unit.size
-        if size is None or size > most_bytes or unit.high - unit.low > rows or before.high - before.low < rows:
+        if size is None or size > max_bytes or unit.high - unit.low > rows or before.high - before.low < rows:
             return count
     return len(groups)
 
@@ -276,11 +276,11 @@ def taken(found: Found) -> Iterator[DecodedPart]:
 # A segment that takes longer to open than to decode.
 SHORT_ROWS, SHORT_GROUP_BYTES = 8_192, 1 << 20
 # A pack has no more segments, rows and bytes than this; look-ups read 64 segments at a time.
-MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
+MAX_SEGMENTS, MAX_ROWS, MAX_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
 # Of fewer short segments nothing is gained.
 FEW_SEGMENTS = 64
 # Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
-SHARE_OF_ROWS, MOST_AT_ONCE = 4, 64
+SHARE_OF_ROWS, MAX_AT_ONCE = 4, 64
 # Nobody looks for packs, through all segments, who asks for rows of fewer than these.
 SEGMENTS_ASKED_FOR = 4
 # So much of the room for results is left to results.
@@ -302,13 +302,13 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     packs = list(pairwise(edges[first : last + 1]))
     if any(pack[0] in decoded.apart for pack in packs):
         return None
-    if len(packs) > MOST_AT_ONCE:
+    if len(packs) > MAX_AT_ONCE:
         return None
     missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
     if missing and (stop - start) * SHARE_OF_ROWS < edges[last] - edges[first]:
         return None
     # Looking at how much memory there is takes longer than to read a segment.
-    most = most_bytes() if missing else 0
+    most = max_bytes() if missing else 0
     if missing and not may_keep(most):
         return None
     kinds = [manifest.types[column].physical for column in columns]
@@ -345,7 +345,7 @@ def is_short(entry: SegmentEntry) -> bool:
     return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_GROUP_BYTES and entry.tail is not None
 
 
-def most_bytes() -> int:
+def max_bytes() -> int:
     """How many bytes Arrow may hold in this process where packs are among them."""
     most = kept_memory()
     return most - most // SHARE_LEFT
@@ -353,13 +353,13 @@ def most_bytes() -> int:
 
 def may_keep(most: int) -> bool:
     """Say whether there is room for one more pack where Arrow may hold so many bytes."""
-    return arrow_bytes() + MOST_BYTES <= most
+    return arrow_bytes() + MAX_BYTES <= most
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
     """The first rows of packs, and of long segments between them, and the number of all rows."""
     placed = zip(manifest.segments, manifest.offsets, strict=True)
-    yield from (pack[0][1] for pack in together(placed, _size_in_pack, MOST_ROWS, MOST_BYTES, MOST_SEGMENTS))
+    yield from (pack[0][1] for pack in together(placed, _size_in_pack, MAX_ROWS, MAX_BYTES, MAX_SEGMENTS))
     yield manifest.rows
 
 
@@ -428,7 +428,7 @@ class Cursor:
         The row behind the last one that is read.
     size_of
         What is known of the length of rows.
-    most_bytes
+    max_bytes
         Row groups that take more are decoded step by step, and no more than that is decoded before it is asked for.
     threads
         How many decode what comes next; 0: nothing is decoded before it is asked for.
@@ -455,11 +455,11 @@ class Cursor:
         columns: tuple[int, ...],
         stop: int,
         size_of: SizeOf,
-        most_bytes: float,
+        max_bytes: float,
         threads: int = 0,
         coded: frozenset[int] = frozenset(),
     ) -> None:
-        self._of = manifest, columns, stop, size_of, most_bytes, threads, coded
+        self._of = manifest, columns, stop, size_of, max_bytes, threads, coded
         self._process = os.getpid()
         # What was decoded and may be asked for again: the rows from `_first` to `_end`.
         self._kept: deque[DecodedPart] = deque()
@@ -491,9 +491,9 @@ class Cursor:
         """Say whether no more rows lie before a range than it has: they cost less than to look for it in its row group."""
         return self._first >= 0 and self._end < start <= self._end + (stop - start) and self._process == os.getpid()
 
-    def rest(self, start: int, most_rows: int) -> Iterator[DecodedPart]:
+    def rest(self, start: int, max_rows: int) -> Iterator[DecodedPart]:
         """Yield the rows from one to the end, as they are decoded: row groups that are not short by so many rows."""
-        self._begin(start, most_rows)
+        self._begin(start, max_rows)
         yield from self._parts
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, op
 from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
 
 # Row groups that are looked at in a long range, evenly spread over it.
-MOST_GROUPS = 8
+MAX_GROUPS = 8
 # Rows of a group that are read to learn how long values are that are stored once and referred to.
 SAMPLE_ROWS = 512
 # Row groups that cannot be larger in memory are not looked into.
@@ -45,14 +45,14 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     [0.0, 2.0]
     """
     segments = list(intersecting(manifest, start, stop))
-    chosen = spread(segments, MOST_GROUPS)
+    chosen = spread(segments, MAX_GROUPS)
     totals, seen = [0.0] * len(columns), 0
     for entry, low, high in chosen:
         location = join(manifest.directory, entry.file)
         footer = segment_footer(manifest, entry)
         sums, check = page_checksums(manifest, entry, columns), partial(checking, manifest, entry, footer)
         first, last = bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)
-        for group in spread(range(first, last), max(1, MOST_GROUPS // len(chosen))):
+        for group in spread(range(first, last), max(1, MAX_GROUPS // len(chosen))):
             rows = min(high, footer.starts[group + 1]) - max(low, footer.starts[group])
             seen += rows
             for place, column in enumerate(columns):

@@ -43,7 +43,7 @@ from sframe_spark.types import ARRAY, FLOAT, ColumnType
 
 # So many rows at so many places are compared; fewer rows than that are written at once whatever is said of them.
 PARTS, PART_ROWS = 4, 4096
-LEAST_ROWS = 2 * PARTS * PART_ROWS
+MIN_ROWS = 2 * PARTS * PART_ROWS
 # Of rows in no order some 1 in 1,000 are smaller or greater than all rows at one of the places.
 OUTSIDE_SHARE = 1 / 256
 # Where a dictionary is as long, the writer stores the texts that follow as they are.
@@ -65,7 +65,7 @@ def is_mixed(column: pa.ChunkedArray) -> bool:
     (True, False)
     """
     rows = len(column)
-    if rows < LEAST_ROWS:
+    if rows < MIN_ROWS:
         return False
     parts = [column.slice((rows - PART_ROWS) * place // (PARTS - 1), PART_ROWS) for place in range(PARTS)]
     bounds = [pc.min_max(part).as_py() for part in parts]
@@ -158,10 +158,10 @@ ROWS_PER_GROUP = 131_072
 # Rows with long texts or lists fill a row group early, so that a writer's memory stays bounded.
 BYTES_PER_GROUP = 64 * 1024 * 1024
 # Each thread, or process, that makes rows has a writer in which they wait: where there is little memory for work, row groups are smaller.
-LEAST_BYTES_PER_GROUP, SHARE_OF_WORK = 4 * 1024 * 1024, 8
+MIN_BYTES_PER_GROUP, SHARE_OF_WORK = 4 * 1024 * 1024, 8
 # The writer looks between batches of so many rows whether a page is full (1 MB).
 # Seldom costs less (6% of writing), but pages of long texts must not grow.
-LEAST_BATCH, LARGEST_BATCH, BYTES_PER_BATCH = 1024, 32_768, 512 * 1024
+MIN_BATCH, LARGEST_BATCH, BYTES_PER_BATCH = 1024, 32_768, 512 * 1024
 DICTIONARY_SAMPLE = 16_384
 # A page for every 20,000 rows, as usual, costs more than it gives: row groups are read from their start. Older versions of pyarrow cannot choose.
 PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
@@ -216,7 +216,7 @@ class SegmentWriter:
         self._pending: list[list[pa.Array]] = []
         self._pending_rows = 0
         self._pending_bytes = 0
-        self._most_bytes = min(BYTES_PER_GROUP, max(LEAST_BYTES_PER_GROUP, work_memory() // SHARE_OF_WORK))
+        self._max_bytes = min(BYTES_PER_GROUP, max(MIN_BYTES_PER_GROUP, work_memory() // SHARE_OF_WORK))
         self._rows = 0
         self._groups = 0
         self._group_bytes = 0
@@ -238,7 +238,7 @@ class SegmentWriter:
         self._pending.extend(_unchunked(arrays) if arrays else [[pa.nulls(rows)]])
         self._pending_rows += rows
         self._pending_bytes += sum(array.nbytes for array in arrays)
-        while self._pending_rows >= ROWS_PER_GROUP or (self._pending_rows and self._pending_bytes >= self._most_bytes):
+        while self._pending_rows >= ROWS_PER_GROUP or (self._pending_rows and self._pending_bytes >= self._max_bytes):
             self._write_group()
 
     def _conformed(self, arrays: Sequence[pa.Array]) -> list[pa.Array]:
@@ -284,11 +284,11 @@ class SegmentWriter:
         return [column.slice(0, rows) for column in columns]
 
     def _rows_of_group(self, columns: Sequence[pa.ChunkedArray]) -> int:
-        fitting = self._pending_rows * self._most_bytes // max(self._pending_bytes, 1)
+        fitting = self._pending_rows * self._max_bytes // max(self._pending_bytes, 1)
         rows = max(1, min(self._pending_rows, ROWS_PER_GROUP, fitting))
         # The long rows may be the first ones.
-        while rows > 1 and (size := sum(column.slice(0, rows).nbytes for column in columns)) > 2 * self._most_bytes:
-            rows = max(1, rows * self._most_bytes // size)
+        while rows > 1 and (size := sum(column.slice(0, rows).nbytes for column in columns)) > 2 * self._max_bytes:
+            rows = max(1, rows * self._max_bytes // size)
         return rows
 
     def _opened(self, sample: pa.Table) -> pq.ParquetWriter:
@@ -464,7 +464,7 @@ def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
         if any(pa.types.is_string(leaf) for _, leaf in leaf_columns("", column_type.physical))
     ]
     fitting = sample.num_rows * BYTES_PER_BATCH // max(max(texts, default=0), 1)
-    return max(LEAST_BATCH, min(LARGEST_BATCH, 1 << max(fitting, 1).bit_length() - 1))
+    return max(MIN_BATCH, min(LARGEST_BATCH, 1 << max(fitting, 1).bit_length() - 1))
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:

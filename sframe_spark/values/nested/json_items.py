@@ -40,7 +40,7 @@ from sframe_spark.values.nested.text_spans import (
     ITEM,
     KEY,
     LIST_PATTERN,
-    MOST_LEVELS_HERE,
+    MAX_LEVELS_HERE,
     NUMBER,
     OPENING,
     QUOTE,
@@ -315,9 +315,9 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
 def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE), many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
     yield from _flat_forms(kind, keys)
     if len(texts) >= FEW_ROWS:
-        yield from _nested_forms(kind, keys, range(MOST_LEVELS_HERE))
+        yield from _nested_forms(kind, keys, range(MAX_LEVELS_HERE))
     if len(texts) >= many_rows:
-        yield from _nested_forms(kind, keys, [MOST_LEVELS_HERE])
+        yield from _nested_forms(kind, keys, [MAX_LEVELS_HERE])
 
 
 def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
@@ -328,7 +328,7 @@ def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tupl
         yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in keys)
 
 
-def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE), levels: Iterable[int] = range(MOST_LEVELS_HERE)) -> Iterator[tuple[str, bool]]:
+def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE), levels: Iterable[int] = range(MAX_LEVELS_HERE)) -> Iterator[tuple[str, bool]]:
     for inside in levels:
         item = nested(inside)
         if kind == LIST_KIND:

@@ -36,7 +36,7 @@ from sframe_spark.values.nested.text_spans import (
 )
 
 # Lists that hold themselves are told by who goes value by value; before that they would become as many items as nothing has room for.
-MOST_LEVELS_AT_ONCE, MOST_ITEMS_AT_ONCE = 8, 1 << 24
+MAX_LEVELS_AT_ONCE, MAX_ITEMS_AT_ONCE = 8, 1 << 24
 # Numbers come first.
 _INT, _LIKE_INT, _FLOAT, _TEXT, _MISSING, _MOMENT, _LIST, _DICT, _ARRAY, _NUMPY = range(10)
 _PLAIN_CODES: dict[type, int] = {
@@ -80,7 +80,7 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
     if not set(map(type, present)) <= {list if kind == LIST_KIND else dict}:
         return None
     try:
-        found = _lists(present, MOST_LEVELS_AT_ONCE, True, are_plain) if kind == LIST_KIND else _dicts(present, MOST_LEVELS_AT_ONCE, are_plain)
+        found = _lists(present, MAX_LEVELS_AT_ONCE, True, are_plain) if kind == LIST_KIND else _dicts(present, MAX_LEVELS_AT_ONCE, are_plain)
     except (OverflowError, UnicodeError, pa.ArrowInvalid, pa.ArrowCapacityError, TooLargeError):
         # Ints have 64 bits, texts are UTF-8, and an array has 2 GiB of them.
         return None
@@ -127,7 +127,7 @@ def _floats(numbers: np.ndarray) -> pa.Array:
 
 def _lists(lists: list[Any], levels: int, stay_lists: bool, are_plain: bool) -> pa.Array | None:
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
-    if counts.sum() > MOST_ITEMS_AT_ONCE:
+    if counts.sum() > MAX_ITEMS_AT_ONCE:
         return None
     items = [*chain.from_iterable(lists)]
     codes = _codes_of(items, are_plain)
@@ -172,7 +172,7 @@ def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
 
 def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Array | None:
     counts = np.fromiter(map(len, dicts), np.int64, len(dicts))
-    if counts.sum() > MOST_ITEMS_AT_ONCE:
+    if counts.sum() > MAX_ITEMS_AT_ONCE:
         return None
     values = [*chain.from_iterable(map(dict.values, dicts))]
     codes, keys = _codes_of(values, are_plain), _before_values([*chain.from_iterable(dicts)])

@@ -13,9 +13,9 @@ from sframe_spark.values.datetimes import MINUTE, SECOND, all_in_years_of_python
 from sframe_spark.values.nested.text_spans import BEFORE_MOMENT, of_different, seem_repeated
 
 # Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
-LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
+MIN_LIKE_PYTHON, MAX_LIKE_PYTHON = 1e-4, 1e9
 # From here on a whole number of few digits is written with an exponent.
-LEAST_WITH_EXPONENT = 1e6
+MIN_WITH_EXPONENT = 1e6
 # Whole numbers below have no more digits than are shown; all below the other are ints.
 SHOWN_WHOLE, LARGEST_WHOLE = 1e6, 2.0**63
 _NOT_FINITE, _IN_JSON = pa.array(["nan", "inf", "-inf"]), pa.array(["NaN", "Infinity", "-Infinity"])
@@ -53,7 +53,7 @@ def exact_floats(values: pa.Array) -> pa.Array:
     ['0.1', '2.0', '1e+16', 'nan', None]
     """
     size = pc.abs(values)
-    alike = pc.and_(pc.greater_equal(size, LEAST_LIKE_PYTHON), pc.less(size, MOST_LIKE_PYTHON))
+    alike = pc.and_(pc.greater_equal(size, MIN_LIKE_PYTHON), pc.less(size, MAX_LIKE_PYTHON))
     texts = values.cast(pa.string())
     other = pc.invert(pc.and_(alike, pc.match_substring(texts, "."))).fill_null(False)
     return texts if not other.true_count else pc.replace_with_mask(texts, other, _distinct(values.filter(other), write_exact))
@@ -79,7 +79,7 @@ def _brief(values: pa.Array) -> pa.Array:
     # NaN of some bits is told as invalid.
     with np.errstate(invalid="ignore"):
         size = np.abs(numbers)
-        is_other = (numbers == np.floor(numbers)) | ~((size >= LEAST_LIKE_PYTHON) & (size < MOST_LIKE_PYTHON))
+        is_other = (numbers == np.floor(numbers)) | ~((size >= MIN_LIKE_PYTHON) & (size < MAX_LIKE_PYTHON))
     if is_other.all():
         return _brief_others(numbers)
     texts = values.cast(pa.string())
@@ -90,8 +90,8 @@ def _brief_others(numbers: np.ndarray) -> pa.Array:
     """Whole numbers, and those that Arrow writes otherwise than Python."""
     with np.errstate(invalid="ignore"):
         size = np.abs(numbers)
-        is_int = (numbers == np.floor(numbers)) & (size < MOST_LIKE_PYTHON) & ~((numbers == 0) & np.signbit(numbers))
-        is_long = is_int & (size >= LEAST_WITH_EXPONENT)
+        is_int = (numbers == np.floor(numbers)) & (size < MAX_LIKE_PYTHON) & ~((numbers == 0) & np.signbit(numbers))
+        is_long = is_int & (size >= MIN_WITH_EXPONENT)
         # Of six digits no long one ends in another digit than zero.
         is_int &= ~is_long | (numbers != np.floor(numbers / 10) * 10)
     texts = pa.array(np.where(is_int, numbers, 0).astype(np.int64)).cast(pa.string())
@@ -167,7 +167,7 @@ def _distinct(values: pa.Array, write: Writer) -> pa.Array:
 
 _PARTS = r'^\{"\$datetime":(?P<instant>-?[0-9]+),"offset":(?P<offset>-?[0-9]+|null)\}$'
 # The clock that Python shows is less than a day ahead of UTC or behind.
-_MOST_MINUTES = 24 * 60 - 1
+_MAX_MINUTES = 24 * 60 - 1
 
 
 def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
@@ -182,7 +182,7 @@ def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
     offset = parts.field("offset")
     instants = parts.field("instant").cast(pa.int64())
     offsets = pc.if_else(pc.equal(offset, "null"), pa.scalar(None, pa.string()), offset).cast(pa.int32())
-    is_near = pc.all(pc.less_equal(pc.abs(offsets), _MOST_MINUTES)).as_py() is not False
+    is_near = pc.all(pc.less_equal(pc.abs(offsets), _MAX_MINUTES)).as_py() is not False
     return (instants, offsets) if is_near and all_in_years_of_python(_wall(instants, offsets)) else None
 
 

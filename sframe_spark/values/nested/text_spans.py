@@ -32,7 +32,7 @@ _LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER
 KEY = f"(?:{TEXT}|{WHOLE})"
 # How many lists and dicts may be inside each other for a pattern to be of use, one more where values are many: each level makes it four times as
 # long.
-MOST_LEVELS_HERE = 3
+MAX_LEVELS_HERE = 3
 
 
 def dicts(key: str, item: str) -> str:
@@ -285,7 +285,7 @@ def by_codes(codes: np.ndarray, write: Callable[[int, np.ndarray], pa.Array | No
 # Values that repeat: what is made of each is made once.
 
 # Of so many values, that many are looked at; where of ten one was there before, there are some thousand different ones of any number.
-_SAMPLED, _ROWS_FOR_EACH, _MOST_DIFFERENT = 4096, 8, 0.9
+_SAMPLED, _ROWS_FOR_EACH, _MAX_DIFFERENT = 4096, 8, 0.9
 # Of ints, that many for each between the least and the largest: of fewer, writing all of these would take as long.
 _INTS_FOR_EACH = 4
 
@@ -301,7 +301,7 @@ def seem_repeated(values: pa.Array) -> bool:
     if len(values) < _SAMPLED * _ROWS_FOR_EACH:
         return False
     sample = values.take(pa.array(np.arange(_SAMPLED) * (len(values) // _SAMPLED)))
-    return len(sample.unique()) < _MOST_DIFFERENT * _SAMPLED
+    return len(sample.unique()) < _MAX_DIFFERENT * _SAMPLED
 
 
 def of_different(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:

@@ -125,9 +125,9 @@ def test_layouts_that_parquet_files_remember(layout: str, tmp_path: Any) -> None
 def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if offsets ended at 40 bytes."""
     for module in (arrow_layouts, arrow_layouts):
-        monkeypatch.setattr(module, "MOST_BYTES", 40)
+        monkeypatch.setattr(module, "MAX_BYTES", 40)
     for module in (memory, chunk):
-        monkeypatch.setattr(module, "MOST_BYTES_OF_ARRAY", 40)
+        monkeypatch.setattr(module, "MAX_BYTES_OF_ARRAY", 40)
 
 
 @pytest.mark.usefixtures("small_arrays")

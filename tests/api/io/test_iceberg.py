@@ -297,7 +297,7 @@ def test_compressed_metadata(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> N
     compressed = path.with_name("x.gz.metadata.json")
     compressed.write_bytes(gzip.compress(path.read_bytes()))
     assert list(SFrame.read_iceberg(compressed)["a"]) == [1]
-    monkeypatch.setattr(iceberg, "MOST_METADATA", 1 << 20)
+    monkeypatch.setattr(iceberg, "MAX_METADATA", 1 << 20)
     compressed.write_bytes(gzip.compress(b" " * (1 << 20) + path.read_bytes()))
     assert "more than 1 MB" in message(compressed)
     for broken in (compressed.read_bytes()[:-9], b"{}", gzip.compress(b"\xff")):

@@ -131,7 +131,7 @@ def test_the_whole_disk_is_not_looked_at_to_say_that_it_is_no_frame(tmp_path: Pa
         (tmp_path / f"{number}" / "x").mkdir(parents=True)
     deep.mkdir(parents=True)
     (deep / "x.parquet").write_text("")
-    monkeypatch.setattr(local_files, "MOST_SEEN", 40)
+    monkeypatch.setattr(local_files, "MAX_SEEN", 40)
     assert len(local_files.some_below(str(tmp_path))) <= 41
     assert not any(str(deep) in place for place in local_files.some_below(str(tmp_path)))
     with pytest.raises(StorageError, match="is not a saved frame: it has no"):
@@ -143,6 +143,6 @@ def test_frames_among_many_files_are_seen(tmp_path: Path, monkeypatch: pytest.Mo
     SFrame({"a": [1]}).save(tmp_path / "near" / "frame")
     for number in range(30):
         (tmp_path / "near" / "frame" / f"segment-{number}").write_text("")
-    monkeypatch.setattr(local_files, "MOST_SEEN_IN_EACH", 5)
+    monkeypatch.setattr(local_files, "MAX_SEEN_IN_EACH", 5)
     with pytest.raises(StorageError, match="holds saved frames, but is none itself"):
         load_sframe(tmp_path)

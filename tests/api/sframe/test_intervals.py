@@ -287,7 +287,7 @@ def test_intervals_far_out_are_filled_exactly() -> None:
 
 def test_rows_next_to_each_other_are_no_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only rows that are made count against what one batch may make."""
-    monkeypatch.setattr(intervals, "MOST_NEW_ROWS", 50)
+    monkeypatch.setattr(intervals, "MAX_NEW_ROWS", 50)
     count = {"n": aggregate.COUNT}
     assert len(SFrame({"t": range(100)}).resample("t", 1, count)) == 100
     assert len(SFrame({"t": [0, 51]}).resample("t", 1, count)) == 52

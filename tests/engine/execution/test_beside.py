@@ -175,7 +175,7 @@ def test_functions_are_called_once_for_each_row(frame: SFrame) -> None:
 
 
 def test_columns_one_by_one_become_one_source_again(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "MOST_SOURCES", 4)
+    monkeypatch.setattr(materialize, "MAX_SOURCES", 4)
     found = []
     for number in range(9):
         frame[f"c{number}"] = frame["t"] * number

@@ -155,7 +155,7 @@ def test_files_written_anew_are_refused_and_not_compared(tmp_path: Path) -> None
 
 
 def test_more_rows_are_compared_in_parts(tmp_path: Path, compared: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_validation, "MOST_ROWS_HERE", 5)
+    monkeypatch.setattr(source_validation, "MAX_ROWS_HERE", 5)
     monkeypatch.setattr(source_validation, "FIRST_ROWS", 3)
     monkeypatch.setattr(source_validation, "run_tasks", lambda works, description: [work() for work in works])
     monkeypatch.setenv("SFRAME_SPARK_SEGMENT_ROWS", "4")

@@ -88,7 +88,7 @@ def test_programs_over_files_that_lie_are_planned_without_the_order(title: str, 
 
 
 def test_many_rows_are_compared_by_tasks(spark: Any, places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_validation, "MOST_ROWS_HERE", 1_000)
+    monkeypatch.setattr(source_validation, "MAX_ROWS_HERE", 1_000)
     monkeypatch.setattr(source_validation, "FIRST_ROWS", 500)
     with tc.config.using(segment_rows=700):
         true, false, other = (tc.SFrame.read_parquet(places[name]) for name in ("true", "false", "other"))
@@ -97,7 +97,7 @@ def test_many_rows_are_compared_by_tasks(spark: Any, places: dict[str, str], mon
 
 
 def test_damage_that_tasks_find_is_an_error_of_ours(spark: Any, places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_validation, "MOST_ROWS_HERE", 1_000)
+    monkeypatch.setattr(source_validation, "MAX_ROWS_HERE", 1_000)
     monkeypatch.setattr(source_validation, "FIRST_ROWS", 500)
     path = Path(places["true"]) / "part-1.parquet"
     content = bytearray(path.read_bytes())

@@ -46,7 +46,7 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Few rows count as many, and no Spark is started."""
     started = is_started()
     monkeypatch.setattr(pieces, "FEW_ROWS", 30)
-    monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 100)
+    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 100)
     monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
     with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
@@ -136,7 +136,7 @@ def test_many_first_rows_are_those_of_the_first_ranges(
     with config.using(small_rows=10 * ROWS):
         expected = rows_of(FIRST[name](frame))
     # As where they are so many that each task should not send as many.
-    monkeypatch.setattr(sort, "MOST_ROWS_SENT", 900)
+    monkeypatch.setattr(sort, "MAX_ROWS_SENT", 900)
     kernels, kernel = list[int](), sort.TopRows.kernel
     monkeypatch.setattr(sort.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
     with config.using(work_memory=work):
@@ -263,7 +263,7 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
 def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_plan(frame: SFrame) -> None:
     node = PROGRAMS["by texts"](frame)._node
     with config.using(work_memory=0):
-        assert partitioned_operators.key_ranges_of(node).count <= local_strategies.MOST_RANGES
+        assert partitioned_operators.key_ranges_of(node).count <= local_strategies.MAX_RANGES
 
 
 @pytest.mark.parametrize("count", [5, 60])

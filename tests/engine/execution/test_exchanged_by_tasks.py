@@ -121,7 +121,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
         "elsewhere": {"temporary_directory": "s3://bucket/temporary"},
     }.get(why, {})
     if why == "too many pieces":
-        monkeypatch.setattr(local_strategies, "MOST_PIECES", 20)
+        monkeypatch.setattr(local_strategies, "MAX_PIECES", 20)
     if why == "here":
         monkeypatch.setattr(placement, "is_work_done_here", lambda: True)
     with config.using(**changed):
@@ -186,7 +186,7 @@ def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("ascending", [True, False])
 def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(section_runs, "MOST_BYTES_OF_TASKS_RANGE", ROWS * 4)
+    monkeypatch.setattr(section_runs, "MAX_BYTES_OF_TASKS_RANGE", ROWS * 4)
     frame = SFrame({"k": [row % 97 if row % 4 == 0 else 5 for row in range(ROWS)], "t": range(ROWS)})
     with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
         expected = rows_of(frame.sort("k", ascending))
@@ -204,7 +204,7 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "at_a_time", lambda self: 500)
-    monkeypatch.setattr(section_runs, "MOST_PIECES", 300)
+    monkeypatch.setattr(section_runs, "MAX_PIECES", 300)
     expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_given
 
     def counted(given: Any, passed: Any) -> Any:
@@ -221,9 +221,9 @@ def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.Mo
     asked = []
     monkeypatch.setattr(section_runs.Runs, "as_query", lambda self, node: asked.append(node) or StopIteration)
     if why == "no room":
-        monkeypatch.setattr(section_runs, "MOST_BYTES_OF_TASKS_RANGE", 100)
+        monkeypatch.setattr(section_runs, "MAX_BYTES_OF_TASKS_RANGE", 100)
     elif why == "too many tasks":
-        monkeypatch.setattr(section_runs, "MOST_PIECES", 100)
+        monkeypatch.setattr(section_runs, "MAX_PIECES", 100)
     else:
         monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: False)
     made = made_of("by texts", frame)

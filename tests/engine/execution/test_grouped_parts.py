@@ -98,17 +98,17 @@ def test_filters_and_expressions_are_computed_in_the_tasks(saved: str, by_querie
 @pytest.mark.parametrize("limit", ["groups", "bytes"])
 def test_too_many_groups_are_exchanged(saved: str, by_queries: dict[str, list[Any]], limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if limit == "groups":
-        monkeypatch.setattr(groupby, "MOST_GROUPS", 60)
+        monkeypatch.setattr(groupby, "MAX_GROUPS", 60)
     else:
         monkeypatch.setattr(executor, "PARTS_BYTES", 100)
-        monkeypatch.setattr(executor, "LEAST_PART_BYTES", 100)
+        monkeypatch.setattr(executor, "MIN_PART_BYTES", 100)
     found, asked = groups(load_sframe(saved), ["a"])
     assert asked and len(found) > ROWS / 2
     assert rows_equal(found, by_query(by_queries, "many", load_sframe(saved), ["a"]))
 
 
 def test_a_function_is_called_once_for_each_row(saved: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groupby, "MOST_GROUPS", 60)
+    monkeypatch.setattr(groupby, "MAX_GROUPS", 60)
     calls = tmp_path_factory.mktemp("calls")
     sf = load_sframe(saved)
 

@@ -51,10 +51,10 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Few rows count as many, no side has room, and no Spark is started."""
     started = is_started()
     monkeypatch.setattr(pieces, "FEW_ROWS", 30)
-    monkeypatch.setattr(local_strategies, "LEAST_ROWS_SPLIT", 100)
+    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 100)
     monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
     for module in (algorithm_choice, algorithm_choice):
-        monkeypatch.setattr(module, "MOST_TIES", 1)
+        monkeypatch.setattr(module, "MAX_TIES", 1)
     with config.using(small_rows=100, segment_rows=300, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
@@ -148,10 +148,10 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
     expected = expected_of(program)
     with pytest.MonkeyPatch.context() as patch:
         for module in (algorithm_choice, algorithm_choice):
-            patch.setattr(module, "MOST_TIES", 1)
+            patch.setattr(module, "MAX_TIES", 1)
         patch.setattr(local_strategies, "room_left", lambda: 0)
         # Whatever the sizes: a piece that has no room would be Spark's.
-        patch.setattr(joined_module, "most_at_once", lambda: 1 << 20)
+        patch.setattr(joined_module, "max_at_once", lambda: 1 << 20)
         with config.using(small_rows=1, work_memory=work, batch_rows=batch):
             made = program()
             assert not any(mode.is_on_spark for mode in modes(made))
@@ -171,8 +171,8 @@ def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, ma
     expected, parts = expected_of(program), list[int]()
     cut = joined_module.parts_of
 
-    def counted(exchange: Exchange, number: int, most_bytes: int) -> Iterator[Any]:
-        for part in cut(exchange, number, most_bytes):
+    def counted(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Any]:
+        for part in cut(exchange, number, max_bytes):
             parts.append(part.rows)
             yield part
 
@@ -184,7 +184,7 @@ def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, ma
     )
     monkeypatch.setattr(SharedRoom, "taken", lambda self, size: taken.append(size) or take(self, size))
     with config.using(work_memory=200_000):
-        made, most = program(), joined_module.most_at_once()
+        made, most = program(), joined_module.max_at_once()
         assert modes(made) == [Mode.JOINED]
         materialize(made._node, MaterializeOptions(in_memory=0))
     assert len(parts) > 2 and rows_equal(rows_of(made), expected) and files_left() == []
@@ -347,7 +347,7 @@ def test_a_piece_without_room_is_spark_s(how: str, spark: Any, many_rows: None, 
     """A key of many rows on both sides; an outer join cannot take one side part by part."""
     left, right = (SFrame({"k": [*range(510, 10, -1), *[7] * 200], name: range(700)}) for name in "vw")
     expected = expected_of(lambda: left.join(right, on="k", how=how))
-    monkeypatch.setattr(joined_module, "most_at_once", lambda: 2_000)
+    monkeypatch.setattr(joined_module, "max_at_once", lambda: 2_000)
     with config.using(work_memory=24_000):
         executor = Executor(MaterializeOptions(in_memory=0))
         found = executor.execute(optimize(left.join(right, on="k", how=how)._node))

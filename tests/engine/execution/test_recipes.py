@@ -142,12 +142,12 @@ def test_a_recipe_keeps_no_other_temporary_data(place: Path) -> None:
 def test_a_long_history_keeps_no_more_than_its_limit(place: Path) -> None:
     column = made(place)["n"]
     kept: list[Recipe] = []
-    for _ in range(recovery.MOST_GENERATIONS + 3):
+    for _ in range(recovery.MAX_GENERATIONS + 3):
         column = column + 1
         column.materialize()
         assert isinstance(column._node.operator, SegmentSource) and isinstance(column._node.operator.handle, DatasetHandle)
         kept.append(column._node.operator.handle.recipe)  # type: ignore[arg-type]
-    assert max(recipe.generations for recipe in kept) <= recovery.MOST_GENERATIONS
+    assert max(recipe.generations for recipe in kept) <= recovery.MAX_GENERATIONS
     assert recovery.TOO_LONG in {recipe.reason for recipe in kept}
     gc.collect()
     assert len(datasets()) == 1
@@ -161,7 +161,7 @@ def test_a_long_history_keeps_no_more_than_its_limit(place: Path) -> None:
 def test_large_tables_in_memory_are_not_kept_for_a_recipe(own_options: None, monkeypatch: pytest.MonkeyPatch) -> None:
     column = SFrame({"n": range(ROWS)})["n"] + 1
     assert recipe_of(column._node).plan is not None
-    monkeypatch.setattr(recovery, "MOST_BYTES", 8_000)
+    monkeypatch.setattr(recovery, "MAX_BYTES", 8_000)
     assert recipe_of(column._node).reason == recovery.TOO_LONG
 
 

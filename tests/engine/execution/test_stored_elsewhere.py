@@ -8,7 +8,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import MOST_UNITED
+from sframe_spark.engine.execution.materialize import MAX_UNITED
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 ROWS = 100
@@ -40,7 +40,7 @@ def test_frames_one_after_the_other_and_numbered_rows_are_materialised_as_they_a
 def test_others_are_written(saved: SFrame) -> None:
     with config.using(small_rows=10):
         many = saved
-        for _ in range(MOST_UNITED):
+        for _ in range(MAX_UNITED):
             many = many.append(saved)
         assert not many.is_materialized() and not saved.append(saved[saved["n"] > 3]).is_materialized()
     assert not saved.append(saved).is_materialized()

@@ -7,8 +7,8 @@ import pytest
 from sframe_spark import config
 from sframe_spark.engine.memory_budget import Weight
 from sframe_spark.engine.physical import local_strategies
-from sframe_spark.engine.physical.local_strategies import MOST_RANGES, UNEVEN, bytes_gathered, ranges_for
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
+from sframe_spark.engine.physical.local_strategies import MAX_RANGES, UNEVEN, bytes_gathered, ranges_for
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
 GIB = 1 << 30
 
@@ -22,12 +22,12 @@ def test_a_range_has_room_for_its_rows_and_copies_in_arrays(row: int, work: int,
         for size in (work // 100, work // 4, work, 10 * work):
             count = ranges_for(Weight(size // row, size))
             # More are Spark's.
-            if count <= MOST_RANGES:
-                assert UNEVEN * size / count <= min(bytes_gathered() / threads, MOST_BYTES_OF_ARRAY)
+            if count <= MAX_RANGES:
+                assert UNEVEN * size / count <= min(bytes_gathered() / threads, MAX_BYTES_OF_ARRAY)
                 assert count >= UNEVEN * threads
 
 
 def test_rows_that_are_many_and_short_are_not_more_ranges_than_there_may_be() -> None:
     with config.using(work_memory=4096 * GIB):
-        assert ranges_for(Weight(10**12, 8.0 * 10**12)) > MOST_RANGES
-        assert ranges_for(Weight(10**11, 10.0**11)) <= MOST_RANGES
+        assert ranges_for(Weight(10**12, 8.0 * 10**12)) > MAX_RANGES
+        assert ranges_for(Weight(10**11, 10.0**11)) <= MAX_RANGES

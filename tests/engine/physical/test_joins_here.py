@@ -36,7 +36,7 @@ def without_few() -> Iterator[None]:
     """Two rows are too many for the ways of few rows, whose kernels run without sections."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (algorithm_choice, algorithm_choice):
-            patch.setattr(module, "MOST_TIES", 1)
+            patch.setattr(module, "MAX_TIES", 1)
         with config.using(small_rows=1):
             yield
 

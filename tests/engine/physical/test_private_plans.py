@@ -32,7 +32,7 @@ def test_a_node_that_is_spliced_while_a_plan_runs_changes_nothing(monkeypatch: p
 
     monkeypatch.setattr(Runs, "_whole", spliced_meanwhile)
     # Few rows need no plan.
-    monkeypatch.setattr(direct_execution, "MOST_ROWS", -1)
+    monkeypatch.setattr(direct_execution, "MAX_ROWS", -1)
     again = source_of(compute(distinct._node)).read_all()
     assert again.to_table().equals(source_of(found).read_all().to_table())
     assert distinct.is_materialized()

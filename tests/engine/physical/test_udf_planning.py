@@ -12,7 +12,7 @@ from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import takes_few
 from sframe_spark.engine.memory_budget import FIRST_ROWS, GROWTH
-from sframe_spark.engine.physical.adaptive import MOST_FIRST_ROWS
+from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.expressions.python_function import PythonFunction
 
@@ -77,5 +77,5 @@ def test_results_that_nobody_remembers_are_read_in_one_batch() -> None:
 
 def test_only_few_first_rows_are_looked_for_on_the_driver() -> None:
     s = SArray(range(ROWS))
-    assert takes_few(s.head(MOST_FIRST_ROWS)._node)
-    assert not takes_few(s.head(MOST_FIRST_ROWS + 1)._node)
+    assert takes_few(s.head(MAX_FIRST_ROWS)._node)
+    assert not takes_few(s.head(MAX_FIRST_ROWS + 1)._node)

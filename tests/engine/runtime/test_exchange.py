@@ -75,7 +75,7 @@ def test_who_waits_for_a_disk_ends_when_it_is_full(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("most", [2**31 - 1, 3_000, 1])
 def test_rows_of_a_range_come_back_in_order_and_their_size_is_known(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "MOST_BYTES_OF_ARRAY", most)
+    monkeypatch.setattr(exchange, "MAX_BYTES_OF_ARRAY", most)
     with new_exchange() as rows:
         for number in range(BATCHES):
             for task in range(THREADS):

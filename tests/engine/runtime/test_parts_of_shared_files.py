@@ -86,8 +86,8 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
         "FEW_BYTES": 0,
         "FEW_BYTES_SHARED": 0,
         "FEW_FILES": 0,
-        "LEAST_BYTES": size,
-        "MOST_BYTES": size,
+        "MIN_BYTES": size,
+        "MAX_BYTES": size,
         "SHORT_BYTES": 0,
     }
     with pytest.MonkeyPatch.context() as patch:

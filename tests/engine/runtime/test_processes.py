@@ -173,7 +173,7 @@ def test_functions_are_where_this_process_is_now(tmp_path: Path, monkeypatch: py
 
 
 def test_no_more_processes_stay_than_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_processes, "MOST_IDLE", 1)
+    monkeypatch.setattr(child_processes, "MAX_IDLE", 1)
     get_processes().end()
     assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
     assert len(get_processes()._idle) == 1
@@ -207,7 +207,7 @@ def test_slow_works_start_all_while_the_first_is_at_one(untried: WorkerProcesses
 
 def test_many_rows_start_all_at_once(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
-    monkeypatch.setattr(scheduler, "MOST_ROWS_OF_SHORT", ROWS)
+    monkeypatch.setattr(scheduler, "MAX_ROWS_OF_SHORT", ROWS)
     SArray(range(ROWS)).apply(lambda value: time.sleep(0.001)).materialize()
     assert len(untried._idle) == 3
 

@@ -91,7 +91,7 @@ def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch:
         sums(saved)
 
 
-@pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (file_checks.MOST_WORKS + 1, file_checks.MOST_WORKS)])
+@pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (file_checks.MAX_WORKS + 1, file_checks.MAX_WORKS)])
 def test_every_file_is_checked_once_by_few_works(files: int, works: int) -> None:
     checks = [
         PageCheck("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), SumsOfFile({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)

@@ -67,7 +67,7 @@ def test_numbers_have_no_keys() -> None:
 
 
 def test_too_many_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiling, "MOST_KEYS", 3)
+    monkeypatch.setattr(profiling, "MAX_KEYS", 3)
     for values in (NATIVE, MIXED):
         with pytest.raises(TooLargeError, match=r"more than 3 keys.*limit="):
             SArray(values).unpack()

@@ -32,13 +32,13 @@ def bounds_of(windows: list[tuple[int, int]], rows: int) -> tuple[np.ndarray, np
     st.sampled_from([2, 1 << 20]),
     st.sampled_from([2, 99]),
 )
-def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any, block: int, most_rows: int, together: int) -> None:
+def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any, block: int, max_rows: int, together: int) -> None:
     numbers, valid = np.array([value or 0.0 for value in values]), np.array([value is not None for value in values], dtype=bool)
     starts, stops = bounds_of(windows, len(values))
     counts = np.array([valid[start:stop].sum() for start, stop in zip(starts, stops, strict=True)], dtype=np.int64)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_window_sum, "BLOCK", block)
-        patch.setattr(exact_window_sum, "MOST_ROWS", most_rows)
+        patch.setattr(exact_window_sum, "MAX_ROWS", max_rows)
         patch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", together)
         found = {name: FAST[name](numbers, valid, counts, starts, stops).to_pylist() for name in ("sum", "mean", "var", "std")}
     for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):

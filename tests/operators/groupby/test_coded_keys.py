@@ -31,7 +31,7 @@ WORDS = ["b", "", "é", "a" * 50, None, "b\0"]
 
 @pytest.fixture(autouse=True)
 def over_ranges(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(open_file, "LEAST_ROWS", 10)
+    monkeypatch.setattr(open_file, "MIN_ROWS", 10)
     monkeypatch.setattr(small_files, "SHORT_BYTES", 0)
     with config.using(small_rows=10, segment_rows=1_700, batch_rows=250, progress="off"):
         yield

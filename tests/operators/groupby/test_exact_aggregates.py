@@ -72,7 +72,7 @@ def test_parts_put_together_are_the_whole_whatever_the_cuts_and_the_room(rows: A
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     expected = told(by_keys.of_whole_groups(whole))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_grouped_sum, "MOST_BYTES", max(most, 8 * 3 * 60))
+        patch.setattr(exact_grouped_sum, "MAX_BYTES", max(most, 8 * 3 * 60))
         patch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
         patch.setattr(accumulators, "GROUPS_TOGETHER", 2)
         parts = [by_keys.groups(whole.slice(start, stop)) for start, stop in itertools.pairwise(edges)]
@@ -117,7 +117,7 @@ def test_vectors_of_all_groups_are_added_up_as_those_of_each(rows: Any, function
 def test_vectors_of_many_groups_are_looked_at_together(monkeypatch: Any) -> None:
     """Or each group would take a hundred microseconds; of more groups than have room, a few at a time."""
     monkeypatch.delattr(PartialAggregate, "finish")
-    monkeypatch.setattr(exact_grouped_sum, "MOST_BYTES", 8 * 60 * 4)
+    monkeypatch.setattr(exact_grouped_sum, "MAX_BYTES", 8 * 60 * 4)
     monkeypatch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
     monkeypatch.setattr(accumulators, "GROUPS_TOGETHER", 2)
     vectors = pa.array([[key * 0.1, 1e300, -1e300] for key in range(1000)], ARRAY.physical)

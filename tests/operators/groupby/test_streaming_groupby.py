@@ -138,7 +138,7 @@ KEYS = st.sampled_from([((0,), ()), ((1,), ()), ((0, 2), ()), ((5,), ()), ((), (
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4), st.sampled_from([2, 3, 1000]))
 def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int], least: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streaming_groupby, "LEAST_RUNS", least)
+        patch.setattr(streaming_groupby, "MIN_RUNS", least)
         assert_kernel_agrees(rows, keys, cuts)
 
 
@@ -172,7 +172,7 @@ def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None
     state = operator.initial_state(facts)
     for index, (start, stop) in enumerate(ranges):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(streaming_groupby, "LEAST_RUNS", 2 + index)
+            patch.setattr(streaming_groupby, "MIN_RUNS", 2 + index)
             part, after = operator.advance([whole.slice(start, stop)], facts, pickle.loads(pickle.dumps(state)))
         rest = operator.finish(facts, after) if index == len(ranges) - 1 else None
         parts += [part, *([rest] if rest else [])]
@@ -207,7 +207,7 @@ def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts:
     plan = FlatPlan.of(node)
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_runs, "MOST_CARRIED_BYTES", most)
+        patch.setattr(key_runs, "MAX_CARRIED_BYTES", most)
         ranges, initial = list(pairwise(bounds)), operator.initial_state(plan.input_facts(1))
         parts = [summarize_range(RangeTask(plan, start, stop, 3), [1])[0] for start, stop in ranges[:-1]]
         before = states_between(operator, initial, pickle.loads(pickle.dumps(parts)))

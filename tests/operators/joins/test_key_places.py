@@ -27,7 +27,7 @@ def test_first_and_last_rows_are_those_of_plain_python(keys: list[int | None], w
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(places, "FEWEST_SIEVED", 1)
         if not dense:
-            patch.setattr(places, "MOST_NUMBERS", 0)
+            patch.setattr(places, "MAX_NUMBERS", 0)
         lookup = Lookup.of(source_of(segments_source([rows], [INT], [0, len(rows)])))
         numbers, there = np.array([number for number, _ in wanted], dtype=np.int64), np.array([is_there for _, is_there in wanted], dtype=bool)
         first, last = key_places(lookup, 0, len(wanted)).matches(numbers, there)
@@ -62,8 +62,8 @@ def test_a_sieve_keeps_most_others_back_and_no_key(kind: str) -> None:
 
 
 def test_many_keys_have_no_sieve(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "MOST_NUMBERS", 0)
-    monkeypatch.setattr(places, "MOST_KEYS_SIEVED", 2)
+    monkeypatch.setattr(places, "MAX_NUMBERS", 0)
+    monkeypatch.setattr(places, "MAX_KEYS_SIEVED", 2)
     lookup = Lookup.of(source_of(segments_source([[1, 2, 3]], [INT], [0, 3])))
     found = key_places(lookup, 0, 1)
     assert isinstance(found, SearchedKeys) and found.sieve is None

@@ -93,7 +93,7 @@ def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block:
     node, source = memory_source(asked, types, len(rows)), memory_source(columns, types, len(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_module, "BLOCK_ROWS", block)
-        patch.setattr(key_window_module, "MOST_BLOCKS", data.draw(st.sampled_from([1, 8])))
+        patch.setattr(key_window_module, "MAX_BLOCKS", data.draw(st.sampled_from([1, 8])))
         plan = FlatPlan.of(window.make_planner_node(node, source))
         found: list[list[Any]] = [[] for _ in window.aggregations]
         for chunk in PlanRunner(plan).stream(0, len(rows), batch):

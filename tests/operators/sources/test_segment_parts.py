@@ -40,7 +40,7 @@ def test_sizes_of_many_ranges_are_asked_of_some_of_them(manifest: Manifest, monk
         step = ROWS // number
         parts = SegmentParts(manifest, (0, 1), tuple((first, first + step // 2) for first in range(0, ROWS, step)))
         found[number] = parts.sizes_between(0, parts.row_count)
-        assert len(asked) <= row_sizes.MOST_GROUPS
+        assert len(asked) <= row_sizes.MAX_GROUPS
     # Half of the rows, however many ranges they are in.
     for few in (100, 1_000):
         assert found[few][0] == found[2][0] == ROWS / 2 * 8

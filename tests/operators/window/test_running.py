@@ -347,7 +347,7 @@ def test_values_of_plug_ins_are_those_of_groups() -> None:
 ])  # fmt: skip
 def test_more_than_an_array_holds_is_told(request_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (running_collections, running_vectors):
-        monkeypatch.setattr(module, "MOST_BYTES_OF_ARRAY", 50)
+        monkeypatch.setattr(module, "MAX_BYTES_OF_ARRAY", 50)
     sf = SFrame({"i": [*range(30)], "s": ["abc"] * 30, "a": [[1.0, 2.0]] * 30})
     with pytest.raises(TooLargeError, match=r"running makes over 2 GiB of texts or lists from 30 rows at once.*batch_rows"):
         list(sf.running({"x": request_of})["x"])

@@ -153,6 +153,6 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Files elsewhere are read in parts of few bytes, however few there are."""
-    for name, value in {"FEW_BYTES": 0, "FEW_FILES": 0, "LEAST_BYTES": 60, "MOST_BYTES": 60, "SHORT_BYTES": 0}.items():
+    for name, value in {"FEW_BYTES": 0, "FEW_FILES": 0, "MIN_BYTES": 60, "MAX_BYTES": 60, "SHORT_BYTES": 0}.items():
         monkeypatch.setattr(parallel_scan, name, value)
     return monkeypatch

@@ -122,7 +122,7 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
     written, options = WRITTEN[kind]
     for name, content in written.items():
         store.write(name, content)
-    parts.setattr(parallel_scan, "LEAST_BYTES", size)
+    parts.setattr(parallel_scan, "MIN_BYTES", size)
     elsewhere, here = both(store, "t", **options)
     assert elsewhere == here
 
@@ -131,8 +131,8 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
 @given(st.lists(TEXTS, min_size=1, max_size=8).map("".join), OPTIONS, st.integers(3, 60), st.sampled_from([1, 9, 1 << 16]))
 @example('a\n"\n\n"\n"\n\n\n\n\n"\n1\n', csv_lines.CsvOptions(), 3, 1)
 def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.MonkeyPatch, text: str, options: Any, size: int, behind: int) -> None:
-    parts.setattr(parallel_scan, "LEAST_BYTES", size)
-    parts.setattr(parallel_scan, "MOST_BYTES", size)
+    parts.setattr(parallel_scan, "MIN_BYTES", size)
+    parts.setattr(parallel_scan, "MAX_BYTES", size)
     parts.setattr(csv_lines, "BEHIND_BYTES", behind)
     store.write("t.csv", text)
     given = attrs.asdict(options)
@@ -173,8 +173,8 @@ def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch, rows: st
     parts.setattr(reader.CsvWork, "from_line", counted)
     parts.setattr(csv_lines, "BEHIND_BYTES", 4096)
     parts.setattr(csv_lines, "BLOCK_BYTES", 4096)
-    parts.setattr(parallel_scan, "MOST_BYTES", 500)
-    parts.setattr(parallel_scan, "LEAST_BYTES", 500)
+    parts.setattr(parallel_scan, "MAX_BYTES", 500)
+    parts.setattr(parallel_scan, "MIN_BYTES", 500)
     store.write("t.csv", "a,b,c\n" + rows)
     assert len(SFrame.read_csv("mine://t.csv", verbose=False)) == (200 if rows.startswith(QUOTED) else 300)
     # Behind the last end of a line amid a field there may be none to choose.
@@ -240,7 +240,7 @@ def test_a_list_and_a_pattern(store: Store, parts: pytest.MonkeyPatch) -> None:
 
 
 def test_many_short_files_are_few_segments(store: Store, parts: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    parts.setattr(parallel_scan, "LEAST_BYTES", 1000)
+    parts.setattr(parallel_scan, "MIN_BYTES", 1000)
     for number in range(150):
         store.write(f"t/{number:03d}.csv", f"a\n{number}\n")
     with config.using(temporary_directory=str(tmp_path / "tmp")):
@@ -342,7 +342,7 @@ def test_tasks_read_parts(bucket: Bucket, on_spark: pytest.MonkeyPatch, tmp_path
     text = "a,b,c\n" + QUOTED * 3 + "1,late text,x\nno row\n" + QUOTED
     put(bucket, {"t/a.csv": text.encode(), "t/b.csv.gz": gzip.compress(text.encode())})
     (tmp_path / "a.csv").write_text(text)
-    on_spark.setattr(parallel_scan, "LEAST_BYTES", 2000)
+    on_spark.setattr(parallel_scan, "MIN_BYTES", 2000)
     with config.using(temporary_directory=f"{bucket.uri}/tmp" if temporary == "elsewhere" else None):
         frame, left_out = SFrame.read_csv_with_errors(f"{bucket.uri}/t", verbose=False)
         here = SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)
@@ -357,7 +357,7 @@ def test_few_requests_are_made_and_nothing_is_copied(bucket: Bucket, requests: R
     text = ("a,b,c\n" + NUMBERS * 400).encode()
     put(bucket, {"t/a.csv": text})
     monkeypatch.setattr(parallel_scan, "FEW_BYTES", 0)
-    monkeypatch.setattr(parallel_scan, "LEAST_BYTES", len(text) // 4)
+    monkeypatch.setattr(parallel_scan, "MIN_BYTES", len(text) // 4)
     monkeypatch.setattr(csv_lines, "BLOCK_BYTES", len(text) // 8)
     requests.lines.clear()
     frame = SFrame.read_csv(f"{bucket.uri}/t/a.csv", verbose=False)

@@ -247,7 +247,7 @@ def test_there_is_no_version_after_the_last(bucket: Bucket) -> None:
     place = bucket.uri + "/frame"
     SFrame({"a": [1]}).save(place)
     manifest = bucket.files.cat_file(f"{place}/_manifests/00000001.json")
-    bucket.files.pipe_file(f"{place}/_manifests/{versioned_datasets.MOST_VERSIONS}.json", manifest)
+    bucket.files.pipe_file(f"{place}/_manifests/{versioned_datasets.MAX_VERSIONS}.json", manifest)
     before = bucket.names()
     with pytest.raises(StorageError, match="save to another place"):
         SFrame({"a": [2]}).save(place)

@@ -95,7 +95,7 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
     written = {**LINES, **ARRAYS}[kind]
     for name, content in written.items():
         store.write(name, content)
-    parts.setattr(parallel_scan, "LEAST_BYTES", size)
+    parts.setattr(parallel_scan, "MIN_BYTES", size)
     orient = "records" if kind in ARRAYS else "lines"
     for place in ("t", next(iter(written))):
         assert told(f"mine://{place}", orient=orient) == told(f"{store.root}/{place}", orient=orient)
@@ -107,8 +107,8 @@ PIECES = ['{"a": 1}', '{"a": "é"}', '{"b": [1]}', "null", "{}", "\n", "\n", "\n
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(4, 60), st.integers(1, 40), st.integers(1, 40))
 def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.MonkeyPatch, text: str, size: int, block: int, behind: int) -> None:
-    parts.setattr(parallel_scan, "LEAST_BYTES", size)
-    parts.setattr(parallel_scan, "MOST_BYTES", size)
+    parts.setattr(parallel_scan, "MIN_BYTES", size)
+    parts.setattr(parallel_scan, "MAX_BYTES", size)
     parts.setattr(byte_streams, "BEHIND_BYTES", behind)
     store.write("t.json", text)
     with pytest.MonkeyPatch.context() as patch:
@@ -170,7 +170,7 @@ def test_tasks_read_parts(bucket: Bucket, parts: pytest.MonkeyPatch, tmp_path: P
     text = lines(*ROWS * 5, {"a": "late", "z": 1})
     put(bucket, {"t/a.json": text.encode(), "t/b.json.gz": gzip.compress(text.encode()), "bad.json": (text + "{oh\n" + text).encode()})
     (tmp_path / "a.json").write_text(text)
-    parts.setattr(parallel_scan, "LEAST_BYTES", 2000)
+    parts.setattr(parallel_scan, "MIN_BYTES", 2000)
     with config.using(temporary_directory=f"{bucket.uri}/tmp" if temporary == "elsewhere" else None):
         frame = SFrame.read_json(f"{bucket.uri}/t", orient="lines")
         assert list(frame) == list(SFrame.read_json(str(tmp_path / "a.json"), orient="lines")) * 2
@@ -182,7 +182,7 @@ def test_few_requests_are_made_and_nothing_is_copied(bucket: Bucket, requests: R
     text = lines(*ROWS * 400).encode()
     put(bucket, {"t/a.json": text})
     monkeypatch.setattr(parallel_scan, "FEW_BYTES", 0)
-    monkeypatch.setattr(parallel_scan, "LEAST_BYTES", len(text) // 4)
+    monkeypatch.setattr(parallel_scan, "MIN_BYTES", len(text) // 4)
     monkeypatch.setattr(parser, "BLOCK_BYTES", len(text) // 8)
     requests.lines.clear()
     frame = SFrame.read_json(f"{bucket.uri}/t/a.json", orient="lines")

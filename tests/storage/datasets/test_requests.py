@@ -59,7 +59,7 @@ def test_columns_that_are_far_from_each_other_take_one_request_each(place: str, 
     assert requests.of_data() == ["GET"] * 4
 
 
-@pytest.mark.parametrize(("least", "more"), [(1, 6), (ranged_reads.LEAST_BYTES, 3)])
+@pytest.mark.parametrize(("least", "more"), [(1, 6), (ranged_reads.MIN_BYTES, 3)])
 def test_large_row_groups_take_one_more_each_and_small_ones_come_together(place: str, requests: Requests, least: int, more: int) -> None:
     frame = load_sframe(place)
     with mock.patch.object(ranged_reads.together, "__defaults__", (least,)):
@@ -78,7 +78,7 @@ def test_saving_takes_one_request_for_each_file_and_one_for_the_manifest(bucket:
 
 
 def test_large_row_groups_do_not_stay_in_memory(place: str) -> None:
-    large = ranged_reads.LEAST_BYTES
+    large = ranged_reads.MIN_BYTES
     groups = [[(place * large, (place + 1) * large)] for place in range(3)]
     file = ranged_reads.RangedFile("memory://none/x", 3 * large, groups)
     with mock.patch.object(ranged_reads, "read_ranges", side_effect=lambda uri, ranges: [bytes(stop - start) for start, stop in ranges]) as reads:

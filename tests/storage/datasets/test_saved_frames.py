@@ -220,7 +220,7 @@ def test_versions_are_whole_numbers(place: str, work: Callable[..., object], ver
 
 
 def test_many_segments_are_in_a_file_of_their_version(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_index, "LEAST_CELLS", 1)
+    monkeypatch.setattr(segment_index, "MIN_CELLS", 1)
     frame = frame_of_every_type()
     frame.save(place)
     loaded = load_sframe(place)

@@ -48,7 +48,7 @@ FORMS: tuple[Callable[[int], Any], ...] = (lambda value: value, lambda value: va
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of every frame are kept beside its manifest."""
-    monkeypatch.setattr(segment_index, "LEAST_CELLS", 1)
+    monkeypatch.setattr(segment_index, "MIN_CELLS", 1)
 
 
 def file_of(directory: Path) -> Path:
@@ -63,7 +63,7 @@ def both_forms(place: Path) -> tuple[Manifest, Manifest]:
     text = load_manifest(place / "frame")
     assert text.stored is None
     shutil.copytree(place / "frame", place / "beside")
-    with mock.patch.object(segment_index, "LEAST_CELLS", 1):
+    with mock.patch.object(segment_index, "MIN_CELLS", 1):
         write_manifest(attrs.evolve(text, directory=str(place / "beside")), durable=True)
     stored = load_manifest(place / "beside")
     assert stored.stored is not None
@@ -116,7 +116,7 @@ def test_small_frames_have_no_file_beside(tmp_path: Path) -> None:
 
 
 def test_facts_of_many_cells_are_those_of_columns_that_can_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: None) -> None:
-    monkeypatch.setattr(segment_index, "MOST_FACTS", 100)
+    monkeypatch.setattr(segment_index, "MAX_FACTS", 100)
     width = FIRST_COLUMNS + 10
     tumbled = [3, 1, 2]
     columns = [[[*tumbled] for _ in range(width)], [[*tumbled] for _ in range(width)], [[*tumbled] for _ in range(width)]]

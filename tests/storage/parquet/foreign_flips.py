@@ -21,7 +21,7 @@ from sframe_spark.session import session
 from tests.hostile.fuzz import NeedsSpark, limited, without_spark
 
 ROWS = 300
-MOST_BYTES = 8 << 30
+MAX_BYTES = 8 << 30
 
 
 def foreign_table() -> pa.Table:
@@ -78,6 +78,6 @@ def run(kind: str, first: int, count: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     asked = zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3], strict=True)
     json.dump({kind: run(kind, int(first), int(count)) for kind, first, count in asked}, sys.stdout)

@@ -16,7 +16,7 @@ from sframe_spark.storage.parquet import open_file as coded
 from sframe_spark.storage.parquet.footer import footer_of
 from sframe_spark.storage.parquet.open_file import coded_texts
 
-ROWS = 3 * coded.LEAST_ROWS
+ROWS = 3 * coded.MIN_ROWS
 WORDS = ["", "é", "\U0001f600", "z" * 300, *[f"word {number}" for number in range(300)]]
 
 
@@ -55,7 +55,7 @@ def test_rows_are_those_that_were_written(tmp_path: Path, table: pa.Table, optio
             chosen = read_all(part._node).columns[0]
             assert chosen.type == pa.string()
         assert list(column) == expected[name]
-        assert list(column[100 : 2 * coded.LEAST_ROWS]) == expected[name][100 : 2 * coded.LEAST_ROWS]
+        assert list(column[100 : 2 * coded.MIN_ROWS]) == expected[name][100 : 2 * coded.MIN_ROWS]
     twice = read(path)[["repeated", "i"]]
     twice["again"] = twice["repeated"]
     assert list(twice["again"]) == expected["repeated"]

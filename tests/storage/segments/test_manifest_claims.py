@@ -254,7 +254,7 @@ def test_verify_tells_where_there_is_no_room_for_hashes(tmp_path: Path, monkeypa
 def test_rows_are_told_apart_exactly_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int, collide: bool) -> None:
     monkeypatch.setattr(manifest_verification, "ROWS_IN_MEMORY", in_memory)
     # Most of a second of each case would be for making files.
-    monkeypatch.setattr(manifest_verification, "MOST_FILES", 16)
+    monkeypatch.setattr(manifest_verification, "MAX_FILES", 16)
     if collide:
         monkeypatch.setattr(manifest_verification, "_mixed", lambda values: values & manifest_verification.np.uint64(7))
     rows = 300

@@ -20,11 +20,11 @@ from sframe_spark.storage.segments import writer
 from sframe_spark.storage.segments.pruning import matching_ranges
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.statistics import LONGEST_TEXT, column_statistics
-from sframe_spark.storage.segments.writer import LEAST_ROWS, SegmentWriter, is_mixed, written_bounds
+from sframe_spark.storage.segments.writer import MIN_ROWS, SegmentWriter, is_mixed, written_bounds
 from sframe_spark.types import INT, STR, ColumnType, list_of
 
 # Of two batches, so that the second may find a dictionary full.
-GROUP = 2 * LEAST_ROWS
+GROUP = 2 * MIN_ROWS
 MIXED = [f"k{number}" for number in range(50)] + ["", "é", "\U0001f600", "z" * 300]
 ALL_LATER: dict[str, list[str | None]] = {
     "as before": [],
@@ -98,7 +98,7 @@ def test_the_manifest_has_the_bounds_that_the_footer_has_not(later: str, first_m
         [MIXED[place // 2000 * 7 % 50] for place in range(GROUP)],
         # The rare ones stand together.
         ["b"] * (GROUP - 1000) + ["c"] * 1000,
-        mixed()[: LEAST_ROWS - 1],
+        mixed()[: MIN_ROWS - 1],
     ],
     ids=["ascending", "descending", "constant", "missing", "steps", "nearly", "runs", "rare", "few"],
 )

@@ -42,7 +42,7 @@ def written(directory: Path, lengths: list[int]) -> Manifest:
 @pytest.fixture(autouse=True)
 def little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_group_decoder, "SHORT_ROWS", SHORT)
-    monkeypatch.setattr(row_group_decoder, "MOST_ROWS", 10 * SHORT)
+    monkeypatch.setattr(row_group_decoder, "MAX_ROWS", 10 * SHORT)
     monkeypatch.setattr(row_group_decoder, "FEW_SEGMENTS", 8)
 
 
@@ -102,7 +102,7 @@ def test_few_rows_do_not_read_a_pack(tmp_path: Path, opened: list[str]) -> None:
 
 
 def test_who_takes_all_rows_in_one_piece_has_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_group_decoder, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(row_group_decoder, "MAX_AT_ONCE", 3)
     manifest = written(tmp_path / "frame", [SHORT] * 40)
     assert SegmentSource.of(manifest).read(0, manifest.rows).rows == 40 * SHORT
     assert not manifest.decoded.arrays
@@ -115,7 +115,7 @@ def test_room_that_ends_amid_packs_keeps_no_more(tmp_path: Path, monkeypatch: py
     assert list(manifest.decoded.arrays) == [(0, 0)]
 
 
-@pytest.mark.parametrize("room", [0, row_group_decoder.MOST_BYTES])
+@pytest.mark.parametrize("room", [0, row_group_decoder.MAX_BYTES])
 def test_nothing_is_kept_where_there_is_no_room(tmp_path: Path, room: int, opened: list[str]) -> None:
     manifest = written(tmp_path / "frame", [SHORT] * 40)
     with config.using(kept_memory=room):

@@ -86,7 +86,7 @@ def test_of_a_sorted_column_only_row_groups_that_match_are_left(tmp_path: Path) 
 
 
 def test_facts_about_single_row_groups_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_index, "LEAST_CELLS", 1)
+    monkeypatch.setattr(segment_index, "MIN_CELLS", 1)
     dataset(tmp_path / "d", INT, [[place, place + 10] for place in range(30)])
     manifest = load_manifest(tmp_path / "d")
     assert manifest.stored is not None

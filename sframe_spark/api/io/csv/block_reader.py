@@ -29,12 +29,12 @@ from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.local_files import FileState
 
 # What is read at a time: of shorter files less, so that all cores have some, but not so little that Arrow takes half as long to begin with it.
-BLOCK_BYTES, LEAST_BLOCK_BYTES, BLOCKS_OF_CORE = 8 << 20, 512 << 10, 3
+BLOCK_BYTES, MIN_BLOCK_BYTES, BLOCKS_OF_CORE = 8 << 20, 512 << 10, 3
 # So many bytes are read again rather than copied.
-MOST_AGAIN = 64 << 10
+MAX_AGAIN = 64 << 10
 # What is read first tells which columns are numbers: until then all are read as text, which takes four times as long. Of a short file it is less:
 # where it tells too little, little is read once more.
-FIRST_BYTES, LEAST_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
+FIRST_BYTES, MIN_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
 # As Excel writes and takes it, above the header.
 _SIGN_FOR_EXCEL = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
 # Ends of lines that are looked at for one behind which the next line has as many fields as it should.
@@ -49,7 +49,7 @@ def bytes_at_a_time(size: int, threads: int) -> int:
     >>> bytes_at_a_time(1_000, 2), bytes_at_a_time(32 << 20, 2), bytes_at_a_time(1 << 30, 2)
     (524288, 5592405, 8388608)
     """
-    return BLOCK_BYTES if threads == 1 else min(BLOCK_BYTES, max(LEAST_BLOCK_BYTES, size // (BLOCKS_OF_CORE * threads)))
+    return BLOCK_BYTES if threads == 1 else min(BLOCK_BYTES, max(MIN_BLOCK_BYTES, size // (BLOCKS_OF_CORE * threads)))
 
 
 def bytes_first(size: int) -> int:
@@ -60,7 +60,7 @@ def bytes_first(size: int) -> int:
     >>> bytes_first(1_000), bytes_first(8 << 20), bytes_first(1 << 30)
     (32768, 131072, 262144)
     """
-    return min(FIRST_BYTES, max(LEAST_FIRST_BYTES, size // FIRST_OF_BYTES))
+    return min(FIRST_BYTES, max(MIN_FIRST_BYTES, size // FIRST_OF_BYTES))
 
 
 @attrs.frozen(eq=False)
@@ -157,7 +157,7 @@ class CsvText:
             return
         size, again = self._bytes_to_read(), len(self.pending)
         with telling("read", self.path):
-            if again and isinstance(self.stream, pa.OSFile) and again <= MOST_AGAIN:
+            if again and isinstance(self.stream, pa.OSFile) and again <= MAX_AGAIN:
                 # The start of a line: to read it again is quicker than to put it before what follows, in memory that is new each time.
                 self.stream.seek(-again, os.SEEK_CUR)
                 self.pending = self.stream.read(again + size)

@@ -228,7 +228,7 @@ def meanings_of(options: CsvOptions) -> dict[str, str]:
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Ints of more digits, and floats that may have been written as such ints, are looked at as text.
-MOST_PLAIN = 10**18
+MAX_PLAIN = 10**18
 SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
 
 
@@ -506,8 +506,8 @@ def _is_plain(column: pa.ChunkedArray) -> bool:
         return True
     if pa.types.is_integer(column.type):
         extremes = pc.min_max(column).as_py()
-        return all(value is None or abs(value) < MOST_PLAIN for value in extremes.values())
-    return pc.all(pc.less(pc.abs(column), float(MOST_PLAIN)), min_count=0).as_py() is not False
+        return all(value is None or abs(value) < MAX_PLAIN for value in extremes.values())
+    return pc.all(pc.less(pc.abs(column), float(MAX_PLAIN)), min_count=0).as_py() is not False
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.Array:

@@ -18,7 +18,7 @@ from sframe_spark.storage.segments.partition_columns import PartitionColumn, rep
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.export import cell_json_text
-from sframe_spark.values.tagged_json import MOST_LEVELS, too_deep
+from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
 from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 
 # Types of the columns of JSON, found in the kinds of all their values, so that none is changed.
@@ -335,11 +335,11 @@ def _array(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> pa.Array:
     if kind == STR:
         return pa.array([cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells], kind.physical)
     known = are_plain or _are_plain(cells)
-    return encode_plain(list(cells) if known else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+    return encode_plain(list(cells) if known else [None if cell is None else _plain(cell, MAX_LEVELS) for cell in cells], kind)
 
 
 def _text(cell: Any) -> str:
-    return cell_json_text(_plain(cell, MOST_LEVELS) if isinstance(cell, (list, dict)) else cell)
+    return cell_json_text(_plain(cell, MAX_LEVELS) if isinstance(cell, (list, dict)) else cell)
 
 
 def _are_plain(cells: Sequence[Any]) -> bool:
