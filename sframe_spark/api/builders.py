@@ -15,13 +15,7 @@ from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_values import AppendedRows, appended
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
-from sframe_spark.errors import (
-    BeyondRangeError,
-    BuilderError,
-    ColumnsOfRowsError,
-    SchemaError,
-    SFrameError,
-)
+from sframe_spark.errors import BeyondRangeError, BuilderError, ColumnsOfRowsError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset

@@ -11,31 +11,12 @@ import numpy as np
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.hints import HintedClass, as_in, no_array_member, raise_error_of_member, with_members_of_its_own
-from sframe_spark.api.indexing import (
-    MAX_ROWS,
-    RowAccess,
-    function_as_now,
-    head_count,
-    is_row_index,
-    mask_error,
-    row_number,
-    sliced,
-    unchanged_rows,
-)
+from sframe_spark.api.indexing import MAX_ROWS, RowAccess, function_as_now, head_count, is_row_index, mask_error, row_number, sliced, unchanged_rows
 from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.io.paths import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.io.text_files import column_from_path
-from sframe_spark.api.node_values import (
-    equal_length,
-    first_values,
-    iterate_tuples,
-    literal_of,
-    node_from_values,
-    recoded,
-    row_count,
-    single_value,
-)
+from sframe_spark.api.node_values import equal_length, first_values, iterate_tuples, literal_of, node_from_values, recoded, row_count, single_value
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes

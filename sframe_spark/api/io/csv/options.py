@@ -11,13 +11,7 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from sframe_spark.api.io.text_encoding import text_encoding
-from sframe_spark.errors import (
-    CsvCountError,
-    CsvHintError,
-    InvalidArgumentError,
-    SchemaError,
-    listed,
-)
+from sframe_spark.errors import CsvCountError, CsvHintError, InvalidArgumentError, SchemaError, listed
 from sframe_spark.message_text import is_unicode
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
