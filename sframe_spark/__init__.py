@@ -11,7 +11,7 @@ Examples
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.api.hints import tell_of_absent_modules
+from sframe_spark.api.hints import install_module_hints
 from sframe_spark.config import config
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 
-tell_of_absent_modules()
+install_module_hints()
 
 
 def __getattr__(name: str) -> object:

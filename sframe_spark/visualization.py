@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.hints import answer_wrong_calls
+from sframe_spark.api.hints import add_call_hints
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, NoPictureError
@@ -325,4 +325,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-answer_wrong_calls(globals(), __name__)
+add_call_hints(globals(), __name__)

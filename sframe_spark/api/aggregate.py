@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.column_names import unique_names
-from sframe_spark.api.hints import answer_wrong_calls
+from sframe_spark.api.hints import add_call_hints
 from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief, called
 
@@ -380,7 +380,7 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
     return request("quantile", f"Quantiles of {src_column}", src_column, parameters=[float(share) for share in shares])
 
 
-answer_wrong_calls(globals(), __name__)
+add_call_hints(globals(), __name__)
 
 
 def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:

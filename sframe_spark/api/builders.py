@@ -9,7 +9,7 @@ from typing import Any
 
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
-from sframe_spark.api.hints import with_answers
+from sframe_spark.api.hints import with_call_hints
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_values import AppendedRows, appended
@@ -91,7 +91,7 @@ class _Builder(NeverPickled):
         return found
 
 
-@with_answers
+@with_call_hints
 class SArrayBuilder(_Builder):
     """A column of values that are appended one after the other; large ones go to disk meanwhile.
 
@@ -207,7 +207,7 @@ class SArrayBuilder(_Builder):
         return make_array(self._closed())
 
 
-@with_answers
+@with_call_hints
 class SFrameBuilder(_Builder):
     """A frame of rows that are appended one after the other; large ones go to disk meanwhile.
 

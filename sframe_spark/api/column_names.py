@@ -18,7 +18,7 @@ class FrameNames(list[str]):
 
     Examples
     --------
-    >>> names = FrameNames(["a", "b"]).and_one("c")
+    >>> names = FrameNames(["a", "b"]).with_appended("c")
     >>> names, names.index("c"), "d" in names
     (['a', 'b', 'c'], 2, False)
     """
@@ -42,7 +42,7 @@ class FrameNames(list[str]):
         made.extend(names)
         return made
 
-    def and_one(self, name: str) -> FrameNames:
+    def with_appended(self, name: str) -> FrameNames:
         """Return these names and a new one, which must differ from them."""
         places = self._found_places()
         if len(places) != len(self):
@@ -51,7 +51,7 @@ class FrameNames(list[str]):
         places[name] = len(self)
         return FrameNames.known([*self, name], places)
 
-    def with_others(self, others: Mapping[int, str]) -> FrameNames:
+    def with_names_at(self, others: Mapping[int, str]) -> FrameNames:
         """Return these names with others at some positions; all of them must differ."""
         names = [*self]
         for place, name in others.items():

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.node_values import first_tuples, first_values, row_count
+from sframe_spark.api.node_values import preview_rows, preview_values, row_count
 from sframe_spark.message_text import visible
 from sframe_spark.operators.arrange import columns_of
 from sframe_spark.planner.facts import Schema
@@ -21,16 +21,16 @@ from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND
 
-SHOWN_ROWS = 10
-SHOWN_VALUES = 100
-SHOWN_COLUMNS = 20
+MAX_DISPLAYED_ROWS = 10
+MAX_DISPLAYED_VALUES = 100
+MAX_DISPLAYED_COLUMNS = 20
 CELL_WIDTH = 30
 TABLE_WIDTH = 80
 LEFT_OUT = "..."
 OPEN_ORDER = "The rows are those of a Spark DataFrame: their order is fixed when they are first used in order."
 
 
-def rows_known(node: PlannerNode, looked_at: int, asked_for: int, fixed: bool = True) -> int | None:
+def known_row_count(node: PlannerNode, looked_at: int, asked_for: int, fixed: bool = True) -> int | None:
     """Return the number of rows if it is known, or if a preview found fewer rows than it requested."""
     rows = infer_planner_node_length(node)
     return looked_at if rows is None and fixed and looked_at < asked_for else rows
@@ -43,28 +43,28 @@ def count_text(rows: int | None) -> str:
 
 def column_text(node: PlannerNode) -> str:
     """Return the first values of a column, written as a list."""
-    return _values_text(*first_values(node, SHOWN_VALUES + 1))
+    return _values_text(*preview_values(node, MAX_DISPLAYED_VALUES + 1))
 
 
 def column_description(node: PlannerNode, kind: type) -> str:
     """Return a column as the interactive prompt shows it: class and number of the values, first values."""
-    values, fixed = first_values(node, SHOWN_VALUES + 1)
-    rows = count_text(rows_known(node, len(values), SHOWN_VALUES + 1, fixed))
+    values, fixed = preview_values(node, MAX_DISPLAYED_VALUES + 1)
+    rows = count_text(known_row_count(node, len(values), MAX_DISPLAYED_VALUES + 1, fixed))
     return f"dtype: {kind.__name__}\nRows: {rows}\n{_values_text(values, fixed)}"
 
 
 def _values_text(values: Sequence[Any], fixed: bool) -> str:
     below = "" if fixed else f"\n{OPEN_ORDER}"
-    if len(values) <= SHOWN_VALUES:
+    if len(values) <= MAX_DISPLAYED_VALUES:
         return f"{values}{below}"
-    return f"{str(values[:SHOWN_VALUES])[:-1]}, ... ]{below}"
+    return f"{str(values[:MAX_DISPLAYED_VALUES])[:-1]}, ... ]{below}"
 
 
 def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
     """Return the text of a value in a table cell; strings in lists have no quotes."""
     text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
     text = visible(text)
-    return text if columns_taken(text) <= width else first_places(text, width - 4) + LEFT_OUT
+    return text if display_width(text) <= width else first_places(text, width - 4) + LEFT_OUT
 
 
 def list_text(value: Any) -> str:
@@ -78,18 +78,18 @@ def list_text(value: Any) -> str:
     return f"[{', '.join(list_text(item) if isinstance(item, (list, array.array)) else str(item) for item in value)}]"
 
 
-def columns_taken(text: str) -> int:
+def display_width(text: str) -> int:
     """Return the width of a text in a terminal, where East Asian characters take two columns and combining marks none.
 
     Examples
     --------
-    >>> columns_taken("ab"), columns_taken("日本"), columns_taken("e\u0301")
+    >>> display_width("ab"), display_width("日本"), display_width("e\u0301")
     (2, 4, 1)
     """
-    return len(text) if text.isascii() else sum(map(places_of, text))
+    return len(text) if text.isascii() else sum(map(character_width, text))
 
 
-def places_of(character: str) -> int:
+def character_width(character: str) -> int:
     """Return the width of a character in a terminal."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
@@ -104,13 +104,13 @@ def first_places(text: str, width: int) -> str:
     >>> first_places("abc", 2), first_places("日本", 3)
     ('ab', '日')
     """
-    taken = list(itertools.accumulate(map(places_of, text)))
+    taken = list(itertools.accumulate(map(character_width, text)))
     return text[: bisect.bisect_right(taken, width)]
 
 
 def centred(text: str, width: int) -> str:
     """Return a text centred in a width; an odd space goes where ``str.center`` puts it."""
-    room = max(width - columns_taken(text), 0)
+    room = max(width - display_width(text), 0)
     left = room // 2 + (room & width & 1)
     return " " * left + text + " " * (room - left)
 
@@ -119,7 +119,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: 
     """Return an ASCII table of rows."""
     cells = [[cell_text(value, cell_width) for value in row] for row in rows]
     shown = [cell_text(name, cell_width) for name in names]
-    widths = [max(columns_taken(text) for text in (shown[i], *(row[i] for row in cells))) for i in range(len(names))]
+    widths = [max(display_width(text) for text in (shown[i], *(row[i] for row in cells))) for i in range(len(names))]
     line = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
     body = ["|" + "|".join(f" {centred(text, width)} " for text, width in zip(row, widths, strict=True)) + "|" for row in [shown, *cells]]
     return "\n".join([line, body[0], line, *body[1:], line])
@@ -133,12 +133,12 @@ def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: 
     groups: list[list[int]] = [[]]
     used = 0
     for position, name in enumerate(names):
-        values = max((columns_taken(_plain_text(row[position])) for row in rows), default=cell_width)
+        values = max((display_width(_plain_text(row[position])) for row in rows), default=cell_width)
         if groups[-1] and used + min(values, cell_width) >= width:
             groups.append([])
             used = 0
         groups[-1].append(position)
-        used += max(columns_taken(cell_text(value, cell_width)) for value in (name, *(row[position] for row in rows))) + (3 if used else 4)
+        used += max(display_width(cell_text(value, cell_width)) for value in (name, *(row[position] for row in rows))) + (3 if used else 4)
     return groups
 
 
@@ -168,16 +168,16 @@ class Shown:
 def frame_tables(
     node: PlannerNode,
     names: Sequence[str],
-    shown: int = SHOWN_ROWS,
+    shown: int = MAX_DISPLAYED_ROWS,
     width: int = TABLE_WIDTH,
     cell_width: int = CELL_WIDTH,
-    max_columns: int = SHOWN_COLUMNS,
+    max_columns: int = MAX_DISPLAYED_COLUMNS,
 ) -> Shown:
     """Tables of the first rows, wide frames in several tables."""
     if not names:
         return Shown(table_text([], []), infer_planner_node_length(node), True)
     shown_names = list(names[:max_columns])
-    found, fixed = first_tuples(columns_of(node, list(range(len(shown_names)))), shown, shown_names)
+    found, fixed = preview_rows(columns_of(node, list(range(len(shown_names)))), shown, shown_names)
     rows: list[Sequence[Any]] = list(found)
     if len(shown_names) < len(names):
         shown_names.append(LEFT_OUT)
@@ -185,7 +185,7 @@ def frame_tables(
     tables = []
     for group in fitting_columns(shown_names, rows, width, cell_width):
         tables.append(table_text([shown_names[i] for i in group], [[row[i] for i in group] for row in rows], cell_width))
-    return Shown("\n".join(tables), rows_known(node, len(found), shown, fixed), fixed)
+    return Shown("\n".join(tables), known_row_count(node, len(found), shown, fixed), fixed)
 
 
 def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int, cell_width: int, max_columns: int) -> str:
@@ -195,7 +195,7 @@ def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
-def footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
+def footer(tables: Shown, columns: int, shown: int = MAX_DISPLAYED_ROWS) -> str:
     """Return the lines below a table: how many rows there are, and what was left out."""
     size = f"[{count_text(tables.rows)} rows x {columns} columns]"
     if tables.rows is None:
@@ -211,13 +211,13 @@ def footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
     return size
 
 
-def frame_text(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS, has_footer: bool = True) -> str:
+def frame_text(node: PlannerNode, names: Sequence[str], shown: int = MAX_DISPLAYED_ROWS, has_footer: bool = True) -> str:
     """Return a frame as ``print`` shows it."""
     tables = frame_tables(node, names, shown)
     return _with_footer(tables, len(names), shown) if has_footer else tables.text
 
 
-def _with_footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
+def _with_footer(tables: Shown, columns: int, shown: int = MAX_DISPLAYED_ROWS) -> str:
     below = footer(tables, columns, shown)
     return f"{tables.text}\n{below}" + ("" if "\n" in below else "\n")
 
@@ -271,36 +271,36 @@ class CellForm:
 
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     """The first rows and columns of a frame; the names of columns beyond them can be unfolded."""
-    shown = list(names[:SHOWN_COLUMNS])
+    shown = list(names[:MAX_DISPLAYED_COLUMNS])
     schema = node.schema[: len(shown)]
-    rows, fixed = first_tuples(columns_of(node, list(range(len(shown)))), SHOWN_ROWS + 1, shown) if shown else ([], True)
+    rows, fixed = preview_rows(columns_of(node, list(range(len(shown)))), MAX_DISPLAYED_ROWS + 1, shown) if shown else ([], True)
     columns = f"{len(names):,} column{'s' * (len(names) != 1)}"
     told = _rows_told(node, len(rows), fixed)
     size = f"{told} \u00d7 {columns}" if told else columns
-    more = [_isolated(visible(name)) for name in names[SHOWN_COLUMNS:]]
+    more = [_isolated(visible(name)) for name in names[MAX_DISPLAYED_COLUMNS:]]
     folded = f'<details class="sf-note"><summary>{len(more):,} more columns</summary>{", ".join(more)}</details>' if more else ""
-    return _styled(shown, schema, rows[:SHOWN_ROWS]) + folded + _note(size, len(rows), told, fixed)
+    return _styled(shown, schema, rows[:MAX_DISPLAYED_ROWS]) + folded + _note(size, len(rows), told, fixed)
 
 
 def column_html(node: PlannerNode) -> str:
     """The first values of a column."""
-    rows, fixed = first_tuples(node, SHOWN_ROWS + 1)
+    rows, fixed = preview_rows(node, MAX_DISPLAYED_ROWS + 1)
     told = _rows_told(node, len(rows), fixed)
-    return _styled(["value"], node.schema, rows[:SHOWN_ROWS]) + _note(told, len(rows), told, fixed)
+    return _styled(["value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(told, len(rows), told, fixed)
 
 
 def _rows_told(node: PlannerNode, looked_at: int, fixed: bool) -> str:
     """Return how many rows there are, if it is known or a preview has seen all."""
-    rows = rows_known(node, looked_at, SHOWN_ROWS + 1, fixed)
+    rows = known_row_count(node, looked_at, MAX_DISPLAYED_ROWS + 1, fixed)
     return "" if rows is None else f"{rows:,} row{'s' * (rows != 1)}"
 
 
 def _note(size: str, looked_at: int, rows_told: str, fixed: bool) -> str:
     parts = [size] if size else []
     if not rows_told:
-        parts.append(f"the first {SHOWN_ROWS} rows; how many there are is not computed yet")
-    elif looked_at > SHOWN_ROWS:
-        parts.append(f"the first {SHOWN_ROWS} are shown")
+        parts.append(f"the first {MAX_DISPLAYED_ROWS} rows; how many there are is not computed yet")
+    elif looked_at > MAX_DISPLAYED_ROWS:
+        parts.append(f"the first {MAX_DISPLAYED_ROWS} are shown")
     told = "; ".join(parts)
     return f'<div class="sf-note">{html.escape(told if fixed else f"{told}. {OPEN_ORDER}")}</div>'
 
@@ -379,7 +379,7 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
 def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
     more = cell_text(value, MORE_TEXT)
     text = more if short is None else short
-    text = text if columns_taken(text) <= form.width else first_places(text, form.width - 4) + LEFT_OUT
+    text = text if display_width(text) <= form.width else first_places(text, form.width - 4) + LEFT_OUT
     if text == more:
         return _isolated(text)
     if form.unfolds:

@@ -378,7 +378,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let wrong arguments of a function, such as those of pandas, raise an error that shows how it is called.
 
     Raises
@@ -388,7 +388,7 @@ def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     Examples
     --------
-    >>> @as_in("twice(2)")
+    >>> @call_example("twice(2)")
     ... def twice(number: int) -> int:
     ...     return 2 * number
     >>> twice(axis=1)
@@ -399,8 +399,8 @@ def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return lambda function: _answering(function, lambda signature: f"write it as in {example}")
 
 
-def answered(function: Callable[P, R]) -> Callable[P, R]:
-    """Let wrong arguments of a function raise an error that lists its parameters: :func:`as_in` without an example.
+def call_hint(function: Callable[P, R]) -> Callable[P, R]:
+    """Let wrong arguments of a function raise an error that lists its parameters: :func:`call_example` without an example.
 
     Raises
     ------
@@ -420,15 +420,15 @@ def answered(function: Callable[P, R]) -> Callable[P, R]:
     return _answering(function, lambda signature: f"it is called as {_shown_call(function, signature)}")
 
 
-def answer_wrong_calls(members: dict[str, Any], module: str) -> None:
-    """Apply :func:`answered` to all public functions of a module."""
+def add_call_hints(members: dict[str, Any], module: str) -> None:
+    """Apply :func:`call_hint` to all public functions of a module."""
     for name, member in list(members.items()):
         if inspect.isfunction(member) and member.__module__ == module and not name.startswith("_") and not hasattr(member, ANSWERS):
-            members[name] = answered(member)
+            members[name] = call_hint(member)
 
 
-def with_answers(owner: type[R]) -> type[R]:
-    """Apply :func:`answered` to the public methods of a class, and of its base classes in the same package."""
+def with_call_hints(owner: type[R]) -> type[R]:
+    """Apply :func:`call_hint` to the public methods of a class, and of its base classes in the same package."""
     package = owner.__module__.rpartition(".")[0]
     for room in owner.__mro__:
         if room.__module__.rpartition(".")[0] == package:
@@ -436,7 +436,7 @@ def with_answers(owner: type[R]) -> type[R]:
                 function = getattr(member, "__func__", member)
                 if name.startswith("_") or not inspect.isfunction(function) or hasattr(function, ANSWERS):
                     continue
-                wrapped = answered(function)
+                wrapped = call_hint(function)
                 setattr(room, name, type(member)(wrapped) if isinstance(member, (classmethod, staticmethod)) else wrapped)
     return owner
 
@@ -530,7 +530,7 @@ def no_util_member(name: str) -> NoAttributeError:
     return NoAttributeError(f"sframe_spark.util has no {name!r}" + (f": {hint}" if hint else ""))
 
 
-class AbsentModules(MetaPathFinder):
+class ModuleHintFinder(MetaPathFinder):
     """Import hook, asked last, whose error says what to use instead of a name that the package does not have.
 
     Python imports what ``from package import name`` does not find as a module, so this is where the name is known.
@@ -556,10 +556,10 @@ class AbsentModules(MetaPathFinder):
                 raise AbsentModuleError(f"{package[:-1]} has no {name!r}: {hints[name]}")
 
 
-def tell_of_absent_modules() -> None:
+def install_module_hints() -> None:
     """Install the import hook that says what to use instead of absent names."""
-    if not any(isinstance(finder, AbsentModules) for finder in sys.meta_path):
-        sys.meta_path.append(AbsentModules())
+    if not any(isinstance(finder, ModuleHintFinder) for finder in sys.meta_path):
+        sys.meta_path.append(ModuleHintFinder())
 
 
 def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = ()) -> NoAttributeError:
@@ -588,7 +588,7 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     return NoAttributeError(f"an SArray has no member {name!r}" + _told(name, ARRAY, members))
 
 
-def raise_error_of_member(owner: Any, name: str) -> None:
+def raise_property_error(owner: Any, name: str) -> None:
     """Raise the AttributeError of a property itself, which Python would hide behind ``__getattr__``; do nothing if there is no such property."""
     if any(name in vars(kind) for kind in type(owner).__mro__):
         object.__getattribute__(owner, name)
@@ -617,7 +617,7 @@ class HintedClass(ABCMeta):
             raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _told(name, hints, dir(cls)))
 
 
-def with_members_of_its_own(owner: type[R]) -> type[R]:
+def adopt_members(owner: type[R]) -> type[R]:
     """Let the members that a class inherits from mixins of its package go by its own name, the only one that users know.
 
     What Python itself prints of a method names the member so, and so do answers to calls that it cannot take.
@@ -631,7 +631,7 @@ def with_members_of_its_own(owner: type[R]) -> type[R]:
     Traceback (most recent call last):
     sframe_spark.errors.SchemaError: swap_columns() needs the argument 'column_name_2'; it is called as sf.swap_columns(column_name_1, ...
     """
-    with_answers(owner)
+    with_call_hints(owner)
     package = owner.__module__.rpartition(".")[0]
     for room in owner.__mro__[1:]:
         if room.__module__.rpartition(".")[0] == package:

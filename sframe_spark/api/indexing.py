@@ -36,7 +36,7 @@ from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.values.input_values import is_of_spark
 from sframe_spark.values.value_model import is_number, one_value
 
-MAX_ROWS = 2**62
+ROW_LIMIT = 2**62
 """More rows than any frame has, with room for adding."""
 
 
@@ -87,7 +87,7 @@ def function_as_now(
 
 
 def whole(value: Any, what: str) -> int:
-    """Return a whole number of rows; floats are truncated, as in the reference, and huge numbers limited to ``MAX_ROWS``.
+    """Return a whole number of rows; floats are truncated, as in the reference, and huge numbers limited to ``ROW_LIMIT``.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def whole(value: Any, what: str) -> int:
         raise SchemaError(f"{what} is a whole number, got {value!r}")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
         raise (InvalidArgumentError if math.isnan(value) else BeyondRangeError)(f"{what} is a whole number, got {value!r}")
-    return max(-MAX_ROWS, min(int(value), MAX_ROWS))
+    return max(-ROW_LIMIT, min(int(value), ROW_LIMIT))
 
 
 def flag(value: Any, what: str) -> bool:

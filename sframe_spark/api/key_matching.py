@@ -23,7 +23,7 @@ from sframe_spark.types import DATETIME, DATETIME_KIND, INT, STR, common_encodin
 WHAT_TO_DO = "give both an offset, with column.apply(lambda moment: moment.replace(tzinfo=datetime.timezone.utc)), or neither"
 
 
-def require_one_clock(left: PlannerNode, right: PlannerNode, what: str, refusal: type[SFrameError] = SchemaError) -> None:
+def require_comparable_offsets(left: PlannerNode, right: PlannerNode, what: str, refusal: type[SFrameError] = SchemaError) -> None:
     """Refuse key columns of date-times of which one has offsets throughout and the other none.
 
     Where the types leave it open, the values are read: a column of date-times with offsets may contain some without.
@@ -38,7 +38,7 @@ def require_one_clock(left: PlannerNode, right: PlannerNode, what: str, refusal:
         raise refusal(f"{what}: date-times with and without an offset from UTC are never equal: {WHAT_TO_DO}")
 
 
-def require_clock_of_values(column: PlannerNode, values: Iterable[Any], what: str) -> None:
+def require_comparable_values(column: PlannerNode, values: Iterable[Any], what: str) -> None:
     """Refuse values to look for that all have an offset although the column has none, or the reverse.
 
     Raises
@@ -82,18 +82,18 @@ def has_offset(value: Any) -> bool | None:
 
 
 # Types of which equal keys are those that compare as equal: a NaN is a key, and a date-time at an offset another key than the same instant.
-ALIKE_AS_KEYS = (INT, STR, DATETIME)
+EQUAL_AS_KEYS = (INT, STR, DATETIME)
 # A plan is compared, sent and printed with the values that stand in it.
-MAX_VALUES_IN_A_PLAN = 1_000
+MAX_PLAN_VALUES = 1_000
 
 
 def are_many(values: PlannerNode) -> bool:
     """Return whether values are too many to stand in a plan, or unknown in number."""
     most = values.facts.length.at_most
-    return most is None or most > MAX_VALUES_IN_A_PLAN
+    return most is None or most > MAX_PLAN_VALUES
 
 
-def rows_among(rows: PlannerNode, position: int, values: PlannerNode, exclude: bool) -> PlannerNode:
+def semi_join(rows: PlannerNode, position: int, values: PlannerNode, exclude: bool) -> PlannerNode:
     """Return the rows, in order, whose value in a column is, or is not, among those of another column of the same type.
 
     Parameters
@@ -112,22 +112,22 @@ def rows_among(rows: PlannerNode, position: int, values: PlannerNode, exclude: b
     SchemaError
         If date-times of one have an offset from UTC and those of the other none.
     """
-    require_one_clock(project(rows, [position]), values, "filter_by")
+    require_comparable_offsets(project(rows, [position]), values, "filter_by")
     common = common_encoding(rows.schema[position], values.schema[0])
     rows, values = recoded_column(rows, position, common), recoded_column(values, 0, common)
     if not exclude:
         return join(rows, group_by(values, [0], []), [position], [0], "inner")
     width = rows.facts.width
-    counted = with_counts(rows, position, values)
+    counted = with_match_counts(rows, position, values)
     alone = filter_by_mask(counted, apply_function("is_missing", project(counted, [width])))
     return project(alone, range(width))
 
 
-def are_among(column: PlannerNode, values: PlannerNode) -> PlannerNode:
+def match_mask(column: PlannerNode, values: PlannerNode) -> PlannerNode:
     """Return a column of 1 where a value is among those of another column of the same type, else 0; missing is a value. Lazy."""
-    return apply_function("is_not_missing", project(with_counts(column, 0, values), [1]))
+    return apply_function("is_not_missing", project(with_match_counts(column, 0, values), [1]))
 
 
-def with_counts(rows: PlannerNode, position: int, values: PlannerNode) -> PlannerNode:
+def with_match_counts(rows: PlannerNode, position: int, values: PlannerNode) -> PlannerNode:
     """Return the rows with a new last column: how often their value occurs among others; missing if it does not."""
     return join(rows, group_by(values, [0], [Aggregation("count", ())]), [position], [0], "left")

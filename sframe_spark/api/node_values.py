@@ -104,10 +104,10 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
     """
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
     few = few_rows(part)
-    return few if few is not None else concatenate(list(pieces_of(part, as_objects)), part.schema)
+    return few if few is not None else concatenate(list(collect_chunks(part, as_objects)), part.schema)
 
 
-def pieces_of(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
+def collect_chunks(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
     """Yield all rows in order as chunks, for callers that keep all in memory but need no contiguous columns.
 
     Raises
@@ -151,7 +151,7 @@ def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names
     return list(zip(*python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, names), strict=True))
 
 
-def first_tuples(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
+def preview_rows(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
     """Return a preview of at most ``count`` rows, and whether their order is fixed.
 
     Those of a Spark DataFrame whose order is not fixed are not: a look must not copy it. Errors name columns by ``names``.
@@ -162,9 +162,9 @@ def first_tuples(node: PlannerNode, count: int, names: Sequence[str] | None = No
     return list(zip(*python_columns(chunk, node.schema, 0, names), strict=True)), False
 
 
-def first_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
+def preview_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
     """Return a preview of at most ``count`` values of a one-column node, and whether their order is fixed."""
-    rows, fixed = first_tuples(node, count)
+    rows, fixed = preview_rows(node, count)
     return [value for (value,) in rows], fixed
 
 
@@ -374,7 +374,7 @@ class AppendedRows:
         return [*self._written, *([_in_memory(kept, self.types)] if kept else [])]
 
 
-def node_from_runs(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
+def node_from_batches(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
     """Return batches of rows as a source: in memory if they fit its budget, otherwise in temporary files, written batch by batch."""
     coming = iter(runs)
     kept: list[Sequence[pa.Array]] = []

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.hints import answered
+from sframe_spark.api.hints import call_hint
 from sframe_spark.api.indexing import is_row_index
-from sframe_spark.api.node_values import node_from_runs
+from sframe_spark.api.node_values import node_from_batches
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import ArgumentClassError, BeyondRangeError, ColumnCodeError, EmptyColumnsError, RowNumberError, SchemaError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType, dict_of, list_of
@@ -199,7 +199,7 @@ RANDOM_COLUMNS = {
 ROWS_PER_RUN = 4096
 
 
-@answered
+@call_hint
 def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 0) -> SFrame:
     """Random rows, the same for the same seed; the first rows are the same however many there are.
 
@@ -256,7 +256,7 @@ def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 
     if not column_codes:
         return SFrame()
     columns = [RANDOM_COLUMNS[code] for code in column_codes]
-    node = node_from_runs(_runs(columns, int(num_rows), int(random_seed)), [column.type for column in columns])
+    node = node_from_batches(_runs(columns, int(num_rows), int(random_seed)), [column.type for column in columns])
     return SFrame(_node=node, _names=[f"X{place}-{code}" for place, code in enumerate(column_codes, 1)])
 
 
@@ -266,7 +266,7 @@ def _runs(columns: list[RandomColumn], rows: int, seed: int) -> Iterator[list[pa
         yield [column.values(Draws(seed, place, start, stop)) for place, column in enumerate(columns)]
 
 
-@answered
+@call_hint
 def crossproduct(d: Mapping[str, Iterable[Any]]) -> SFrame:
     """A row for each combination of some values, those of the last name changing first.
 

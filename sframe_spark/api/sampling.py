@@ -91,7 +91,7 @@ def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, P
     return filter_by_mask(node, is_drawn), filter_by_mask(node, is_left)
 
 
-def drawn_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
+def split_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
     """Return an exact share of the rows, rounded down, in order, and the remaining rows."""
     count, width = exact_count(row_count(node), fraction), node.facts.width
     shuffled = sort_rows(zip_columns(node, row_number(node), random_ints(node, seed)), [(width + 1, True)])
@@ -120,7 +120,7 @@ def split(node: PlannerNode, fraction: Any, seed: int, exact: bool) -> tuple[Pla
         If ``fraction`` is no share.
     """
     share = require_fraction(fraction)
-    return drawn_exactly(node, share, seed) if exact else drawn(node, share, seed)
+    return split_exactly(node, share, seed) if exact else drawn(node, share, seed)
 
 
 def shuffled(node: PlannerNode, seed: int) -> PlannerNode:

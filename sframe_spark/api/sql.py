@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.hints import answered
+from sframe_spark.api.hints import call_hint
 from sframe_spark.api.interchange.to_spark import make_view, require_name
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.engine.spark.actions import in_one_line
@@ -29,7 +29,7 @@ _CHANGES = re.compile(r"\b(?:insert|update|delete|merge)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", re.DOTALL)
 
 
-@answered
+@call_hint
 def sql(query: str, /, **frames: Any) -> SFrame:
     """Run a query of Spark SQL over frames and return its rows; those of an ``ORDER BY`` at its end are in that order.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.node_values import first_values, reduce_values
+from sframe_spark.api.node_values import preview_values, reduce_values
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.node import PlannerNode
@@ -86,12 +86,12 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
     return keys
 
 
-def names_beside(taken: Sequence[str], names: Sequence[str]) -> list[str]:
+def names_for_new_columns(taken: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return names for new columns; if one is taken, all of them get a number.
 
     Examples
     --------
-    >>> names_beside(["a"], ["a", "b"])
+    >>> names_for_new_columns(["a"], ["a", "b"])
     ['a.1', 'b.1']
     """
     number, found = 0, list(names)
@@ -139,9 +139,9 @@ def _place_of_key(key: Any) -> tuple[str, Any]:
     return (type(key).__name__, key) if isinstance(key, (str, datetime.datetime)) else (type(key).__name__, repr(key))
 
 
-def types_of_places(node: PlannerNode) -> list[ColumnType]:
+def types_of_positions(node: PlannerNode) -> list[ColumnType]:
     """Return the types of the items at each index of a column of lists; the longest of the first rows decides how many there are."""
-    cells = [cell for cell in first_values(node, SAMPLE)[0] if cell is not None]
+    cells = [cell for cell in preview_values(node, SAMPLE)[0] if cell is not None]
     width = max(map(len, cells), default=0)
     if not width:
         raise UnsupportedOperationError("no list of the first rows has an item, so there is no column to unpack to: give column_types=")
@@ -150,7 +150,7 @@ def types_of_places(node: PlannerNode) -> list[ColumnType]:
     return [merged_type(families_of(cell[place] for cell in cells if place < len(cell))) for place in range(width)]
 
 
-def asked_types(column_types: Any) -> list[ColumnType]:
+def requested_types(column_types: Any) -> list[ColumnType]:
     """Return the types that a user requests.
 
     Raises

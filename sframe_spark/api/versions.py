@@ -6,9 +6,9 @@ import datetime
 import os
 from functools import partial
 
-from sframe_spark.api.hints import answered
+from sframe_spark.api.hints import call_hint
 from sframe_spark.api.io.paths import path_text
-from sframe_spark.api.io.saved_frames import put_together
+from sframe_spark.api.io.saved_frames import compact_dataset
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
@@ -20,7 +20,7 @@ from sframe_spark.storage.datasets.versioned_datasets import read_version, remov
 LONGEST_AGE = 36_500
 
 
-@answered
+@call_hint
 def history(path: str | os.PathLike[str]) -> SFrame:
     """The versions of a frame or column that is saved elsewhere, the oldest first: their numbers, when each was saved, its rows and columns.
 
@@ -56,7 +56,7 @@ def history(path: str | os.PathLike[str]) -> SFrame:
     )
 
 
-@answered
+@call_hint
 def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = False) -> SFrame:
     """Remove versions of a frame or column that is saved elsewhere, and files that no version names; the newest version stays.
 
@@ -105,7 +105,7 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
     return SFrame({"file": SArray(names, dtype=str), "bytes": SArray([file.size for file in found.files], dtype=int)})
 
 
-@answered
+@call_hint
 def optimize(path: str | os.PathLike[str]) -> int:
     """Put the short files of a saved frame or column together; its rows, their order and their types stay.
 
@@ -136,7 +136,7 @@ def optimize(path: str | os.PathLike[str]) -> int:
     >>> optimize("memory://examples/optimize"), list(load_sframe("memory://examples/optimize")["a"])
     (1, [1, 2])
     """
-    return put_together(path)
+    return compact_dataset(path)
 
 
 def versioned(path: str | os.PathLike[str]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.hints import with_answers
+from sframe_spark.api.hints import with_call_hints
 from sframe_spark.api.node_values import equal_length, row_count
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError, UnsupportedOperationError
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _IDENTIFIER = re.compile(r'((?:\bid="|url\(#)(?=clip|gradient))')
 
 
-@with_answers
+@with_call_hints
 class Plot:
     """A chart of columns; nothing is counted before it is shown, saved or asked for.
 

@@ -145,8 +145,8 @@ def test_imports_of_what_nobody_knows_are_python_s_own() -> None:
 
 
 def test_absent_modules_are_told_once() -> None:
-    hints.tell_of_absent_modules()
-    assert len([finder for finder in sys.meta_path if isinstance(finder, hints.AbsentModules)]) == 1
+    hints.install_module_hints()
+    assert len([finder for finder in sys.meta_path if isinstance(finder, hints.ModuleHintFinder)]) == 1
 
 
 @pytest.mark.parametrize("name", sorted(hints.UTIL))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.api.display import CELL_WIDTH, TABLE_WIDTH, cell_text, columns_taken
+from sframe_spark.api.display import CELL_WIDTH, TABLE_WIDTH, cell_text, display_width
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn", "Co", "Zl", "Zp"]), max_size=40)
 MIXED = st.text("aé日本語ｶ한\u0301", max_size=60)
@@ -29,7 +29,7 @@ def test_tables_are_straight_and_their_values_fit(names: list[str], values: list
     frame = SFrame({f"{place}{name}": values for place, name in enumerate(names)})
     lines = [line for line in str(frame).splitlines() if line[:1] in ("|", "+")]
     # As in the reference a column stands beside others if its values fit, however wide its name is.
-    widest_name = max(columns_taken(cell_text(name)) for name in frame.column_names())
+    widest_name = max(display_width(cell_text(name)) for name in frame.column_names())
     assert max(map(places, lines)) < TABLE_WIDTH + widest_name + 3
     # A wide frame is several tables, one below the other.
     for above, below in itertools.pairwise(lines):
@@ -39,4 +39,4 @@ def test_tables_are_straight_and_their_values_fit(names: list[str], values: list
 @given(st.one_of(TEXTS, MIXED))
 def test_a_cell_takes_no_more_places_than_it_may(text: str) -> None:
     shown = cell_text(text)
-    assert columns_taken(shown) == places(shown) <= CELL_WIDTH
+    assert display_width(shown) == places(shown) <= CELL_WIDTH

@@ -20,7 +20,7 @@ from tests.model.frames import Frame
 from tests.model.values import CLASSES, is_nan, same
 
 PLAIN = ("int", "float", "str")
-SHOWN_ROWS, SHOWN_VALUES = 10, 100
+MAX_DISPLAYED_ROWS, MAX_DISPLAYED_VALUES = 10, 100
 # Sums of these are the same in any order, and so is their text.
 EXACT = 1 << 20
 
@@ -147,7 +147,7 @@ def column_text(handle: SArray, model: Column, first: int, second: int) -> None:
     if not is_exact(model.values):
         return
     counts = [str(len(model)), *([] if handle.__has_size__() else ["?"])]
-    shown = str(model.values) if len(model) <= SHOWN_VALUES else str(model.values[:SHOWN_VALUES])[:-1] + ", ... ]"
+    shown = str(model.values) if len(model) <= MAX_DISPLAYED_VALUES else str(model.values[:MAX_DISPLAYED_VALUES])[:-1] + ", ... ]"
     expect(str(handle), shown)
     found = repr(handle)
     if found not in [f"dtype: {CLASSES[model.kind].__name__}\nRows: {count}\n{shown}" for count in counts]:
@@ -212,7 +212,7 @@ def of_columns(handle: SFrame, model: Frame, first: int, second: int) -> None:
 
 
 def frame_text(handle: SFrame, model: Frame, first: int, second: int) -> None:
-    if not is_exact([value for row in model.rows[:SHOWN_ROWS] for value in row]):
+    if not is_exact([value for row in model.rows[:MAX_DISPLAYED_ROWS] for value in row]):
         return
     known, fresh = handle.__has_size__(), fresh_frame(model)
     for look in (str, lambda frame: frame._repr_html_()):

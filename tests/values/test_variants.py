@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
-from sframe_spark.api.interchange.from_spark import may_widen, type_of_kinds, variant_column, variant_kinds
+from sframe_spark.api.interchange.from_spark import kinds_of_variants, may_widen, type_of_kinds, variant_column
 from sframe_spark.errors import DateTimeRangeError, SchemaError
 from sframe_spark.types import DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME
 from sframe_spark.values.decode import decode
@@ -211,7 +211,7 @@ def test_only_kinds_that_cannot_widen_are_settled(kinds: set[str], other: str) -
 
 def test_a_column() -> None:
     cells = [made({"b": [1, 2], "a": None}), None, made(None), made({})]
-    assert variant_kinds(array_of(cells)).to_pylist() == ["dict", None, None, "dict"]
+    assert kinds_of_variants(array_of(cells)).to_pylist() == ["dict", None, None, "dict"]
     found = variant_column(array_of(cells), ENCODED_DICT)
     assert repr(decode(found, ENCODED_DICT)) == "[{'b': array('d', [1.0, 2.0]), 'a': None}, None, None, {}]"
     assert decode(variant_column(array_of([made([1, 2]), made([])]), ENCODED_LIST), ENCODED_LIST) == [[1, 2], []]
@@ -227,6 +227,6 @@ def test_columns_with_variants_of_no_bytes_are_damaged_whatever_the_others_are()
         with pytest.raises(SchemaError, match="a VARIANT is damaged: it has no bytes"):
             type_of_kinds(kinds)
     cells = array_of([made(1), {"value": b"", "metadata": NO_NAMES}, made("a")])
-    assert variant_kinds(cells).to_pylist() == ["int", "damaged", "str"]
+    assert kinds_of_variants(cells).to_pylist() == ["int", "damaged", "str"]
     with pytest.raises(SchemaError, match="a VARIANT is damaged: it has no bytes"):
         variant_column(cells, INT)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.column_names import require_distinct, require_unicode
-from sframe_spark.api.node_values import pieces_of, rows_of
+from sframe_spark.api.node_values import collect_chunks, rows_of
 from sframe_spark.engine.execution.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
@@ -211,7 +211,7 @@ def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
 
 def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
     """All rows, in the driver's memory."""
-    pieces = [piece.columns for piece in pieces_of(node)]
+    pieces = [piece.columns for piece in collect_chunks(node)]
     columns = [list(column) for column in zip(*pieces, strict=True)]
     forms = [form_of(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
     schema = schema_of(forms, names)

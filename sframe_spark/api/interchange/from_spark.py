@@ -72,7 +72,7 @@ _TOLD = {
 }
 
 
-def variant_kinds(values: pa.Array) -> pa.Array:
+def kinds_of_variants(values: pa.Array) -> pa.Array:
     """The kind of each VARIANT of an array of Spark's, as a text; missing where it is missing or a null."""
     content, _ = values.flatten()
     starts = pc.binary_slice(content, 0, 2).dictionary_encode()
@@ -124,7 +124,7 @@ def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
         If some are of another kind, or no column holds what is in them.
     """
     expected = _HELD[column_type]
-    others = set(pc.unique(variant_kinds(values)).drop_null().to_pylist()) - expected
+    others = set(pc.unique(kinds_of_variants(values)).drop_null().to_pylist()) - expected
     refuse_damaged(others)
     if others:
         told = f"some of its VARIANTs are {_words(others)}, where those that told its type were {_words(expected)}"
@@ -394,7 +394,7 @@ def _kind(place: int) -> Column:
     from pyspark.sql import functions as F
 
     def kinds(values: Any) -> pa.Array:
-        return variant_kinds(values)
+        return kinds_of_variants(values)
 
     return arrow_function(kinds, "string")(F.col(f"c{place}")).alias(f"c{place}")
 

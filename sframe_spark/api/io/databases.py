@@ -26,7 +26,7 @@ from sframe_spark.api import node_values
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark
-from sframe_spark.api.node_values import iterate_tuples, node_from_runs
+from sframe_spark.api.node_values import iterate_tuples, node_from_batches
 from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
 from sframe_spark.errors import (
     ColumnNotFoundError,
@@ -604,7 +604,7 @@ def read_sql(
         types = _types(first, names, hints)
         rounded = RoundedNumbers()
         asked_for = {name for place, name in enumerate(names) if dict(_hinted(hints, names)).get(place) == FLOAT}
-        found = node_from_runs(_runs(chain(first, rows), names, types, rounded), types)
+        found = node_from_batches(_runs(chain(first, rows), names, types, rounded), types)
         rounded.tell(but=asked_for)
         return found, names
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.hints import answered
+from sframe_spark.api.hints import call_hint
 from sframe_spark.api.io.paths import file_path_text, path_text
 from sframe_spark.engine.execution.actions import Look, awaited, look
 from sframe_spark.engine.execution.executor import Executor
@@ -73,7 +73,7 @@ def load_archive(
         If it is damaged, or leads elsewhere.
     """
     text = path_text(path)
-    places = reference_texts(references)
+    places = reference_paths(references)
     if scheme_of(text) is None:
         location, handle = normalised(text), None
         if not is_archive(location):
@@ -106,7 +106,7 @@ def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
     return optional_part(ARCHIVE).archive_kind(location) if is_archive(location) else None
 
 
-def reference_texts(references: Any) -> list[str]:
+def reference_paths(references: Any) -> list[str]:
     """Directories that an archive may refer to, as text.
 
     Raises
@@ -136,7 +136,7 @@ def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
     return found
 
 
-def elsewhere_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
+def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
     """What a frame saved at ``target`` can refer to; None where that is nothing."""
     datasets: dict[DatasetElsewhere, int] = {}
     digests: dict[tuple[object, ...], str | None] = {}
@@ -160,7 +160,7 @@ def own_columns(elsewhere: Elsewhere) -> list[int]:
     return [place for place, (dataset, _) in enumerate(elsewhere.columns) if dataset == OWN]
 
 
-def with_elsewhere(own: Manifest, elsewhere: Elsewhere) -> Manifest:
+def with_external_columns(own: Manifest, elsewhere: Elsewhere) -> Manifest:
     """Return the manifest of a frame of which some columns are in other datasets, and the others in its own files.
 
     Raises
@@ -234,7 +234,7 @@ def _save(found: Look, target: str, names: Sequence[str], kind: str, elsewhere: 
     def attempt(plan: PlannerNode) -> Manifest:
         with saving(target) as pending:
             made = _brought(found, plan, pending.directory)
-            return pending.commit(made if elsewhere is None else with_elsewhere(made, elsewhere), names, kind)
+            return pending.commit(made if elsewhere is None else with_external_columns(made, elsewhere), names, kind)
 
     source = found.plan.operator
     if not isinstance(source, Source):
@@ -262,7 +262,7 @@ def _written(found: Look, plan: PlannerNode, directory: str) -> Manifest:
     return stored.manifest
 
 
-def put_together(path: str | os.PathLike[str]) -> int:
+def compact_dataset(path: str | os.PathLike[str]) -> int:
     """Make few files of the short ones of a saved frame or column, and tell how many it has then; rows and their order stay.
 
     Raises
@@ -291,7 +291,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         save_node(node, target, names)
         return
     check_replaceable(target)
-    elsewhere = elsewhere_of(node, names, target)
+    elsewhere = external_columns_of(node, names, target)
     if elsewhere is None:
         save_node(node, target, names)
         return
@@ -301,7 +301,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         look(columns_of(node, own), lambda found: _save(found, target, own_names, SFRAME, elsewhere), materialize)
         return
     with saving_directory(target) as pending:
-        pending.commit(with_elsewhere(Manifest((), (), pending.directory), elsewhere), ())
+        pending.commit(with_external_columns(Manifest((), (), pending.directory), elsewhere), ())
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
@@ -376,7 +376,7 @@ def load_frame(
     nothing: NotSavedError | None = None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
         raise InvalidArgumentError(f"version is the number of a version or None, got {version!r:.30}")
-    if is_version_elsewhere(path):
+    if may_have_versions(path):
         try:
             return _frame_of(load_remote(place_of(path_text(path)), version), verify)
         except NotSavedError as error:
@@ -403,7 +403,7 @@ def _frame_of(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]
     return segment_source(manifest), list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
 
 
-def is_version_elsewhere(path: str | os.PathLike[str]) -> bool:
+def may_have_versions(path: str | os.PathLike[str]) -> bool:
     """Say whether a path is a URI under which versions of a frame may be."""
     scheme = scheme_of(path_text(path))
     return scheme is not None and scheme.lower() not in WEB and is_elsewhere(place_of(path_text(path)))
@@ -466,7 +466,7 @@ def _identity(manifest: Manifest) -> tuple[object, ...]:
 # What is saved under a path, here or by Turi Create.
 
 
-@answered
+@call_hint
 def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
     """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
 
@@ -492,13 +492,13 @@ def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
     ...     get_turicreate_object_type(directory + "/column")
     'sarray'
     """
-    if is_version_elsewhere(url):
+    if may_have_versions(url):
         with contextlib.suppress(NotSavedError):
             return load_remote(place_of(path_text(url))).kind
     return kind_of_archive(url) or read_manifest(normalised(path_text(url))).kind
 
 
-@answered
+@call_hint
 def get_archive_type(path: str | os.PathLike[str]) -> str:
     """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
 
@@ -523,7 +523,7 @@ def get_archive_type(path: str | os.PathLike[str]) -> str:
         raise NoArchiveError(f"nothing is saved under {path!r:.200}: {error}") from error
 
 
-@answered
+@call_hint
 def is_directory_archive(path: Any) -> bool:
     """True for a path under which a frame or a column is saved, here or by Turi Create.
 

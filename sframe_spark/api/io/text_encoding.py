@@ -46,7 +46,7 @@ def text_encoding(name: Any) -> str:
     return found.name
 
 
-def opened_file(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
+def open_utf8(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
     """A stream of a file's text in UTF-8, decompressed if its name says that it is compressed; ``state`` as for :func:`open_unpacked`."""
     with telling("read", path):
         stream = open_unpacked(path, state)
@@ -70,7 +70,7 @@ class _InUtf8:
             try:
                 text = self._decoder.decode(data, final=not data).encode()
             except UnicodeError:
-                raise wrong_bytes(self._path, self._encoding, self._state) from None
+                raise encoding_error(self._path, self._encoding, self._state) from None
             if text or not data:
                 return text
 
@@ -114,7 +114,7 @@ class _Place:
         self.after_return = text.endswith("\r")
 
 
-def wrong_bytes(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
+def encoding_error(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
     """Return the error about the first bytes of a file that are no text in an encoding: it is read once more to find them."""
     decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
     shown = "UTF-8" if encoding in UTF_8 else encoding

@@ -8,9 +8,9 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.interchange.arrow_tables import is_column
-from sframe_spark.api.key_matching import ALIKE_AS_KEYS, are_among, are_many, require_clock_of_values
+from sframe_spark.api.key_matching import EQUAL_AS_KEYS, are_many, match_mask, require_comparable_values
 from sframe_spark.api.sampling import require_seed
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.physical.placement import is_at_hand
@@ -69,7 +69,7 @@ class Cleaning:
         """
         return make_array(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
 
-    @as_in("sf['a'].fillna(0); by the value of another column SArray.where(sf['a'] == None, sf['b'], sf['a'])")
+    @call_example("sf['a'].fillna(0); by the value of another column SArray.where(sf['a'] == None, sf['b'], sf['a'])")
     def fillna(self, value: Any) -> SArray:
         """Missing rows get ``value``; the type stays.
 
@@ -90,7 +90,7 @@ class Cleaning:
         with rounding_told():
             return self._function("fill_missing", value)
 
-    @as_in("sf['a'].clip(lower=0, upper=1)")
+    @call_example("sf['a'].clip(lower=0, upper=1)")
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
         """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``.
 
@@ -141,7 +141,7 @@ class Cleaning:
         """
         return self.clip(upper=threshold)
 
-    @as_in("sf['a'].astype(float, undefined_on_failure=True), which makes missing what fails")
+    @call_example("sf['a'].astype(float, undefined_on_failure=True), which makes missing what fails")
     def astype(self, dtype: Any, undefined_on_failure: bool = False) -> SArray:
         """Every row converted to another type.
 
@@ -193,15 +193,15 @@ class Cleaning:
             return make_array(apply_lambda(self._node, PartOf(other), LOGICAL, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__") or is_of_spark(other):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
-        is_alike = isinstance(other, ClassRegistry.array) and self._node.schema == other._node.schema and self._node.schema[0] in ALIKE_AS_KEYS
+        is_alike = isinstance(other, ClassRegistry.array) and self._node.schema == other._node.schema and self._node.schema[0] in EQUAL_AS_KEYS
         if is_alike and are_many(other._node):
-            return make_array(are_among(self._node, other._node))
+            return make_array(match_mask(self._node, other._node))
         return self._function("is_in", tuple(map(one_value, other)))
 
     def _is_one_of(self, keys: SArray) -> SArray:
         """Return 1 in rows whose value is one of the keys, else 0; a NaN is a key."""
         values = tuple(keys)
-        require_clock_of_values(self._node, values, "filter_by")
+        require_comparable_values(self._node, values, "filter_by")
         return self._function("is_in", values, True)
 
     def contains(self, item: Any) -> SArray:

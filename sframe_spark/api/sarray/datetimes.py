@@ -94,10 +94,10 @@ def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
     return value, FLOAT if isinstance(value, float) else INT
 
 
-USUAL_PARTS = ("year", "month", "day", "hour", "minute", "second")
+DEFAULT_PARTS = ("year", "month", "day", "hour", "minute", "second")
 # The reference takes this name, which it has not, for the year, and programs use the column.
 _OTHER_NAMES = {"tzone": "year"}
-USUAL_FORMAT = "%Y-%m-%dT%H:%M:%S%ZP"
+DEFAULT_FORMAT = "%Y-%m-%dT%H:%M:%S%ZP"
 
 
 class DateTimes:
@@ -105,7 +105,7 @@ class DateTimes:
 
     _node: PlannerNode
 
-    def datetime_to_str(self, format: str = USUAL_FORMAT) -> SArray:
+    def datetime_to_str(self, format: str = DEFAULT_FORMAT) -> SArray:
         """Every date-time as a text of a format; missing ones stay missing.
 
         Parameters
@@ -129,7 +129,7 @@ class DateTimes:
         """
         return make_array(apply_function("moment_text", self._node, parameters=(_format_text(format),)))
 
-    def str_to_datetime(self, format: str = USUAL_FORMAT) -> SArray:
+    def str_to_datetime(self, format: str = DEFAULT_FORMAT) -> SArray:
         """Every text of a format as a date-time; missing and empty ones are missing.
 
         Parameters
@@ -185,7 +185,7 @@ class DateTimes:
         if self._node.schema[0].kind != DATETIME_KIND:
             raise SchemaError(f"split_datetime() takes date-times, and these are values of {self._node.schema[0].kind}")
         require_prefix(column_name_prefix)
-        chosen = list(USUAL_PARTS) if limit is None else distinct_keys(limit, str)
+        chosen = list(DEFAULT_PARTS) if limit is None else distinct_keys(limit, str)
         if unknown := [name for name in chosen if name not in (*PARTS, *_OTHER_NAMES) or name == TIMEZONE]:
             raise InvalidArgumentError(
                 f"limit: {unknown[0]!r} is no part of a date-time: {', '.join(part for part in PARTS if part != TIMEZONE)} are"

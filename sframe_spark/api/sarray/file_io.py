@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from sframe_spark.api.class_registry import make_array
-from sframe_spark.api.hints import answered
+from sframe_spark.api.hints import call_hint
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.paths import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
@@ -110,7 +110,7 @@ class ColumnFiles:
         return make_array(read_json_column(filename))
 
 
-@answered
+@call_hint
 def load_sarray(
     filename: str,
     *,

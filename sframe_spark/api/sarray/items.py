@@ -9,7 +9,7 @@ import numpy as np
 
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.node_values import literal_of
-from sframe_spark.api.unpacking import asked_types, distinct_keys, merged_type, prefixed, require_prefix, types_of_keys, types_of_places
+from sframe_spark.api.unpacking import distinct_keys, merged_type, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions
 from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
 from sframe_spark.expressions.functions.packing import value_parameter
@@ -306,7 +306,7 @@ def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[
     """Return keys and the types of their columns; in the order of the keys if no types are requested."""
     keys = None if limit is None else distinct_keys(limit)
     if column_types is not None:
-        types = asked_types(column_types)
+        types = requested_types(column_types)
         if keys is None:
             raise InvalidArgumentError("column_types alone do not say of which keys they are: name these with limit=")
         return _paired(keys, types)
@@ -325,9 +325,9 @@ def _columns_of_lists(node: PlannerNode, column_types: Any, limit: Any) -> list[
     if places is not None and (negative := [place for place in places if place < 0]):
         raise RowNotFoundError(f"limit: {brief(negative[0])} is no place in a list: places are counted from 0")
     if column_types is not None:
-        types = asked_types(column_types)
+        types = requested_types(column_types)
         return _paired(list(range(len(types))) if places is None else places, types)
-    types = types_of_places(node)
+    types = types_of_positions(node)
     if places is None:
         return list(enumerate(types))
     return [(place, types[place] if place < len(types) else merged_type(())) for place in places]

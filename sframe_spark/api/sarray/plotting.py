@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.optional_parts import PLOT, ROW_BROWSER, optional_part
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class ColumnPlotting:
 
     _node: PlannerNode
 
-    @as_in("sf['a'].plot(title='Ages', xlabel='years')")
+    @call_example("sf['a'].plot(title='Ages', xlabel='years')")
     def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
         """A chart of how the values of all rows are distributed: a histogram of numbers and date-times, bars of texts.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import make_array
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import head_count
 from sframe_spark.api.node_values import literal_of, reduce_values, row_count
 from sframe_spark.api.sarray.rank_selection import Ranks
@@ -30,7 +30,7 @@ class Reductions:
     def _reduce(self, function: str, *parameters: Any) -> Any:
         return reduce_values(self._node, [Aggregation(function, (0,), parameters)])[0]
 
-    @as_in("sf['a'].sum(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].sum(); numpy takes sf['a'].to_numpy()")
     def sum(self) -> Any:
         """Sum of all rows; zero (of vectors: the empty vector) when there is no value. Ints wrap at 64 bits.
 
@@ -49,7 +49,7 @@ class Reductions:
         """
         return self._total("sum")
 
-    @as_in("sf['a'].mean(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].mean(); numpy takes sf['a'].to_numpy()")
     def mean(self) -> Any:
         """Mean of all rows; None when there is no value.
 
@@ -70,7 +70,7 @@ class Reductions:
         # Of a group, vectors of different lengths have a total that is missing; of a column they are an error.
         return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
 
-    @as_in("sf['a'].min(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].min(); numpy takes sf['a'].to_numpy()")
     def min(self) -> Any:
         """Smallest value; None when there is no value.
 
@@ -87,7 +87,7 @@ class Reductions:
         """
         return self._reduce("column_min")
 
-    @as_in("sf['a'].max(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].max(); numpy takes sf['a'].to_numpy()")
     def max(self) -> Any:
         """Largest value; None when there is no value.
 
@@ -104,7 +104,7 @@ class Reductions:
         """
         return self._reduce("column_max")
 
-    @as_in("sf['a'].std(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].std(); numpy takes sf['a'].to_numpy()")
     def std(self, ddof: int = 0) -> Any:
         """Standard deviation of all rows; None when there is no value.
 
@@ -130,7 +130,7 @@ class Reductions:
         """
         return self._spread("column_std", ddof)
 
-    @as_in("sf['a'].var(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].var(); numpy takes sf['a'].to_numpy()")
     def var(self, ddof: int = 0) -> Any:
         """Variance of all rows; None when there is no value.
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.hints import HintedClass, as_in, no_array_member, raise_error_of_member, with_members_of_its_own
-from sframe_spark.api.indexing import MAX_ROWS, RowAccess, function_as_now, head_count, is_row_index, mask_error, row_number, sliced, unchanged_rows
+from sframe_spark.api.hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
+from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, function_as_now, head_count, is_row_index, mask_error, row_number, sliced, unchanged_rows
 from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.io.paths import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.io.text_files import column_from_path
-from sframe_spark.api.node_values import equal_length, first_values, iterate_tuples, literal_of, node_from_values, recoded, row_count, single_value
+from sframe_spark.api.node_values import equal_length, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count, single_value
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes
@@ -50,7 +50,7 @@ from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.value_model import one_value
 
 
-@with_members_of_its_own
+@adopt_members
 class SArray(
     Arithmetic,
     Reductions,
@@ -92,7 +92,7 @@ class SArray(
     [2, 3, None]
     """
 
-    @as_in("SArray([1, 2, None], int)")
+    @call_example("SArray([1, 2, None], int)")
     def __init__(
         self,
         data: Any = (),
@@ -133,7 +133,7 @@ class SArray(
             raise SchemaError("dtype is the class of the values: leave it out to have it found")
         if not is_row_index(size) or int(size) < 0:
             raise RowNumberError(f"size must be a number of rows, not negative, got {brief(size)}")
-        if size > MAX_ROWS:
+        if size > ROW_LIMIT:
             raise BeyondRangeError(f"size must be a number of rows, got {brief(size)}")
         value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
@@ -176,7 +176,7 @@ class SArray(
 
         def __getattr__(self, name: str) -> Any:
             """Nothing: tells what to use instead of members that other libraries have."""
-            raise_error_of_member(self, name)
+            raise_property_error(self, name)
             raise AttributeError(name) if name.startswith("_") else no_array_member(name, dir(type(self)))
 
     @property
@@ -277,7 +277,7 @@ class SArray(
         rows = len(self)
         return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
 
-    @as_in("sf['a'].append(other)")
+    @call_example("sf['a'].append(other)")
     def append(self, other: SArray) -> SArray:
         """All rows of this SArray, then all rows of ``other``.
 
@@ -305,7 +305,7 @@ class SArray(
         common = common_encoding(nodes[0].schema[0], nodes[1].schema[0])
         return SArray(_node=append(*[recoded(node, common) for node in nodes]))
 
-    @as_in("sf['a'].apply(lambda value: value + 1, int)")
+    @call_example("sf['a'].apply(lambda value: value + 1, int)")
     def apply(self, fn: Callable[[Any], Any], dtype: Any = None, skip_na: bool = True) -> SArray:
         """Every value through a Python function, called once per row.
 
@@ -332,7 +332,7 @@ class SArray(
         ['***', '']
         """
         fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_VALUES)
-        result, first, guess = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
+        result, first, guess = infer_result_type(fn, lambda: preview_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
         fn.rest(bool(first))
         applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), guess=guess)
         return SArray(_node=with_first_results(applied, first))

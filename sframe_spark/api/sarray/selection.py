@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array, make_frame
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import flag, function_as_now, head_count, is_collection, is_row_index
-from sframe_spark.api.key_matching import are_many, rows_among
+from sframe_spark.api.key_matching import are_many, semi_join
 from sframe_spark.api.node_values import column_values
 from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
 from sframe_spark.api.sarray.cleaning import Cleaning
@@ -85,11 +85,11 @@ class Selection(Cleaning):
         if wanted.dtype is not self.dtype:
             raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
         if are_many(wanted._node):
-            return make_array(rows_among(self._node, 0, wanted._node, bool(exclude)))
+            return make_array(semi_join(self._node, 0, wanted._node, bool(exclude)))
         mask = self._is_one_of(wanted)
         return make_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
 
-    @as_in("sf['a'].sort(ascending=False)")
+    @call_example("sf['a'].sort(ascending=False)")
     def sort(self, ascending: bool = True) -> SArray:
         """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places.
 
@@ -149,7 +149,7 @@ class Selection(Cleaning):
         """
         return make_array(self._counted([]))
 
-    @as_in("sf['a'].value_counts()")
+    @call_example("sf['a'].value_counts()")
     def value_counts(self) -> SFrame:
         """A frame of the distinct values and how often each occurs, most frequent first.
 
@@ -177,7 +177,7 @@ class Selection(Cleaning):
 
     _node: PlannerNode
 
-    @as_in("sf['a'].sample(0.1, seed=1), a share of the rows; of n rows sf['a'].shuffle(seed=1).head(n)")
+    @call_example("sf['a'].sample(0.1, seed=1), a share of the rows; of n rows sf['a'].shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SArray:
         """Rows drawn at random, in order.
 
@@ -236,7 +236,7 @@ class Selection(Cleaning):
         first, second = split(self._node, fraction, chosen_seed(seed), False)
         return make_array(first), make_array(second)
 
-    @as_in("sf['a'].shuffle(seed=1)")
+    @call_example("sf['a'].shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SArray:
         """All rows in a random order.
 

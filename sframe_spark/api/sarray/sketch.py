@@ -12,7 +12,7 @@ import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.display import table_text
-from sframe_spark.api.hints import with_answers
+from sframe_spark.api.hints import with_call_hints
 from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_values import column_values, node_from_values, reduce_values
 from sframe_spark.api.sarray.rank_selection import Ranks
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-@with_answers
+@with_call_hints
 class Sketch(NeverPickled):
     """What a column holds: its size, missing values, moments, quantiles, different and frequent values.
 
@@ -537,7 +537,7 @@ def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
     return chosen
 
 
-MAX_SHOWN = 10
+MAX_FREQUENT_SHOWN = 10
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
@@ -586,7 +586,7 @@ def _numbers_text(sketch: Sketch) -> str:
 
 
 def _frequent_text(sketch: Sketch) -> str:
-    items = list(sketch.frequent_items().items())[:MAX_SHOWN]
+    items = list(sketch.frequent_items().items())[:MAX_FREQUENT_SHOWN]
     return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
 
 

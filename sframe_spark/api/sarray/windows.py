@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.api.node_values import literal_of, recoded
 from sframe_spark.engine.execution.materialize import materialize
@@ -155,7 +155,7 @@ class Windows:
         """
         return self._cumulative("var")
 
-    @as_in("sf['a'].rolling_mean(-2, 0), of a row and the two before")
+    @call_example("sf['a'].rolling_mean(-2, 0), of a row and the two before")
     def rolling_mean(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Mean over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -178,7 +178,7 @@ class Windows:
         """
         return self._rolling("mean", window_start, window_end, min_observations)
 
-    @as_in("sf['a'].rolling_sum(-2, 0), of a row and the two before")
+    @call_example("sf['a'].rolling_sum(-2, 0), of a row and the two before")
     def rolling_sum(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Sum over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -201,7 +201,7 @@ class Windows:
         """
         return self._rolling("sum", window_start, window_end, min_observations)
 
-    @as_in("sf['a'].rolling_max(-2, 0), of a row and the two before")
+    @call_example("sf['a'].rolling_max(-2, 0), of a row and the two before")
     def rolling_max(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Largest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -224,7 +224,7 @@ class Windows:
         """
         return self._rolling("max", window_start, window_end, min_observations)
 
-    @as_in("sf['a'].rolling_min(-2, 0), of a row and the two before")
+    @call_example("sf['a'].rolling_min(-2, 0), of a row and the two before")
     def rolling_min(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Smallest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -247,7 +247,7 @@ class Windows:
         """
         return self._rolling("min", window_start, window_end, min_observations)
 
-    @as_in("sf['a'].rolling_var(-2, 0), of a row and the two before")
+    @call_example("sf['a'].rolling_var(-2, 0), of a row and the two before")
     def rolling_var(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Variance of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -270,7 +270,7 @@ class Windows:
         """
         return self._rolling("var", window_start, window_end, min_observations)
 
-    @as_in("sf['a'].rolling_stdv(-2, 0), of a row and the two before")
+    @call_example("sf['a'].rolling_stdv(-2, 0), of a row and the two before")
     def rolling_stdv(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Standard deviation of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -311,7 +311,7 @@ class Windows:
         """
         return self._rolling("count", window_start, window_end, None)
 
-    @as_in("sf['a'].shift(1)")
+    @call_example("sf['a'].shift(1)")
     def shift(self, n: int = 1, fill: Any = None) -> SArray:
         """Move the values by ``n`` rows towards the end; rows that get none are missing, or hold ``fill``.
 
@@ -341,7 +341,7 @@ class Windows:
         literal = fill_literal(fill, node.schema[0])
         return make_array(shift_rows(recoded(node, literal.type), int(n), literal))
 
-    @as_in("sf['a'].diff(1)")
+    @call_example("sf['a'].diff(1)")
     def diff(self, n: int = 1) -> SArray:
         """Subtract from each row the value ``n`` rows earlier (negative: later); missing where there is none.
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import with_automatic_names
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import function_as_now
-from sframe_spark.api.node_values import first_tuples
+from sframe_spark.api.node_values import preview_rows
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.user_functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class RowFunctions(Columns):
     """Python functions of rows."""
 
-    @as_in("sf.apply(lambda row: row['a'] + row['b']), of rows; of values sf['a'].apply(function)")
+    @call_example("sf.apply(lambda row: row['a'] + row['b']), of rows; of values sf['a'].apply(function)")
     def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
         """Every row, as a dict, through a Python function, called once per row.
 
@@ -65,7 +65,7 @@ class RowFunctions(Columns):
         return make_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
 
     def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
-        rows, fixed = first_tuples(self._node, count, self._names)
+        rows, fixed = preview_rows(self._node, count, self._names)
         return list(named_rows(self._names, rows)), fixed
 
     def flat_map(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_places
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import is_row_index, unchanged_rows
 from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.node_values import equal_length, node_from_values, row_count
@@ -141,7 +141,7 @@ class Columns:
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         return SArray(_node=self._column(column_name))
 
-    @as_in("sf.select_columns(['a', 'b'])")
+    @call_example("sf.select_columns(['a', 'b'])")
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
         """A frame of some columns: those given by name, then, in the frame's order, those given by the class of their values.
 
@@ -240,7 +240,7 @@ class Columns:
         elif place is not None:
             self._with(replace_column(self._node, place, column._node), self._names)
         else:
-            self._with(columns_beside(self._node, column._node), self._names.and_one(str(name)))
+            self._with(columns_beside(self._node, column._node), self._names.with_appended(str(name)))
 
     def _check_length(self, column: SArray, name: str) -> None:
         if self._names and not equal_length(self._node, column._node):
@@ -405,7 +405,7 @@ class Columns:
     def __delitem__(self, key: Any) -> None:
         self.remove_column(key, inplace=True)
 
-    @as_in("sf.rename({'old': 'new'})")
+    @call_example("sf.rename({'old': 'new'})")
     def rename(self, names: Mapping[str, str], inplace: bool = False) -> SFrame:
         """A frame with columns renamed from the keys of a dict to its values; rows and order of columns stay.
 
@@ -476,7 +476,7 @@ class Columns:
         order = [*all_columns(len(self._names))]
         a, b = self._position(column_name_1), self._position(column_name_2)
         order[a], order[b] = b, a
-        node, names = columns_of(self._node, order), self._names.with_others({a: self._names[b], b: self._names[a]})
+        node, names = columns_of(self._node, order), self._names.with_names_at({a: self._names[b], b: self._names[a]})
         return self._with(node, names) if inplace else make_frame(node, names)
 
     def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:

@@ -154,7 +154,7 @@ def names_in_order(columns: Mapping[str, Any]) -> list[str]:
     return sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
 
 
-def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
+def frame_from_ordered_columns(names: list[str], columns: list[Any]) -> Frame:
     """Return the frame of columns in the given order, with distinct names."""
     by_name = dict(zip(names, columns, strict=True))
     node, found = frame_from_columns(by_name)
@@ -170,7 +170,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
         return memory_source([], [], 0), []
     if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
         names = [f"X{i + 1}" for i in range(len(items))]
-        return frame_from_pairs(names, items)
+        return frame_from_ordered_columns(names, items)
     if isinstance(items, list) and any(isinstance(item, SArray) for item in items):
         raise InvalidArgumentError("a list holds columns, each an SArray, or values: not both")
     return node_from_values(items, name="X1"), ["X1"]

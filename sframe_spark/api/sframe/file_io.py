@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.paths import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
@@ -175,7 +175,7 @@ class FrameFiles(Columns):
         """
         saved_frames.save_reference(self._node, self._names, filename)
 
-    @as_in("sf.export_json('rows.json', orient='lines')")
+    @call_example("sf.export_json('rows.json', orient='lines')")
     def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
         """Write all rows as JSON, whole or not at all: one array of objects, or with ``orient="lines"`` an object on each line.
 
@@ -211,7 +211,7 @@ class FrameFiles(Columns):
         write_json(self._node, self._names, filename, orient)
 
     @staticmethod
-    @as_in("SFrame.read_json('rows.json', orient='lines')")
+    @call_example("SFrame.read_json('rows.json', orient='lines')")
     def read_json(url: Any, orient: Literal["records", "lines"] = "records", encoding: str = "utf-8") -> SFrame:
         """A frame of the objects in JSON files, each a row, in order; columns are in the order of their names.
 
@@ -248,7 +248,7 @@ class FrameFiles(Columns):
 
         return make_frame(*read_json(url, orient, encoding))
 
-    @as_in("sf.write_parquet('rows')")
+    @call_example("sf.write_parquet('rows')")
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write all rows as a directory of Parquet files, ``part-00000-...parquet`` ..., in row order, whole or not at all.
 
@@ -295,7 +295,7 @@ class FrameFiles(Columns):
         write_directory(self._node, self._names, path, ORC)
 
     @staticmethod
-    @as_in("SFrame.read_parquet('rows')[['a', 'b']], which reads these columns alone")
+    @call_example("SFrame.read_parquet('rows')[['a', 'b']], which reads these columns alone")
     def read_parquet(path: Any) -> SFrame:
         """A frame of the rows of Parquet files, in file-name order, of which only what is needed is read.
 
@@ -495,14 +495,14 @@ class FrameFiles(Columns):
         1,x
         ,"y, z"
         """
-        from sframe_spark.api.io.csv.options import WRITE_ALIASES, with_aliases
+        from sframe_spark.api.io.csv.options import WRITE_ALIASES, with_alias_arguments
         from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
 
         form = CsvFormat(
             delimiter, line_terminator, bool(header), quote_level, bool(double_quote), escape_char, quote_char, na_rep, file_header, file_footer,
             line_prefix, bool(_no_prefix_on_first_value),
         )  # fmt: skip
-        write_csv(self._node, self._names, filename, with_aliases(form, kwargs, WRITE_ALIASES, "writing CSV"))
+        write_csv(self._node, self._names, filename, with_alias_arguments(form, kwargs, WRITE_ALIASES, "writing CSV"))
 
     @staticmethod
     def read_csv(
@@ -596,7 +596,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_csv(directory + "/rows.csv", delimiter=";", na_values=["-"]))
         [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
         """
-        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_aliases
+        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_alias_arguments
         from sframe_spark.api.io.csv.reader import read_csv
 
         require_unquoted_texts(_only_raw_string_substitutions)
@@ -604,7 +604,7 @@ class FrameFiles(Columns):
             url, delimiter, header, error_bad_lines, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints,
             na_values, line_terminator, usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding,
         )  # fmt: skip
-        return make_frame(*read_csv(with_aliases(request, kwargs, READ_ALIASES, "reading CSV")))
+        return make_frame(*read_csv(with_alias_arguments(request, kwargs, READ_ALIASES, "reading CSV")))
 
     @staticmethod
     def read_csv_with_errors(
@@ -660,7 +660,7 @@ class FrameFiles(Columns):
         ...     print(list(frame), [list(lines) for lines in left_out.values()])
         [{'a': 1, 'b': 'x'}] [['2']]
         """
-        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_aliases
+        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_alias_arguments
         from sframe_spark.api.io.csv.reader import read_csv_with_errors
 
         require_unquoted_texts(_only_raw_string_substitutions)
@@ -668,5 +668,5 @@ class FrameFiles(Columns):
             url, delimiter, header, False, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints,
             na_values, line_terminator, usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding,
         )  # fmt: skip
-        node, names, left_out = read_csv_with_errors(with_aliases(request, kwargs, READ_ALIASES, "reading CSV"))
+        node, names, left_out = read_csv_with_errors(with_alias_arguments(request, kwargs, READ_ALIASES, "reading CSV"))
         return make_frame(*(node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.interchange.arrow_tables import (
     arrow_table,
     forms_of,
@@ -78,7 +78,7 @@ class Interchange(Columns):
         """
         return stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
 
-    @as_in("sf.to_pandas()")
+    @call_example("sf.to_pandas()")
     def to_pandas(self, arrow: bool = False) -> Any:
         """All rows as a pandas DataFrame.
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.column_names import FrameNames, unique_names
-from sframe_spark.api.hints import as_in
-from sframe_spark.api.key_matching import require_one_clock
+from sframe_spark.api.hints import call_example
+from sframe_spark.api.key_matching import require_comparable_offsets
 from sframe_spark.api.node_values import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.construction import other_frame
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
 # Kinds of joins of Polars, pandas and Spark.
-HOW_ELSEWHERE = {
+JOINS_OF_OTHER_LIBRARIES = {
     "semi": ": use sf.filter_by(other['a'], 'a')",
     "anti": ": use sf.filter_by(other['a'], 'a', exclude=True)",
     "full": ": use how='outer'",
@@ -47,7 +47,7 @@ HOW_ELSEWHERE = {
 class Joins(Relational):
     """Joins by equal keys, and in the order of a key."""
 
-    @as_in("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
+    @call_example("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
     def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
         """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
 
@@ -90,7 +90,7 @@ class Joins(Relational):
         """
         right = other_frame(right, "join")
         if how not in KINDS:
-            told = HOW_ELSEWHERE.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
+            told = JOINS_OF_OTHER_LIBRARIES.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{told}")
         pairs = self._join_keys(right, on)
         left_node, right_node, left_types = *_of_like_keys(self, right, pairs), self._node.schema
@@ -100,7 +100,7 @@ class Joins(Relational):
                 raise UnsupportedOperationError(
                     f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
                 )
-            require_one_clock(column_of(left_node, a), column_of(right_node, b), f"on {left_name!r}", UnsupportedOperationError)
+            require_comparable_offsets(column_of(left_node, a), column_of(right_node, b), f"on {left_name!r}", UnsupportedOperationError)
             common = common_encoding(left_node.schema[a], right_node.schema[b])
             left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
         left_keys = [self._position(name) for name, _ in pairs]
@@ -133,7 +133,7 @@ class Joins(Relational):
             raise SchemaError("join keys are given by column names")
         return pairs
 
-    @as_in("sf.asof_join(other, on='time', by='key', tolerance='1min'), with on={'a': 'b'} for other names")
+    @call_example("sf.asof_join(other, on='time', by='key', tolerance='1min'), with on={'a': 'b'} for other names")
     def asof_join(
         self, other: SFrame, on: Any, by: Any = None, tolerance: Any = None, direction: str = "backward", allow_exact: bool = True
     ) -> SFrame:
@@ -239,7 +239,7 @@ class Joins(Relational):
                 raise InvalidArgumentError(unsorted_message(columns, [up for _, up in by], side, row))
         return make_frame(merge_sorted(*both, by, columns), self._names)
 
-    @as_in("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
+    @call_example("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
     def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
         """Each row with aggregates over all rows whose key is near its own: from ``before`` below it to ``after`` above it, both included.
 

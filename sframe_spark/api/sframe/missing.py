@@ -6,7 +6,7 @@ import array
 from typing import TYPE_CHECKING, Any, Literal
 
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class MissingValues(Columns):
     """Rows with missing values: filled, or left out."""
 
-    @as_in("sf.fillna('a', 0), a column at a time")
+    @call_example("sf.fillna('a', 0), a column at a time")
     def fillna(self, column_name: str, value: Any) -> SFrame:
         """Missing values of a column replaced by ``value``.
 
@@ -51,7 +51,7 @@ class MissingValues(Columns):
         frame[column_name] = frame.select_column(column_name).fillna(value)
         return frame
 
-    @as_in("sf.dropna('a') or sf.dropna(['a', 'b'], how='all')")
+    @call_example("sf.dropna('a') or sf.dropna(['a', 'b'], how='all')")
     def dropna(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
         """Rows without missing values in some columns (all columns when none are named).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.node_values import row_count
 from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.execution.materialize import materialize
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class FramePlotting(RowOrder):
     """Charts of the columns of a frame; nothing is collected but counts."""
 
-    @as_in("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")
+    @call_example("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")
     def plot(self) -> Plot:
         """A summary of all rows, column by column, as a page and as charts: types, missing and distinct values, quartiles, distributions, order.
 

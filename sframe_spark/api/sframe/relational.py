@@ -9,9 +9,9 @@ import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import flag, head_count, is_collection
-from sframe_spark.api.key_matching import are_many, rows_among
+from sframe_spark.api.key_matching import are_many, semi_join
 from sframe_spark.api.node_values import recoded_column
 from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
 from sframe_spark.api.sarray import SArray
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 class Relational(Columns):
     """Sorting, grouping, appending, filtering and sampling."""
 
-    @as_in("sf.sort('a') or sf.sort(['a', 'b'], ascending=False)")
+    @call_example("sf.sort('a') or sf.sort(['a', 'b'], ascending=False)")
     def sort(self, key_column_names: Any, ascending: bool = True) -> SFrame:
         """All rows in the order of one or more columns; ties keep their places, missing values come first (ascending).
 
@@ -102,7 +102,7 @@ class Relational(Columns):
             kind = self._node.schema[position].kind
             raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
 
-    @as_in("sf.topk('a', k=5)")
+    @call_example("sf.topk('a', k=5)")
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
         """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out.
 
@@ -137,7 +137,7 @@ class Relational(Columns):
         present = filter_by_mask(self._node, apply_function("is_not_missing", column_of(self._node, position)))
         return make_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
-    @as_in("sf.unique(), of whole rows; of some columns sf.drop_duplicates(['a'])")
+    @call_example("sf.unique(), of whole rows; of some columns sf.drop_duplicates(['a'])")
     def unique(self) -> SFrame:
         """Each distinct row once, ascending by all columns, which come in the order of their names.
 
@@ -160,7 +160,7 @@ class Relational(Columns):
         names = sorted(self._names)
         return make_frame(group_by(self._node, [self._names.index(name) for name in names], []), names)
 
-    @as_in("sf.drop_duplicates(['a']), of some columns; of whole rows sf.unique()")
+    @call_example("sf.drop_duplicates(['a']), of some columns; of whole rows sf.unique()")
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
         """One row (the first) for each distinct value of some columns, ascending by them.
 
@@ -194,7 +194,7 @@ class Relational(Columns):
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
         return make_frame(grouped, [self._names[i] for i in (*keys, *rest)])
 
-    @as_in("sf.groupby('a', {'total': aggregate.SUM('b')})")
+    @call_example("sf.groupby('a', {'total': aggregate.SUM('b')})")
     def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
         """One row per distinct value of the key columns, ascending by them: the keys, then the aggregates.
 
@@ -269,7 +269,7 @@ class Relational(Columns):
             raise type(error)(f"the aggregate of {which}: {error}") from None
         return found
 
-    @as_in("sf.append(other)")
+    @call_example("sf.append(other)")
     def append(self, other: SFrame) -> SFrame:
         """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
 
@@ -316,7 +316,7 @@ class Relational(Columns):
             first, second = recoded_column(first, position, common), recoded_column(second, position, common)
         return first, second
 
-    @as_in("sf.filter_by(['x', 'y'], 'a')")
+    @call_example("sf.filter_by(['x', 'y'], 'a')")
     def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
         """Rows whose value in a column is (or, with ``exclude``, is not) among some values.
 
@@ -353,7 +353,7 @@ class Relational(Columns):
         wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)
         if wanted.dtype is column.dtype and are_many(wanted._node):
-            return make_frame(rows_among(self._node, self._names.index(column_name), wanted._node, bool(exclude)), self._names)
+            return make_frame(semi_join(self._node, self._names.index(column_name), wanted._node, bool(exclude)), self._names)
         if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):
             raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
         mask = column._is_one_of(wanted)._node
@@ -361,7 +361,7 @@ class Relational(Columns):
             mask = (SArray(_node=mask) == 0)._node
         return make_frame(filter_by_mask(self._node, mask), self._names)
 
-    @as_in("sf.sample(0.1, seed=1), a share of the rows; of n rows sf.shuffle(seed=1).head(n)")
+    @call_example("sf.sample(0.1, seed=1), a share of the rows; of n rows sf.shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SFrame:
         """Rows drawn at random, in order.
 
@@ -430,7 +430,7 @@ class Relational(Columns):
         first, second = split(self._node, fraction, number, exact)
         return make_frame(first, self._names), make_frame(second, self._names)
 
-    @as_in("sf.shuffle(seed=1)")
+    @call_example("sf.shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SFrame:
         """All rows in a random order.
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api import aggregate
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import automatic_name, with_automatic_names
-from sframe_spark.api.node_values import first_values
+from sframe_spark.api.node_values import preview_values
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.api.unpacking import names_beside
+from sframe_spark.api.unpacking import names_for_new_columns
 from sframe_spark.api.user_functions import general
 from sframe_spark.errors import (
     ColumnNotFoundError,
@@ -94,7 +94,7 @@ class Reshaping(Relational):
         natural = natural_types(column_type)
         types = natural or tuple(wanted or self._types_of_items(position, width))
         node = explode(self._node, position, types, not drop_na)
-        return make_frame(as_wanted(node, len(others), types, wanted), names)
+        return make_frame(converted_items(node, len(others), types, wanted), names)
 
     def unstack(self, column_names: Any, new_column_name: str | None = None) -> SFrame:
         """One row for each distinct value of the other columns: the values of a column as a list, or of two as a dict, in their order.
@@ -135,7 +135,7 @@ class Reshaping(Relational):
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
         """Return the types of the items, inferred from the first values where the column is of mixed types; floats if there are none."""
-        cells = [cell for cell in first_values(column_of(self._node, position), SAMPLE)[0] if cell is not None]
+        cells = [cell for cell in preview_values(column_of(self._node, position), SAMPLE)[0] if cell is not None]
         if width == 2:
             samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
         else:
@@ -342,7 +342,7 @@ class Reshaping(Relational):
     def _in_place_of(self, name: str, parts: SFrame) -> SFrame:
         """Return the other columns, then those of its items."""
         others = [other for other in self._names if other != name]
-        names = with_automatic_names([*others, *names_beside(others, parts.column_names())])
+        names = with_automatic_names([*others, *names_for_new_columns(others, parts.column_names())])
         if not others:
             return make_frame(parts._node, names)
         kept = columns_of(self._node, [self._names.index(other) for other in others])
@@ -394,7 +394,7 @@ def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
     return [column_type_for(item) for item in given]
 
 
-def as_wanted(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], wanted: list[ColumnType] | None) -> PlannerNode:
+def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], wanted: list[ColumnType] | None) -> PlannerNode:
     """Return the items converted to the requested types."""
     if wanted is None or list(natural) == wanted:
         return node

@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.api.hints import as_in
+from sframe_spark.api.hints import call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class RunningColumns(Relational):
     """Columns that depend on the rows up to each row."""
 
-    @as_in("sf.running({'total': aggregate.SUM('a')}, by='key')")
+    @call_example("sf.running({'total': aggregate.SUM('a')}, by='key')")
     def running(self, operations: Any, by: Any = None) -> SFrame:
         """Add columns with aggregates of the rows up to and including each row.
 
@@ -85,7 +85,7 @@ class RunningColumns(Relational):
                 raise SchemaError(f"column {name!r} holds dicts, which cannot be told apart: choose another 'by' column")
         return keys
 
-    @as_in("sf.exponential_smoothing('a', on='time', half_life='2h')")
+    @call_example("sf.exponential_smoothing('a', on='time', half_life='2h')")
     def exponential_smoothing(self, column: str, on: str | None = None, *, half_life: Any, by: Any = None) -> SArray:
         """Average for each row the values so far, each weighing half as much for every half-life that lies between the rows.
 

@@ -11,8 +11,8 @@ import numpy as np
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
-from sframe_spark.api.hints import HintedClass, answered, as_in, no_frame_member, raise_error_of_member, with_members_of_its_own
-from sframe_spark.api.indexing import MAX_ROWS, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
+from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
@@ -78,7 +78,7 @@ def refusing(method: str) -> Callable[..., Any]:
     return refuse
 
 
-@with_members_of_its_own
+@adopt_members
 class SFrame(
     Reshaping,
     RowFunctions,
@@ -127,7 +127,7 @@ class SFrame(
     {'a': [3, 1], 'b': [30, 10]}
     """
 
-    @as_in("SFrame({'a': [1, 2], 'b': ['x', 'y']})")
+    @call_example("SFrame({'a': [1, 2], 'b': ['x', 'y']})")
     def __init__(
         self,
         data: Any = None,
@@ -148,7 +148,7 @@ class SFrame(
 
         def __getattr__(self, name: str) -> Any:
             """Nothing: tells what to use instead of members that other libraries have."""
-            raise_error_of_member(self, name)
+            raise_property_error(self, name)
             # A class of a user's may ask before it has made the frame.
             raise AttributeError(name) if name.startswith("_") else no_frame_member(name, vars(self).get("_names", ()), dir(type(self)))
 
@@ -327,7 +327,7 @@ class SFrame(
             if number < 0:
                 raise NegativeCountError(f"{name} cannot be negative, got {brief(number)}")
         width = max(max_row_width, max_column_width + 1)
-        print(display.printed_rows(self._node, self._names, min(num_rows, MAX_ROWS), width, max_column_width, num_columns), file=output_file)
+        print(display.printed_rows(self._node, self._names, min(num_rows, ROW_LIMIT), width, max_column_width, num_columns), file=output_file)
 
     def __str__(self, num_rows: int = 10, footer: bool = True) -> str:
         return display.frame_text(self._node, self._names, head_count(num_rows), footer)
@@ -348,7 +348,7 @@ for _method in EXAMPLES:
 ClassRegistry.frame = SFrame
 
 
-@answered
+@call_hint
 def load_sframe(
     filename: str,
     *,

@@ -10,7 +10,7 @@ import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.api.hints import answered, as_in
+from sframe_spark.api.hints import call_example, call_hint
 from sframe_spark.api.indexing import function_as_now
 from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.api.sarray import SArray
@@ -231,7 +231,7 @@ class TimeGroups(Relational):
         chosen = chosen_names([operations])
         return aggregations, output_names([self._names[key] for key in keys], requests, chosen)
 
-    @as_in("sf.groupby_intervals('time', '1h', operations={'total': aggregate.SUM('a')})")
+    @call_example("sf.groupby_intervals('time', '1h', operations={'total': aggregate.SUM('a')})")
     def groupby_intervals(
         self,
         on: str,
@@ -300,7 +300,7 @@ class TimeGroups(Relational):
         aggregations, names = self._grouped_columns([position, *keys], operations)
         return make_frame(group_by_intervals(self._node, intervals, keys, aggregations), names)
 
-    @as_in("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
+    @call_example("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
     def resample(
         self,
         on: str,
@@ -434,7 +434,7 @@ TIME = "time"
 """Name of the column of a clock."""
 
 
-@answered
+@call_hint
 def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
     """A frame with one column ``time``: ``start`` and every so often after it, up to and including ``stop`` if it is hit.
 

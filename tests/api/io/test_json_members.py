@@ -111,8 +111,8 @@ def test_a_file_whose_first_rows_tell_the_types_is_read_once(tmp_path: Path, mon
     monkeypatch.setattr(parser, "BLOCK_BYTES", 100)
     monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 10)
     read: list[str] = []
-    real = reader.opened_values
-    monkeypatch.setattr(reader, "opened_values", lambda place, *given, **named: read.append(place.path) or real(place, *given, **named))
+    real = reader.open_json
+    monkeypatch.setattr(reader, "open_json", lambda place, *given, **named: read.append(place.path) or real(place, *given, **named))
     for last, readings in (("1", 1), ('"x"', 2)):
         (tmp_path / "x.json").write_text('{"a":1}\n' * 500 + f'{{"a":{last}}}')
         read.clear()

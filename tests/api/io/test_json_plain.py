@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.api.io.json import parser, reader
-from sframe_spark.api.io.json.object_columns import plain_members
+from sframe_spark.api.io.json.object_columns import typed_members
 from sframe_spark.errors import JsonError
 from tests.examples import square
 
@@ -41,7 +41,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, place: Path, orient: str) -> Any:
     """The same without Arrow's reader."""
     with monkeypatch.context() as patch:
         for module in (parser, parser):
-            patch.setattr(module, "plain_members", lambda *_, **__: None)
+            patch.setattr(module, "typed_members", lambda *_, **__: None)
         return read(place, orient)
 
 
@@ -84,7 +84,7 @@ def test_lines_of_numbers_and_texts_are_read_by_arrow_and_several_threads(tmp_pa
     monkeypatch.setattr(reader, "LATER_BYTES", 5000)
     monkeypatch.setattr(reader, "threads_that_read", lambda: 2)
     readers: set[threading.Thread] = set()
-    real, meeting = parser.plain_members, threading.Barrier(2, timeout=20)
+    real, meeting = parser.typed_members, threading.Barrier(2, timeout=20)
 
     def heard(text: str, known: Any, on_lines: bool) -> Any:
         found = real(text, known, on_lines)
@@ -94,12 +94,12 @@ def test_lines_of_numbers_and_texts_are_read_by_arrow_and_several_threads(tmp_pa
             meeting.wait()
         return found
 
-    monkeypatch.setattr(parser, "plain_members", heard)
+    monkeypatch.setattr(parser, "typed_members", heard)
     (tmp_path / "x.json").write_text("".join(f'{{"a":{row},"b":"{row}"}}\n' for row in range(3000)))
     assert list(SFrame.read_json(tmp_path / "x.json", orient="lines")["a"]) == list(range(3000)) and len(readers) == 2
 
 
 def test_what_is_unsure_is_not_read() -> None:
     for odd in ODD:
-        found = plain_members(f"{GOOD}\n{odd}\n{GOOD}", KNOWN, on_lines=True)
+        found = typed_members(f"{GOOD}\n{odd}\n{GOOD}", KNOWN, on_lines=True)
         assert found is None or len(found.counts) == 3

@@ -281,9 +281,9 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
 @pytest.mark.parametrize("length", [1, 40, 3_000])
 def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, length: int, is_saved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     most, found = 64_000, list[Chunk]()
-    first_values = partitioned_operators.first_values_of
+    preview_values = partitioned_operators.first_values_of
     monkeypatch.setattr(partitioned_operators, "SAMPLED_BYTES", most)
-    monkeypatch.setattr(partitioned_operators, "first_values_of", lambda *asked: found.append(first_values(*asked)) or found[-1])
+    monkeypatch.setattr(partitioned_operators, "first_values_of", lambda *asked: found.append(preview_values(*asked)) or found[-1])
     frame = SFrame({"s": [f"{row % 997:04}" * length for row in range(ROWS)]})
     if is_saved:
         frame.save(str(tmp_path / "texts"))

@@ -118,7 +118,7 @@ def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | 
 
     with short_parts(size, block, behind) as patch, config.using(kept_memory=memory):
         patch.setattr(Threads, "at_a_time", lambda _: 2)
-        for kind in (split.CsvWork, reader.JsonWork):
+        for kind in (split.CsvTask, reader.JsonTask):
             patch.setattr(kind, "__call__", counting(kind))
         if are_sure:
             patch.setattr(CsvFiles, "are_sure", lambda _: True)

@@ -143,13 +143,13 @@ def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.Monke
 def test_parts_are_read_by_works_of_their_own_and_wrong_guesses_again(store: Store, parts: pytest.MonkeyPatch) -> None:
     """The test of the tests above: files are in parts, and some of these begin amid a field."""
     begun: list[tuple[int, bool]] = []
-    original = reader.CsvWork.__call__
+    original = reader.CsvTask.__call__
 
-    def counted(work: reader.CsvWork) -> reader.CsvPart:
+    def counted(work: reader.CsvTask) -> reader.CsvPart:
         begun.append((work.number, work.places[0].is_line))
         return original(work)
 
-    parts.setattr(reader.CsvWork, "__call__", counted)
+    parts.setattr(reader.CsvTask, "__call__", counted)
     store.write("t.csv", WRITTEN["long quotes that look like rows"][0]["t/a.csv"])
     assert len(SFrame.read_csv("mine://t.csv", verbose=False)) == 60
     assert len({number for number, _ in begun}) > 10
@@ -164,13 +164,13 @@ LIKE_ROWS = "".join(f'{number},"one ""two""\n' + f"three,{number},4\n" * (number
 def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch, rows: str) -> None:
     """Lines within quotes seldom have as many fields as rows, and pairs of quotes; if they do, what follows is inside out."""
     again: list[int] = []
-    original = reader.CsvWork.from_line
+    original = reader.CsvTask.from_line
 
-    def counted(work: reader.CsvWork, start: int) -> reader.CsvWork:
+    def counted(work: reader.CsvTask, start: int) -> reader.CsvTask:
         again.append(work.number)
         return original(work, start)
 
-    parts.setattr(reader.CsvWork, "from_line", counted)
+    parts.setattr(reader.CsvTask, "from_line", counted)
     parts.setattr(csv_lines, "BEHIND_BYTES", 4096)
     parts.setattr(csv_lines, "BLOCK_BYTES", 4096)
     parts.setattr(parallel_scan, "MAX_BYTES", 500)
@@ -184,13 +184,13 @@ def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch, rows: st
 def test_no_part_is_read_from_the_start_of_its_file(store: Store, parts: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with the one before it: where that ends is not known then."""
     begun: list[tuple[int, int]] = []
-    original = reader.CsvWork.__call__
+    original = reader.CsvTask.__call__
 
-    def counted(work: reader.CsvWork) -> reader.CsvPart:
+    def counted(work: reader.CsvTask) -> reader.CsvPart:
         begun.append((work.number, work.places[0].start))
         return original(work)
 
-    parts.setattr(reader.CsvWork, "__call__", counted)
+    parts.setattr(reader.CsvTask, "__call__", counted)
     for kind in ("one column in quotes", "long quotes that look like rows", "a field longer than parts", "no text"):
         written, options = WRITTEN[kind]
         store.write("t.csv", next(iter(written.values())))

@@ -119,13 +119,13 @@ def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.Monke
 
 def test_parts_are_read_by_works_of_their_own(store: Store, parts: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
-    original = reader.JsonWork.__call__
+    original = reader.JsonTask.__call__
 
-    def counted(work: reader.JsonWork) -> reader.JsonPart:
+    def counted(work: reader.JsonTask) -> reader.JsonPart:
         begun.append(work.number)
         return original(work)
 
-    parts.setattr(reader.JsonWork, "__call__", counted)
+    parts.setattr(reader.JsonTask, "__call__", counted)
     store.write("t.json", lines(*ROWS))
     assert len(SFrame.read_json("mine://t.json", orient="lines")) == 40
     assert len(begun) > 10 and len(set(begun)) == len(begun)

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from sframe_spark.api.io.csv.column_types import TextBlock
 from sframe_spark.api.io.csv.options import CsvOptions
-from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, read_by_arrow, read_line, sure_end, without_escapes
-from sframe_spark.api.io.text_encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, arrow_safe_end, parse_with_arrow, read_line, without_escapes
+from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import CsvEncodingError, CsvLineError
 from sframe_spark.storage.filesystem.byte_streams import BEHIND_BYTES, FileRange, open_bytes
 from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
@@ -41,30 +41,30 @@ _SIGN_FOR_EXCEL = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
 GUESSES = 50
 
 
-def bytes_at_a_time(size: int, threads: int) -> int:
+def block_bytes_for(size: int, threads: int) -> int:
     """Return how many bytes of a file of that size one of some threads reads at a time: each block has a price of its own.
 
     Examples
     --------
-    >>> bytes_at_a_time(1_000, 2), bytes_at_a_time(32 << 20, 2), bytes_at_a_time(1 << 30, 2)
+    >>> block_bytes_for(1_000, 2), block_bytes_for(32 << 20, 2), block_bytes_for(1 << 30, 2)
     (524288, 5592405, 8388608)
     """
     return BLOCK_BYTES if threads == 1 else min(BLOCK_BYTES, max(MIN_BLOCK_BYTES, size // (BLOCKS_OF_CORE * threads)))
 
 
-def bytes_first(size: int) -> int:
+def first_block_bytes(size: int) -> int:
     """Return how many bytes of a file of that size tell its columns of numbers.
 
     Examples
     --------
-    >>> bytes_first(1_000), bytes_first(8 << 20), bytes_first(1 << 30)
+    >>> first_block_bytes(1_000), first_block_bytes(8 << 20), first_block_bytes(1 << 30)
     (32768, 131072, 262144)
     """
     return min(FIRST_BYTES, max(MIN_FIRST_BYTES, size // FIRST_OF_BYTES))
 
 
 @attrs.frozen(eq=False)
-class SureLines:
+class ArrowLines:
     """Lines of a file that Arrow reads as we do: where they end is known, so any thread may read them.
 
     Parameters
@@ -99,7 +99,7 @@ class SureLines:
             text = without_escapes(text[:end], self.options)
             end = len(text)
         try:
-            columns, bad = read_by_arrow(text, end, self.width, self.wanted, self.options, numbers)
+            columns, bad = parse_with_arrow(text, end, self.width, self.wanted, self.options, numbers)
         except pa.ArrowInvalid:
             # Bytes that are no text: reading them line by line says which.
             return self.by_line()
@@ -135,7 +135,7 @@ class CsvText:
         Lines that start there or behind it are not read; None: all are.
     later_bytes
         How many are read at a time behind the first block, where that is more.
-    tells_place
+    reports_position
         Whether an error tells where bytes are that are no text, for which the file is read from its start.
     """
 
@@ -149,7 +149,7 @@ class CsvText:
     position: int = 0
     stop: int | None = None
     later_bytes: int = 0
-    tells_place: bool = True
+    reports_position: bool = True
 
     def fill(self) -> None:
         """Read some more bytes."""
@@ -183,7 +183,7 @@ class CsvText:
     @property
     def _ends(self) -> re.Pattern[bytes]:
         """What ends a line that is not in quotes."""
-        return re.compile(rb"\r\n|\n|\r" if self.options.usual_lines else re.escape(self.options.line_terminator.encode()))
+        return re.compile(rb"\r\n|\n|\r" if self.options.has_standard_line_ends else re.escape(self.options.line_terminator.encode()))
 
     def find_line(self, first: int, width: int) -> None:
         """Go to the first place from one on at which a line starts, or so it seems: a field in quotes may have ends of lines in it.
@@ -228,7 +228,7 @@ class CsvText:
                 and len(line[0]) == width
                 and not (self.options.quote_char and text.count(self.options.quote_char, start, line[1]) % 2)
             ):
-                if sure_end(look[place:], width, self.options, is_last):
+                if arrow_safe_end(look[place:], width, self.options, is_last):
                     return place
                 likely = place if likely is None else likely
         return likely or 0
@@ -298,9 +298,9 @@ class CsvText:
     def is_sure(self, width: int) -> bool:
         """Whether Arrow reads the next rows, as far as bytes were read: what it does not, Python reads line by line, one thread at a time."""
         self.fill()
-        return sure_end(self.pending, width, self.options, self.is_last) > 0
+        return arrow_safe_end(self.pending, width, self.options, self.is_last) > 0
 
-    def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[SureLines | TextBlock]:
+    def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[ArrowLines | TextBlock]:
         """The rows from here on: the wanted ones of ``width`` columns; what any thread may read of them at any time is not read yet."""
         while (self.pending or not self.is_last) and self._bytes_before_stop():
             size = len(self.pending)
@@ -308,7 +308,7 @@ class CsvText:
             if is_filled:
                 self.fill()
             block = self._sure_lines(width, wanted) or self._by_line(width, wanted)
-            if isinstance(block, SureLines) or block.rows or block.bad_lines:
+            if isinstance(block, ArrowLines) or block.rows or block.bad_lines:
                 yield block
                 self.block_bytes = max(self.block_bytes, self.later_bytes)
             if not is_filled and len(self.pending) == size:
@@ -321,17 +321,17 @@ class CsvText:
         left = max(len(self.pending), 1)
         return left if self.stop is None else max(0, min(left, self.stop - self.position))
 
-    def _sure_lines(self, width: int, wanted: Sequence[int]) -> SureLines | None:
+    def _sure_lines(self, width: int, wanted: Sequence[int]) -> ArrowLines | None:
         text = self.pending[: self._bytes_before_stop()]
-        end = sure_end(text, width, self.options, self.is_last and len(text) == len(self.pending))
+        end = arrow_safe_end(text, width, self.options, self.is_last and len(text) == len(self.pending))
         if not end:
             return None
         self._drop(end)
-        return SureLines(self.path, text, end, self.options, width, wanted, lambda: self._alone(text[:end])._by_line(width, wanted))
+        return ArrowLines(self.path, text, end, self.options, width, wanted, lambda: self._alone(text[:end])._by_line(width, wanted))
 
     def _alone(self, lines: bytes) -> CsvText:
         """Complete lines, about which what follows says nothing."""
-        return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, tells_place=self.tells_place)
+        return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, reports_position=self.reports_position)
 
     def _by_line(self, width: int, wanted: Sequence[int]) -> TextBlock:
         rows: list[list[str]] = []
@@ -348,7 +348,7 @@ class CsvText:
                 rows.append(fields)
             elif fields:
                 line = text[position:end]
-                bad.append(line.rstrip("\r\n") if self.options.usual_lines else line.removesuffix(self.options.line_terminator))
+                bad.append(line.rstrip("\r\n") if self.options.has_standard_line_ends else line.removesuffix(self.options.line_terminator))
             position = end
         self._use(text, position)
         columns = tuple(pa.array([row[place] for row in rows], pa.string()) for place in wanted)
@@ -365,35 +365,35 @@ class CsvText:
         try:
             return codecs.utf_8_decode(self.pending, "strict", self.is_last)[0]
         except UnicodeDecodeError:
-            if not self.tells_place:
+            if not self.reports_position:
                 raise CsvEncodingError(f"{self.path} has bytes that are no text") from None
-            raise wrong_bytes(self.path, self.options.encoding, self.state) from None
+            raise encoding_error(self.path, self.options.encoding, self.state) from None
 
     def _use(self, text: str, position: int) -> None:
         self._drop(len(text[:position].encode()))
 
 
 @contextlib.contextmanager
-def opened_text(
+def open_csv(
     path: str, options: CsvOptions, state: FileState | None = None, first_bytes: int | None = None, later_bytes: int | None = None
 ) -> Iterator[CsvText]:
     """A file to be read from its start, so many bytes at a time; ``state``: what was found, where it is read elsewhere."""
     later = later_bytes or BLOCK_BYTES
-    with opened_file(path, options.encoding, state) as stream:
+    with open_utf8(path, options.encoding, state) as stream:
         yield CsvText(path, options, stream, min(first_bytes or later, later), state=state, later_bytes=later)
 
 
 @contextlib.contextmanager
-def opened_between(place: FileRange, options: CsvOptions, tells_place: bool) -> Iterator[CsvText]:
+def open_csv_range(place: FileRange, options: CsvOptions, reports_position: bool) -> Iterator[CsvText]:
     """A file to be read up to a place in it: from its start, or from a little before another place on."""
     if not place.start:
-        with opened_text(place.path, options, place.state) as text:
-            yield attrs.evolve(text, stop=place.stop, tells_place=tells_place)
+        with open_csv(place.path, options, place.state) as text:
+            yield attrs.evolve(text, stop=place.stop, reports_position=reports_position)
         return
     # A line starts behind the end of another one.
-    before = place.start if place.is_line else place.start - (1 if options.usual_lines else len(options.line_terminator.encode()))
+    before = place.start if place.is_line else place.start - (1 if options.has_standard_line_ends else len(options.line_terminator.encode()))
     with telling("read", place.path):
         stream = open_bytes(place.path, place.state, max(0, before))
     with stream:
         text = CsvText(place.path, options, stream, BLOCK_BYTES, state=place.state, position=max(0, before), stop=place.stop)
-        yield attrs.evolve(text, tells_place=tells_place)
+        yield attrs.evolve(text, reports_position=reports_position)

@@ -57,7 +57,7 @@ PARSERS: tuple[tuple[CsvForm, str, str, Callable[[str, bool], Any]], ...] = (
     (CsvForm.DICT, "{", "}", parse_dict),
 )
 # Two forms that are not the same make a text, but for these.
-TOGETHER = {
+COMBINED_FORMS = {
     frozenset({CsvForm.INT, CsvForm.LONG_INT}): CsvForm.LONG_INT,
     frozenset({CsvForm.INT, CsvForm.FLOAT}): CsvForm.FLOAT,
     frozenset({CsvForm.ARRAY, CsvForm.LIST}): CsvForm.LIST,
@@ -123,7 +123,7 @@ def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
     """
     if one is None or other is None or one == other:
         return one if other is None else other
-    return TOGETHER.get(frozenset({one, other}), CsvForm.TEXT)
+    return COMBINED_FORMS.get(frozenset({one, other}), CsvForm.TEXT)
 
 
 def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:

@@ -117,7 +117,7 @@ class CsvOptions:
         return not self.delimiter.strip(" ")
 
     @property
-    def usual_lines(self) -> bool:
+    def has_standard_line_ends(self) -> bool:
         """True when lines end as they do in text files."""
         return self.line_terminator in NEWLINES
 
@@ -223,7 +223,7 @@ class CsvRequest:
         return CsvValues(*(texts(getattr(self, name), name) for name in names))
 
 
-Asked = TypeVar("Asked")
+OptionsT = TypeVar("OptionsT")
 # What to use instead of arguments of pandas and Polars.
 INSTEAD = {
     "dtype": "use column_type_hints={'a': int}",
@@ -241,7 +241,7 @@ INSTEAD = {
 }
 
 
-def with_aliases(asked: Asked, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> Asked:
+def with_alias_arguments(asked: OptionsT, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> OptionsT:
     """What is asked for, with arguments by the other names that the reference takes.
 
     Raises
@@ -251,7 +251,7 @@ def with_aliases(asked: Asked, options: Mapping[str, Any], aliases: Mapping[str,
 
     Examples
     --------
-    >>> with_aliases(CsvOptions(), {"sep": ";"}, READ_ALIASES, "reading CSV").delimiter
+    >>> with_alias_arguments(CsvOptions(), {"sep": ";"}, READ_ALIASES, "reading CSV").delimiter
     ';'
     """
     unknown = [name for name in options if name not in aliases]
@@ -259,7 +259,7 @@ def with_aliases(asked: Asked, options: Mapping[str, Any], aliases: Mapping[str,
         names = [field.name for field in attrs.fields(cast(Any, type(asked))) if field.name != "url"]
         told = "".join(f"; instead of {name} {INSTEAD[name]}" for name in unknown if name in INSTEAD)
         raise SchemaError(f"{doing} takes no argument {listed(unknown)}: it takes {', '.join(names)}{told}")
-    return cast(Asked, attrs.evolve(cast(Any, asked), **{aliases[name]: value for name, value in options.items()}))
+    return cast(OptionsT, attrs.evolve(cast(Any, asked), **{aliases[name]: value for name, value in options.items()}))
 
 
 def count(value: Any, name: str) -> int:

@@ -46,7 +46,7 @@ class Patterns:
     """
 
     usual: re.Pattern[str]
-    spaceless: re.Pattern[str]
+    without_space: re.Pattern[str]
     unquoted: re.Pattern[str]
     end: re.Pattern[str]
     margin: int
@@ -56,8 +56,8 @@ class Patterns:
 def patterns_of(options: CsvOptions) -> Patterns:
     """The patterns of a dialect."""
     delimiter, quote, comment = (re.escape(text) for text in (options.delimiter, options.quote_char, options.comment_char))
-    terminator = r"\r\n|\n|\r" if options.usual_lines else re.escape(options.line_terminator)
-    if options.usual_lines and len(options.delimiter) == 1:
+    terminator = r"\r\n|\n|\r" if options.has_standard_line_ends else re.escape(options.line_terminator)
+    if options.has_standard_line_ends and len(options.delimiter) == 1:
         plain = rf"[^{delimiter}{comment}\r\n]*+"
     else:
         plain = rf"(?:(?!{'|'.join(filter(None, (delimiter, comment, terminator)))}).)*+"
@@ -104,7 +104,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
     blank = True
     patterns, position, delimiter = patterns_of(options), start, options.delimiter
     # White space at the start of a header belongs to no name.
-    match = (patterns.spaceless if is_header else patterns.usual).match(text, position)
+    match = (patterns.without_space if is_header else patterns.usual).match(text, position)
     while match is not None:
         quoted, _, plain, end = match.groups()
         position = match.end()
@@ -144,7 +144,7 @@ def _is_too_long(text: str) -> bool:
 
 def _bracketed(text: str, start: int, options: CsvOptions, known: dict[int, int]) -> tuple[str, str, int] | None:
     """A field that is a list or a dict and nothing more, what ends it, and where the next one starts; ``known`` as for :func:`closing_bracket`."""
-    line_end = -1 if options.usual_lines or start in known else text.find(options.line_terminator, start)
+    line_end = -1 if options.has_standard_line_ends or start in known else text.find(options.line_terminator, start)
     closing = closing_bracket(text, start, None if line_end < 0 else line_end, known)
     end = patterns_of(options).end.match(text, closing) if closing else None
     return None if end is None else (text[start:closing], end.group(1), end.end())
@@ -247,7 +247,7 @@ class NumberColumns:
     types: tuple[pa.DataType | None, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def are_sure_in(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
+    def read_exactly_by_arrow(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
         """Whether Arrow makes of each field of such a column, up to an end, what its text would become, or refuses it.
 
         It takes hexadecimal numbers for ints, and numbers that mean a missing value for such where white space is around them.
@@ -282,7 +282,7 @@ class Quotes:
     end: int
 
 
-def sure_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int:
+def arrow_safe_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int:
     """Where the last line ends up to which Arrow reads a text as we do; 0 where that is not sure of the first.
 
     Parameters
@@ -298,10 +298,10 @@ def sure_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int
 
     Examples
     --------
-    >>> sure_end(b'1,2\\n3,"4\\n5', 2, CsvOptions(), is_last=False), sure_end(b'1,5" pipe\\n2,', 2, CsvOptions(), is_last=False)
+    >>> arrow_safe_end(b'1,2\\n3,"4\\n5', 2, CsvOptions(), is_last=False), arrow_safe_end(b'1,5" pipe\\n2,', 2, CsvOptions(), is_last=False)
     (4, 0)
     """
-    if len(options.delimiter.encode()) != 1 or options.delimiter == " " or options.comment_char or not options.usual_lines:
+    if len(options.delimiter.encode()) != 1 or options.delimiter == " " or options.comment_char or not options.has_standard_line_ends:
         return 0
     quote = options.quote_char.encode()
     has_quotes = bool(quote) and quote in text
@@ -427,7 +427,7 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
     return b"".join([*pieces, text[end:]])
 
 
-def read_by_arrow(
+def parse_with_arrow(
     text: bytes, end: int, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
 ) -> tuple[tuple[pa.Array, ...], list[str]]:
     """The wanted columns of a text without escapes, up to an end, that Arrow reads as we do, and the lines that have another number of fields.
@@ -443,7 +443,7 @@ def read_by_arrow(
         # Arrow leaves one out wherever its text comes from.
         text, end = BYTE_ORDER_MARK + text, len(BYTE_ORDER_MARK) + end
     _require_text(text, end)
-    if numbers.are_sure_in(text, end, width, options.delimiter):
+    if numbers.read_exactly_by_arrow(text, end, width, options.delimiter):
         with contextlib.suppress(pa.ArrowInvalid):
             table, bad = _table(text, end, width, wanted, options, numbers)
             if all(map(_is_plain, table.columns)):

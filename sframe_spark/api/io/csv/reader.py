@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.csv.block_reader import SureLines, bytes_at_a_time, bytes_first, opened_between
+from sframe_spark.api.io.csv.block_reader import ArrowLines, block_bytes_for, first_block_bytes, open_csv_range
 from sframe_spark.api.io.csv.column_types import CsvForm, LeftOut, TextBlock, ValueBlock, wider
 from sframe_spark.api.io.csv.options import CsvRequest, hinted_types
 from sframe_spark.api.io.csv.parser import NO_NUMBERS
@@ -113,14 +113,14 @@ class _Reading:
 
     files: CsvFiles
     places: Sequence[FileRange]
-    tells_place: bool
+    reports_position: bool
     start: int = 0
     end: int = 0
 
-    def blocks(self) -> Iterator[SureLines | TextBlock]:
+    def blocks(self) -> Iterator[ArrowLines | TextBlock]:
         """Their lines."""
         for place in self.places:
-            with opened_between(place, self.files.options, self.tells_place) as text:
+            with open_csv_range(place, self.files.options, self.reports_position) as text:
                 if not place.start:
                     self.files.begin(text)
                 elif not place.is_line:
@@ -131,7 +131,7 @@ class _Reading:
 
 
 @attrs.frozen(eq=False)
-class CsvWork:
+class CsvTask:
     """Reads whole files, or one part of a file.
 
     Parameters
@@ -159,13 +159,13 @@ class CsvWork:
         assert part.state is not None
         return place < (part.state.size if part.stop is None else part.stop)
 
-    def from_line(self, start: int) -> CsvWork:
+    def from_line(self, start: int) -> CsvTask:
         """The same part where it is known at which place its first line starts."""
         return attrs.evolve(self, places=(attrs.evolve(self.places[0], start=start, is_line=True),)) if self.is_continued else self
 
     def __call__(self) -> CsvPart:
         """Read and write the rows; what is wrong with them is not told yet."""
-        reading = self._reading(tells_place=False)
+        reading = self._reading(reports_position=False)
         try:
             return self._written(reading)
         except (CsvLineError, CsvEncodingError):
@@ -181,13 +181,13 @@ class CsvWork:
         CsvEncodingError
             If something is no text.
         """
-        return self._written(self._reading(tells_place=True))
+        return self._written(self._reading(reports_position=True))
 
-    def _reading(self, tells_place: bool) -> _Reading:
+    def _reading(self, reports_position: bool) -> _Reading:
         watched = WatchedFiles((place.path, place.state) for place in self.places)
         numbers = {place.path: place.number for place in self.places}
         files = attrs.evolve(self.plan.files, bad_lines={}, room=self.plan.room, watched=watched, numbers=numbers)
-        return _Reading(files, self.places, tells_place)
+        return _Reading(files, self.places, reports_position)
 
     def _written(self, reading: _Reading) -> CsvPart:
         files, forms = reading.files, list(self.plan.forms)
@@ -212,7 +212,7 @@ FEW_BYTES_HERE = 128 << 20
 BYTES_OF_CHARACTER = 2
 # What tells the types of files here; where the rest tells others, it is read twice.
 TYPES_BYTES = 1 << 20
-_RunWorks = Callable[[Sequence[CsvWork]], list[CsvPart]]
+_RunWorks = Callable[[Sequence[CsvTask]], list[CsvPart]]
 
 
 class _OtherFormsError(Exception):
@@ -268,7 +268,7 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
         of_all = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
         plan = CsvPlan(of_all, forms, dataset.directory, files.room // len(parts), room_for_rows(whole))
-        works = [CsvWork(plan, places, number) for number, places in enumerate(parts)]
+        works = [CsvTask(plan, places, number) for number, places in enumerate(parts)]
         done = in_order(works, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
         found = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
         if files.types_of(found) != types or any(part.forms and part.rows is None for part in done):
@@ -280,7 +280,7 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
         return brought(source_of_parts([part.rows for part in done], dataset), whole)
 
 
-def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:
+def in_order(works: Sequence[CsvTask], run: _RunWorks) -> list[CsvPart]:
     """What is in parts of files, each of which begins where the one before it ends; one without any line has no forms."""
     done = run(works)
     again = [number for number, work in enumerate(works) if work.is_continued and _is_apart(work, done[number], done[number - 1])]
@@ -300,7 +300,7 @@ def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:
     return done
 
 
-def _is_apart(work: CsvWork, part: CsvPart, before: CsvPart) -> bool:
+def _is_apart(work: CsvTask, part: CsvPart, before: CsvPart) -> bool:
     """Whether a part has lines, and begins elsewhere than the one before it ends; of one that failed nobody knows where it does."""
     return not before.failed and part.start != before.end and work.begins_before(before.end)
 
@@ -340,7 +340,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     return node, files.chosen_names
 
 
-def tell_of_number(header: Any) -> None:
+def warn_of_header_number(header: Any) -> None:
     """Warn who names the line of the header by its number, as pandas has it: here 0 is False, and every other number True, as in the reference."""
     if isinstance(header, int) and not isinstance(header, bool):
         meaning = "the first line holds the names of columns" if header else "no line holds the names of columns"
@@ -369,14 +369,14 @@ def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], d
 
 
 def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
-    tell_of_number(request.header)
+    warn_of_header_number(request.header)
     found = resolve(request.url, str, in_place=True)
     files = CsvFiles(found.files, request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
     files.partitions = partition_columns(found.files)
     with found.named_in_errors():
         files.read_names(request.usecols)
-        hints = hinted_types(request.column_type_hints, files.wanted_names)
-        files.hinted = [hints.get(name) for name in files.wanted_names]
+        hints = hinted_types(request.column_type_hints, files.selected_names)
+        files.hinted = [hints.get(name) for name in files.selected_names]
         node = split_rows(files)
         if node is None:
             node = _Reader(files, request.rows_to_infer).read()
@@ -411,10 +411,10 @@ class _Reader:
     def read(self) -> PlannerNode:
         """A source of all rows."""
         forms, size = self.files.no_forms(), self.files.size_of_first()
-        self.files.first_bytes = bytes_first(size)
+        self.files.first_bytes = first_block_bytes(size)
         # Elsewhere a request for little takes as long as one for much.
         threads = 1 if self._is_little(size) else threads_that_read()
-        self.files.later_bytes = None if is_elsewhere(self.files.files[0].path) else bytes_at_a_time(size, threads)
+        self.files.later_bytes = None if is_elsewhere(self.files.files[0].path) else block_bytes_for(size, threads)
         for block in self._more_rows():
             self.files.learn(forms, block.read(NO_NUMBERS))
         with closing(self.files.blocks()) as blocks:
@@ -432,14 +432,14 @@ class _Reader:
         """Whether all is in one file of so few bytes that one thread reads them sooner than others start."""
         return size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(self.files.files[0].path) is None
 
-    def _more_rows(self) -> Iterator[SureLines | TextBlock]:
+    def _more_rows(self) -> Iterator[ArrowLines | TextBlock]:
         """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
         options = self.files.options
         if options.nrows is not None and options.nrows < self.rows_to_infer:
             more = attrs.evolve(options, nrows=self.rows_to_infer)
             yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
-    def _values_of(self, blocks: Iterator[SureLines | TextBlock], forms: Sequence[CsvForm | None], threads: int) -> Generator[ValueBlock]:
+    def _values_of(self, blocks: Iterator[ArrowLines | TextBlock], forms: Sequence[CsvForm | None], threads: int) -> Generator[ValueBlock]:
         """The rows of blocks as values of the types of some forms, as they are now; so many threads make them."""
         known, types = list(forms), self.files.types_of(forms)
         return in_threads_ahead(lambda block: self.files.read(block, known, types), blocks, threads)

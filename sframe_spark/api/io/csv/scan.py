@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import first_places, unique_names
-from sframe_spark.api.io.csv.block_reader import CsvText, SureLines, opened_text
+from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText, open_csv
 from sframe_spark.api.io.csv.column_types import Converted, CsvForm, LeftOut, TextBlock, ValueBlock, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.io.csv.options import CsvOptions, CsvValues, chosen_columns
 from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
@@ -104,7 +104,7 @@ class CsvFiles:
         is_empty = True
         for file in self.files:
             self.watched.require_unchanged(file.path)
-            with opened_text(file.path, self.options, file.state, HEADER_BYTES) as text:
+            with open_csv(file.path, self.options, file.state, HEADER_BYTES) as text:
                 is_empty = not text.start() and is_empty
                 self.names, self.named_by = self._names(text.header()), file.path
             if self.names:
@@ -133,14 +133,14 @@ class CsvFiles:
         return (first.state or self.watched.seen(first.path)).size
 
     @property
-    def wanted_names(self) -> list[str]:
+    def selected_names(self) -> list[str]:
         """Names of the columns to read from files."""
         return [self.names[place] for place in self.wanted]
 
     @property
     def chosen_names(self) -> list[str]:
         """Names of the columns asked for."""
-        read = [*self.wanted_names, *(column.name for column in self.partitions)]
+        read = [*self.selected_names, *(column.name for column in self.partitions)]
         return [read[place] for place in self.order]
 
     def of_directories(self, path: str, rows: int) -> list[pa.Array]:
@@ -155,7 +155,7 @@ class CsvFiles:
         numbered = [f"X{i + 1}" for i in range(len(fields))]
         return unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
 
-    def blocks(self) -> Generator[SureLines | TextBlock]:
+    def blocks(self) -> Generator[ArrowLines | TextBlock]:
         """The lines of all files, a block at a time, up to the last row that is wanted."""
         left = self.options.nrows
         self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
@@ -177,10 +177,10 @@ class CsvFiles:
         rows = block.rows if most > len(good) else int(good[most - 1]) + 1 if most else 0
         return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(most, len(good))
 
-    def _blocks_of(self, file: DataFile) -> Iterator[SureLines | TextBlock]:
+    def _blocks_of(self, file: DataFile) -> Iterator[ArrowLines | TextBlock]:
         self.watched.require_unchanged(file.path)
         first_bytes = self.first_bytes if file is self.files[0] else None
-        with opened_text(file.path, self.options, file.state, first_bytes, self.later_bytes) as text:
+        with open_csv(file.path, self.options, file.state, first_bytes, self.later_bytes) as text:
             self.begin(text)
             yield from self.blocks_from(text)
         self.watched.require_unchanged(file.path)
@@ -195,11 +195,11 @@ class CsvFiles:
 
     def are_sure(self) -> bool:
         """Whether Arrow reads the first rows of the first file."""
-        with opened_text(self.files[0].path, self.options, self.files[0].state, HEADER_BYTES) as text:
+        with open_csv(self.files[0].path, self.options, self.files[0].state, HEADER_BYTES) as text:
             self.begin(text)
             return text.is_sure(len(self.names))
 
-    def blocks_from(self, text: CsvText) -> Iterator[SureLines | TextBlock]:
+    def blocks_from(self, text: CsvText) -> Iterator[ArrowLines | TextBlock]:
         """The lines of a file from one on, a block at a time."""
         for block in text.blocks(len(self.names), self.wanted):
             raise_if_cancelled()
@@ -266,7 +266,7 @@ class CsvFiles:
             if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
                 forms[place] = wider(forms[place], narrowest(column, self.values))
 
-    def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[SureLines | TextBlock]) -> list[TextBlock]:
+    def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[ArrowLines | TextBlock]) -> list[TextBlock]:
         """The blocks up to the first that has rows, and let forms be those of its fields; the numbers among them are known from then on."""
         found: list[TextBlock] = []
         for block in blocks:
@@ -278,7 +278,7 @@ class CsvFiles:
         self.know(self.types_of(forms))
         return found
 
-    def read(self, block: SureLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
+    def read(self, block: ArrowLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
         """A block as values of some types, where its fields and those of some forms have these; any thread may do it, and nobody is told."""
         text, own = block.read(self.known), list(forms)
         self.learn(own, text)

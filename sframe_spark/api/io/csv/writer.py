@@ -297,12 +297,12 @@ _FIRST, _LAST = _table([*_SPACES, "[", "{", BYTE_ORDER_MARK], 0), _table([*_SPAC
 _FEW_MARKS = 2
 
 
-def text_of(texts: pa.Array) -> memoryview:
+def string_data(texts: pa.Array) -> memoryview:
     """The texts of an array end to end, without a copy.
 
     Examples
     --------
-    >>> bytes(text_of(pa.array(["a", "é", None, "b"])))
+    >>> bytes(string_data(pa.array(["a", "é", None, "b"])))
     b'a\\xc3\\xa9b'
     """
     data, ends = texts.buffers()[2], _ends_of(texts)
@@ -318,17 +318,17 @@ def _ends_of(texts: pa.Array) -> np.ndarray:
     return np.frombuffer(offsets, np.int64 if wide else np.int32)[texts.offset : texts.offset + len(texts) + 1]
 
 
-def text_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> pa.Array:
+def string_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> pa.Array:
     """Texts as fields, perhaps of an only column; missing ones stay.
 
     Examples
     --------
-    >>> text_fields(pa.array(["plain", "a,b", "", "[1", None]), CsvFormat()).to_pylist()
+    >>> string_fields(pa.array(["plain", "a,b", "", "[1", None]), CsvFormat()).to_pylist()
     ['plain', '"a,b"', '""', '"[1"', None]
     """
     if form.quote_level == QUOTE_ALL:
-        return quoted_texts(values, form)
-    marks = found_in(values, _marks(form))
+        return quote_strings(values, form)
+    marks = characters_in(values, _marks(form))
     if marks and seem_repeated(values):
         return of_different(values, lambda texts: _fields_of_some(texts, form, is_alone))
     chosen = _perhaps_special(values, form, marks)
@@ -340,12 +340,12 @@ def text_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> pa
     return values if fields is texts else pc.replace_with_mask(values, mask, fields)
 
 
-def quoted_texts(texts: pa.Array, form: CsvFormat) -> pa.Array:
+def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
     """Texts in quotes, as :meth:`~.format.CsvFormat.quoted` writes each.
 
     Examples
     --------
-    >>> quoted_texts(pa.array(['5" long', None]), CsvFormat()).to_pylist()
+    >>> quote_strings(pa.array(['5" long', None]), CsvFormat()).to_pylist()
     ['"5"" long"', None]
     """
     if form.quote_level == QUOTE_NONE:
@@ -354,22 +354,22 @@ def quoted_texts(texts: pa.Array, form: CsvFormat) -> pa.Array:
     replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPES.items())] if escape else []
     replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
     # What escapes stand for is in no escape, nor is a quote: who looks once has seen all.
-    there = found_in(texts, [character for character, _ in replaced])
+    there = characters_in(texts, [character for character, _ in replaced])
     for character, instead in replaced:
         if character in there:
             texts = pc.replace_substring(texts, character, instead)
     return pc.binary_join_element_wise(quote, texts, quote, "")
 
 
-def found_in(texts: pa.Array, characters: Sequence[str]) -> list[str]:
+def characters_in(texts: pa.Array, characters: Sequence[str]) -> list[str]:
     """Those of some characters that are in one of some texts.
 
     Examples
     --------
-    >>> found_in(pa.array(["a,b", "c"]), ",;")
+    >>> characters_in(pa.array(["a,b", "c"]), ",;")
     [',']
     """
-    data = bytes(text_of(texts))
+    data = bytes(string_data(texts))
     return [character for character in characters if character.encode() in data]
 
 
@@ -377,12 +377,12 @@ def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Arra
     """Fields of texts that may be others than they are themselves; of which most are."""
     fields, rest = texts, None
     if form.quote_level != QUOTE_NONE:
-        in_quotes = pc.match_substring_regex(texts, texts_in_quotes(form))
+        in_quotes = pc.match_substring_regex(texts, always_quoted_pattern(form))
         if in_quotes.true_count == len(texts):
-            return quoted_texts(texts, form)
+            return quote_strings(texts, form)
         if in_quotes.true_count:
-            fields, rest = pc.if_else(in_quotes, quoted_texts(texts, form), texts), pc.invert(in_quotes)
-    special = pc.match_substring_regex(texts, special_texts(form))
+            fields, rest = pc.if_else(in_quotes, quote_strings(texts, form), texts), pc.invert(in_quotes)
+    special = pc.match_substring_regex(texts, special_pattern(form))
     special = special if rest is None else pc.and_(special, rest)
     if not special.true_count:
         return fields
@@ -424,7 +424,7 @@ def _marks(form: CsvFormat) -> list[str]:
 
 
 @functools.lru_cache(maxsize=16)
-def special_texts(form: CsvFormat) -> str:
+def special_pattern(form: CsvFormat) -> str:
     """A regular expression that matches every text that is not its own field, and perhaps others."""
     if form.quote_level == QUOTE_NONE:
         return f"^$|{_any_of(_marks(form))}"
@@ -432,7 +432,7 @@ def special_texts(form: CsvFormat) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def texts_in_quotes(form: CsvFormat) -> str:
+def always_quoted_pattern(form: CsvFormat) -> str:
     """A regular expression that matches texts that are in quotes whatever else they hold, if not all of these."""
     parts = {mark for text in (form.delimiter, form.line_terminator) if len(text) > 1 for mark in text}
     sure = {*form.quote_char, *form.escape_char, "\n", "\t", "\r", "\\"}
@@ -468,7 +468,7 @@ def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = Fals
     if form.line_prefix:
         rows = pc.binary_join_element_wise(prefix, rows, nothing)
     # All in one list: half the time of an end appended to each.
-    yield text_of(pc.binary_join(pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows), end))
+    yield string_data(pc.binary_join(pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows), end))
     yield form.line_terminator.encode()
 
 
@@ -531,7 +531,7 @@ class ColumnWriter:
         structure = ('"', "\n", "\r", self.form.delimiter)
         if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
             return not any(mark in self.form.missing_field(self.is_alone) for mark in structure)
-        return self.type.kind == STR_KIND and not found_in(fields, structure)
+        return self.type.kind == STR_KIND and not characters_in(fields, structure)
 
     def _one_by_one(self, values: pa.Array) -> pa.Array:
         write = self.form.writer_of(self.type.kind, self.is_alone)
@@ -543,13 +543,13 @@ class ColumnWriter:
         if self.type.kind in (INT_KIND, FLOAT_KIND):
             found = self._numbers(values)
         elif self.type.kind == STR_KIND:
-            found = text_fields(values, self.form, self.is_alone)
+            found = string_fields(values, self.form, self.is_alone)
         elif self.type == DATETIME:
             found = self._date_times(values)
         elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
             texts = written(values, self.type, IN_CSV)
             # A form feed as JSON escapes it is none to the reader.
-            found = None if texts is None or pc.any(pc.match_substring(texts, r"\f")).as_py() else quoted_texts(texts, self.form)
+            found = None if texts is None or pc.any(pc.match_substring(texts, r"\f")).as_py() else quote_strings(texts, self.form)
         return found if found is None or not found.null_count else found.fill_null(self.form.missing_field(self.is_alone))
 
     def _numbers(self, values: pa.Array) -> pa.Array | None:
@@ -557,7 +557,7 @@ class ColumnWriter:
         if self.form.quote_level != QUOTE_ALL and not self.form.has_plain_numbers:
             return None
         texts = int_texts(values) if self.type.kind == INT_KIND else brief_floats(values)
-        return quoted_texts(texts, self.form) if self.form.quote_level == QUOTE_ALL else texts
+        return quote_strings(texts, self.form) if self.form.quote_level == QUOTE_ALL else texts
 
     def _date_times(self, values: pa.Array) -> pa.Array | None:
         """Date-times without an offset, if the dialect does nothing to digits."""

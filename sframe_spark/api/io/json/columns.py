@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.json.object_columns import LARGE_INT, TYPES, JsonColumn, JsonMembers, PlainMembers
+from sframe_spark.api.io.json.object_columns import LARGE_INT, TYPES, JsonColumn, JsonMembers, TypedMembers
 from sframe_spark.api.io.json.parser import JsonValues
 from sframe_spark.errors import JsonError, SchemaError, SFrameError
 from sframe_spark.message_text import is_unicode, visible
@@ -257,7 +257,7 @@ class JsonColumns:
             else:
                 self.columns.setdefault(COLUMN_NAME, ColumnKinds()).learn([value])
 
-    def _learn_members(self, members: JsonMembers | PlainMembers, found: JsonValues) -> None:
+    def _learn_members(self, members: JsonMembers | TypedMembers, found: JsonValues) -> None:
         """Column by column, which are there already."""
         self.has_objects = True
         for name in members.names:

@@ -285,7 +285,7 @@ _COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 
 
 @attrs.frozen(eq=False)
-class PlainMembers:
+class TypedMembers:
     """The members of objects, by name.
 
     Parameters
@@ -314,15 +314,15 @@ class PlainMembers:
         return self.columns[name]
 
 
-def plain_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -> PlainMembers | None:
+def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -> TypedMembers | None:
     """The members of the objects in a text, one on each line or with commas between, of types that are known; None where that is not sure.
 
     Examples
     --------
-    >>> found = plain_members('{"a":1,"b":"x"}\\n{"a":2}\\n', {"a": pa.int64(), "b": pa.string()}, on_lines=True)
+    >>> found = typed_members('{"a":1,"b":"x"}\\n{"a":2}\\n', {"a": pa.int64(), "b": pa.string()}, on_lines=True)
     >>> found.column("a").by_type[INT].to_pylist(), found.column("b").by_type[STR].to_pylist()
     ([1, 2], ['x', None])
-    >>> plain_members('{"a":1.5}', {"a": pa.int64()}, on_lines=True)
+    >>> typed_members('{"a":1.5}', {"a": pa.int64()}, on_lines=True)
     """
     data = text.rstrip(" \t\r\n").encode()
     between = _between(data, on_lines) if known else None
@@ -339,7 +339,7 @@ def plain_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
         return None
     columns = {name: _column(table[name]) for name in known}
     found = {name: column for name, column in columns.items() if column is not None}
-    return PlainMembers(np.zeros(rows, np.int8), list(known), found) if table.num_rows == rows and len(found) == len(columns) else None
+    return TypedMembers(np.zeros(rows, np.int8), list(known), found) if table.num_rows == rows and len(found) == len(columns) else None
 
 
 def _between(data: bytes, on_lines: bool) -> bytes | None:

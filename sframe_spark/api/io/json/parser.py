@@ -14,8 +14,8 @@ from typing import Any, TypeVar, overload
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.json.object_columns import JsonMembers, PlainMembers, members_of, plain_members
-from sframe_spark.api.io.text_encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.api.io.json.object_columns import JsonMembers, TypedMembers, members_of, typed_members
+from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.byte_streams import FileRange, WholeLines, open_bytes
@@ -57,7 +57,7 @@ class JsonValues:
     lines: Sequence[int]
     size: int
     is_plain: bool = False
-    members: JsonMembers | PlainMembers | None = None
+    members: JsonMembers | TypedMembers | None = None
     is_sparse: bool = False
 
 
@@ -155,7 +155,7 @@ class Later(Sequence[Found]):
 
 
 @attrs.frozen(eq=False)
-class LinesOfJson:
+class JsonLines:
     """Lines of a file, each a value or blank.
 
     Parameters
@@ -183,12 +183,12 @@ class LinesOfJson:
         JsonError
             If one is not JSON.
         """
-        members = plain_members(self.text, self.known, on_lines=True) or members_of(self.text, on_lines=True)
+        members = typed_members(self.text, self.known, on_lines=True) or members_of(self.text, on_lines=True)
         if members is None or members.is_sparse:
             return self._line_by_line(members is not None)
         return self._as_columns(members)
 
-    def _as_columns(self, members: JsonMembers | PlainMembers) -> JsonValues:
+    def _as_columns(self, members: JsonMembers | TypedMembers) -> JsonValues:
         """An object from each line."""
         count = len(members.counts)
         values = Later(count, self._values)
@@ -243,29 +243,29 @@ def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileSta
     JsonError
         If the file is something else; it names the line.
     """
-    with opened_values(FileRange(path, state, 0), encoding) as text:
+    with open_json(FileRange(path, state, 0), encoding) as text:
         yield from text.elements() if is_array else text.on_lines()
 
 
 @contextlib.contextmanager
-def opened_values(
+def open_json(
     place: FileRange,
     encoding: str,
     first_line: int = 1,
-    tells_place: bool = True,
+    reports_position: bool = True,
     known: Known = dict,
     blocks: Blocks | None = None,
     are_rows: bool = True,
 ) -> Iterator[JsonText]:
     """The values in a file, or on the lines that start in a part of one in UTF-8, of which the first has a number."""
     if not place.is_part:
-        with opened_file(place.path, encoding, place.state) as stream:
+        with open_utf8(place.path, encoding, place.state) as stream:
             yield JsonText(place, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
         return
     with telling("read", place.path):
         stream = open_bytes(place.path, place.state, max(0, place.start - 1))
     with stream:
-        yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, tells_place, known, blocks)
+        yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, reports_position, known, blocks)
 
 
 # What stands between two objects in nearly all files, around the comma.
@@ -306,7 +306,7 @@ class JsonText:
         What it is written in.
     first_line
         The number of the first line.
-    tells_place
+    reports_position
         Whether an error tells where bytes are that are no text, for which the file is read from its start.
     known
         Tells, while more is read, the types of the members of objects, as far as all so far are numbers and texts.
@@ -322,12 +322,12 @@ class JsonText:
         stream: Any,
         encoding: str,
         first_line: int = 1,
-        tells_place: bool = True,
+        reports_position: bool = True,
         known: Known = dict,
         blocks: Blocks | None = None,
         are_rows: bool = True,
     ) -> None:
-        self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, tells_place
+        self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, reports_position
         # A mark of the order of bytes stands at the start of a file; elsewhere it is a character.
         self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
         self._text, self._is_last, self._is_first = "", False, not place.start
@@ -359,7 +359,7 @@ class JsonText:
         except UnicodeDecodeError:
             if not self._tells_place:
                 raise JsonError(f"{visible(self._path)} has bytes that are no text") from None
-            raise wrong_bytes(self._path, "utf-8", self._state) from None
+            raise encoding_error(self._path, "utf-8", self._state) from None
 
     def _drop(self, end: int) -> None:
         self._line_at(end)
@@ -376,13 +376,13 @@ class JsonText:
     def _wrong(self, position: int, reason: str) -> JsonError:
         return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
 
-    def lines(self) -> Iterator[LinesOfJson]:
+    def lines(self) -> Iterator[JsonLines]:
         """The lines of the file, a block at a time, which any thread may read."""
         while not self._is_last:
             self._fill()
             end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
             if end:
-                yield LinesOfJson(self._path, self._text[:end], self._line, self._known())
+                yield JsonLines(self._path, self._text[:end], self._line, self._known())
             self._block_bytes = self._later_bytes
             self._drop(end)
 
@@ -431,7 +431,7 @@ class JsonText:
         if end is None or begin is None or begin >= end:
             return None
         text = self._text[begin:end].rstrip(" \t\r\n")
-        members = plain_members(text, self._known(), on_lines=False) or members_of(text, on_lines=False)
+        members = typed_members(text, self._known(), on_lines=False) or members_of(text, on_lines=False)
         is_sparse = members is not None and members.is_sparse
         members = None if is_sparse else members
         values: Sequence[Any] | None = (

@@ -15,7 +15,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.io.json.columns import COLUMN_NAME, ColumnKinds, JsonColumns, JsonForm
-from sframe_spark.api.io.json.parser import JsonText, JsonValues, LinesOfJson, opened_values, values_of
+from sframe_spark.api.io.json.parser import JsonLines, JsonText, JsonValues, open_json, values_of
 from sframe_spark.api.io.json.writer import RECORDS, require_orient
 from sframe_spark.api.io.text_encoding import UTF_8, text_encoding
 from sframe_spark.config import config
@@ -107,13 +107,13 @@ class _Reading:
     places: Sequence[FileRange]
     columns: JsonColumns
     first_line: int
-    tells_place: bool
+    reports_position: bool
     line_ends: int = 0
 
     def blocks(self) -> Iterator[JsonValues]:
         """The values, of which the columns have learned."""
         for place in self.places:
-            with opened_values(place, self.plan.encoding, self.first_line, self.tells_place, self.columns.plain_types) as text:
+            with open_json(place, self.plan.encoding, self.first_line, self.reports_position, self.columns.plain_types) as text:
                 for found in text.elements() if self.columns.is_array else text.on_lines():
                     raise_if_cancelled()
                     self.columns.learn(found)
@@ -122,7 +122,7 @@ class _Reading:
 
 
 @attrs.frozen(eq=False)
-class JsonWork:
+class JsonTask:
     """Reads whole files, or the lines that start in a part of one, and writes their rows.
 
     Parameters
@@ -143,7 +143,7 @@ class JsonWork:
         """Read and write the rows; what is wrong with them is not told yet."""
         columns = self._columns(self.plan.columns.has_objects)
         try:
-            return self._written(columns, 1, tells_place=False)
+            return self._written(columns, 1, reports_position=False)
         except (JsonError, CsvEncodingError):
             return JsonPart(_without_files(columns), failed=True)
 
@@ -157,15 +157,15 @@ class JsonWork:
         CsvEncodingError
             If something is no text.
         """
-        return self._written(self._columns(has_objects), first_line, tells_place=True)
+        return self._written(self._columns(has_objects), first_line, reports_position=True)
 
     def _columns(self, has_objects: bool | None) -> JsonColumns:
         known = self.plan.columns
         kinds = {name: ColumnKinds(set(column.kinds), set(column.inner)) for name, column in known.columns.items()}
         return attrs.evolve(known, numbers={place.path: place.number for place in self.places}, columns=kinds, has_objects=has_objects, rows=0)
 
-    def _written(self, columns: JsonColumns, first_line: int, tells_place: bool) -> JsonPart:
-        reading = _Reading(self.plan, self.places, columns, first_line, tells_place)
+    def _written(self, columns: JsonColumns, first_line: int, reports_position: bool) -> JsonPart:
+        reading = _Reading(self.plan, self.places, columns, first_line, reports_position)
         blocks, plan, form, rows = reading.blocks(), self.plan, self.plan.form, None
         try:
             if form is None:
@@ -208,7 +208,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
         form = columns.form() if columns.columns else None
         with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
             plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, room_for_rows(whole))
-            works = [JsonWork(plan, places, number) for number, places in enumerate(parts)]
+            works = [JsonTask(plan, places, number) for number, places in enumerate(parts)]
             done = run_parts(works, whole, dataset.directory, "reading JSON files")
             columns = merged(works, done, columns)
             rows = [part.rows for part in done]
@@ -223,7 +223,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
 def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: bool) -> bool:
     """Whether the first rows of a file are read as columns: where Python reads them, threads wait for each other."""
     is_cut = has_lines and packing_of(file.path) is None
-    with opened_values(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
+    with open_json(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
         try:
             first = next(text.elements() if columns.is_array else text.on_lines(), None)
         except (JsonError, CsvEncodingError):
@@ -232,7 +232,7 @@ def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: boo
     return first is not None and (first.members is not None or first.is_sparse)
 
 
-def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
+def merged(works: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
     """What all parts tell of the columns; one with something wrong is read again and tells.
 
     Whether rows are objects is found once more where the first block does not tell: no columns are known then, and all is read again.
@@ -381,7 +381,7 @@ class _Reader:
             # A store takes as long to send little as to send much.
             blocks = None if is_elsewhere(file.path) else (FIRST_BYTES, LATER_BYTES)
             columns, place = self.columns, FileRange(file.path, file.state, 0)
-            with opened_values(place, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
+            with open_json(place, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
                 yield from text.elements() if self.columns.is_array else self._on_lines(text)
             self.watched.require_unchanged(file.path)
 
@@ -392,7 +392,7 @@ class _Reader:
             yield from _some(block.read())
             if self.columns.plain_types():
                 break
-        with closing(in_threads_ahead(LinesOfJson.read, lines, threads_that_read())) as found:
+        with closing(in_threads_ahead(JsonLines.read, lines, threads_that_read())) as found:
             for values in found:
                 yield from _some(values)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.io.csv.writer import text_of
+from sframe_spark.api.io.csv.writer import string_data
 from sframe_spark.api.io.paths import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
@@ -102,7 +102,7 @@ class JsonRows:
                 for name, kind, column in zip(self.names, self.types, chunk.columns, strict=True)
             ]
             joined = pc.ascii_rtrim(pc.binary_join_element_wise(*members, empty), characters=",")
-            yield text_of(pc.binary_join_element_wise(start, joined, pa.scalar("}\n", pa.large_string()), empty))
+            yield string_data(pc.binary_join_element_wise(start, joined, pa.scalar("}\n", pa.large_string()), empty))
             first_row = None if first_row is None else first_row + chunk.rows
 
 

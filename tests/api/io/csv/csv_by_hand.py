@@ -24,7 +24,7 @@ class Place:
 
     def terminators(self) -> tuple[str, ...]:
         """What ends a line."""
-        return ("\r\n", "\n", "\r") if self.options.usual_lines else (self.options.line_terminator,)
+        return ("\r\n", "\n", "\r") if self.options.has_standard_line_ends else (self.options.line_terminator,)
 
     def ends_after(self, at: int) -> bool:
         """Whether nothing but white space is between a place and the end of a field."""

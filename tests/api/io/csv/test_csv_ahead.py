@@ -16,7 +16,7 @@ import pytest
 from sframe_spark import SFrame, config
 from sframe_spark.api.io.csv import block_reader as csv_lines
 from sframe_spark.api.io.csv import reader as csv_reader
-from sframe_spark.api.io.csv.block_reader import CsvText, SureLines
+from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText
 from sframe_spark.errors import CsvEncodingError, CsvLineError, StorageError
 
 LINES = [f'{number},{number / 7!r},"text, {number}"' for number in range(400)]
@@ -38,8 +38,8 @@ def written(place: Path, lines: list[str], header: str = HEADER) -> str:
 
 def before_each(monkeypatch: pytest.MonkeyPatch, told: Callable[[bytes], None]) -> None:
     """Let somebody hear of each block before a thread reads it."""
-    original = SureLines.read
-    monkeypatch.setattr(SureLines, "read", lambda lines, numbers: (told(lines.text[: lines.end]), original(lines, numbers))[1])
+    original = ArrowLines.read
+    monkeypatch.setattr(ArrowLines, "read", lambda lines, numbers: (told(lines.text[: lines.end]), original(lines, numbers))[1])
 
 
 def test_several_threads_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

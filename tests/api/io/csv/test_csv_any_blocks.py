@@ -107,7 +107,7 @@ def test_rows_are_those_of_one_block(seed: int, tmp_path: Path, patch: pytest.Mo
     for _ in range(3):
         patch.setattr(csv_reader, "IN_MEMORY_ROWS", choose.choice([1, 5, 20, 60, 1000]))
         first = choose.choice([20, 200, 1000])
-        patch.setattr(csv_reader, "bytes_first", lambda size, first=first: first)
+        patch.setattr(csv_reader, "first_block_bytes", lambda size, first=first: first)
         patch.setattr(csv_lines, "BLOCK_BYTES", choose.choice([40, 100, 300, 500, 1500, 4000]))
         patch.setattr(csv_lines, "MAX_AGAIN", choose.choice([0, 20, csv_lines.MAX_AGAIN]))
         threads = choose.choice([1, 2, 2, 5])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sframe_spark import SFrame
 from sframe_spark.api.io.csv import block_reader as csv_lines
 from sframe_spark.api.io.csv import parser as csv_fields
-from sframe_spark.api.io.csv.block_reader import CsvText, SureLines
+from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText
 from sframe_spark.api.io.csv.column_types import TextBlock
 from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.api.io.csv.parser import NO_NUMBERS
@@ -64,7 +64,7 @@ def read(text: str, options: CsvOptions, size: int, width: int) -> tuple[list[st
         block = lines.read(NO_NUMBERS)
         found, left_out = rows_of(block)
         assert block.rows == len(found)
-        if isinstance(lines, SureLines):
+        if isinstance(lines, ArrowLines):
             assert rows_of(lines.by_line()) == (found, left_out)
         rows, bad = rows + found, bad + left_out
     return header if options.header else [], rows, bad
@@ -89,7 +89,7 @@ def test_where_blocks_end_makes_no_difference(text: str, options: CsvOptions, si
         patch.setattr(csv_fields, "LONGEST_RECORD_BYTES", longest)
         whole = read(text, options, 1 << 20, width)
         assert read(text, options, size, width) == whole
-        patch.setattr(csv_lines, "sure_end", lambda *_: 0)
+        patch.setattr(csv_lines, "arrow_safe_end", lambda *_: 0)
         assert read(text, options, 1 << 20, width) == whole
         assert read(text, options, size, width) == whole
     header, lines = rows_by_hand(text.removeprefix("\ufeff"), options, longest, width)
@@ -208,8 +208,8 @@ def test_quotes_that_nothing_closes_are_looked_for_once(quotes: str, tmp_path: P
 def test_what_a_long_line_is_looked_at_grows_with_it(long: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of 48 MB in a first row took 38 s, as little is read of a file until its columns of numbers are known."""
     looked: list[int] = []
-    text, sure_end = CsvText._text, csv_lines.sure_end
-    monkeypatch.setattr(csv_lines, "sure_end", lambda block, *given: looked.append(len(block)) or sure_end(block, *given))
+    text, arrow_safe_end = CsvText._text, csv_lines.arrow_safe_end
+    monkeypatch.setattr(csv_lines, "arrow_safe_end", lambda block, *given: looked.append(len(block)) or arrow_safe_end(block, *given))
     monkeypatch.setattr(CsvText, "_text", lambda self: looked.append(len(self.pending)) or text(self))
     header, rows, bad = read(long, CsvOptions(), 64, 2)
     assert len(header) == 2 and len(rows) == 1 and not bad and sum(looked) < 10 * len(long)

@@ -50,7 +50,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_changed_between_two_readings_is_told(
     file: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int
 ) -> None:
-    opened, readings = csv_files.opened_text, []
+    opened, readings = csv_files.open_csv, []
 
     def counting(*args: object, **options: object) -> object:
         readings.append(args)
@@ -58,7 +58,7 @@ def test_a_file_changed_between_two_readings_is_told(
             change(file)
         return opened(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(csv_files, "opened_text", counting)
+    monkeypatch.setattr(csv_files, "open_csv", counting)
     with pytest.raises(StorageError, match=f"{file} was changed while it was read"):
         SFrame.read_csv(str(file), verbose=False)
     assert len(readings) >= reading

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sframe_spark.api.io.csv import writer as texts
-from sframe_spark.api.io.csv.writer import ColumnWriter, CsvFormat, lines_of, special_texts
+from sframe_spark.api.io.csv.writer import ColumnWriter, CsvFormat, lines_of, special_pattern
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, dict_of, list_of
 from sframe_spark.values.encode import encode_plain
@@ -116,7 +116,7 @@ def test_plain_texts_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatc
     plain = pa.array(["plain", "a b", "naïve", "日本", "x-1.5", "(x)"])
     assert writer.fields(plain, 0).to_pylist() == plain.to_pylist()
     assert writer.fields(pa.array(["a,b", " x", "", "\t"]), 0).to_pylist() == ['"a,b"', '" x"', '""', '"\\t"']
-    assert special_texts(CsvFormat()) is special_texts(CsvFormat())
+    assert special_pattern(CsvFormat()) is special_pattern(CsvFormat())
 
 
 def test_dates_that_python_cannot_show_are_told_with_their_row() -> None:

@@ -44,7 +44,7 @@ def test_every_encoding_gives_the_same_rows(encoding: str, block: int, tmp_path:
 def test_a_transcoded_stream_is_the_text(text: str, block: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = write(tmp_path_factory.getbasetemp() / "any.txt", text.encode("utf-16"))
     found = b""
-    with csv_encoding.opened_file(path, "utf-16") as stream:
+    with csv_encoding.open_utf8(path, "utf-16") as stream:
         while data := stream.read(block):
             found += data
     assert found.decode() == text

@@ -69,7 +69,7 @@ def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, mon
     )
     monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", choose.choice([20, 20, 10 * ROWS]))
     first = choose.choice([60, 500])
-    monkeypatch.setattr(csv_reader, "bytes_first", lambda size, first=first: first)
+    monkeypatch.setattr(csv_reader, "first_block_bytes", lambda size, first=first: first)
     path = file_of(choose, tmp_path / "x.csv")
     width = len((tmp_path / "x.csv").read_text().partition("\n")[0].split(","))
     known = {name: kind for name, kind in (hinted or {}).items() if int(name[1:]) < width}
@@ -81,7 +81,7 @@ def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, mon
             return [type(error), str(error)]
 
     found = read()
-    monkeypatch.setattr(NumberColumns, "are_sure_in", lambda *_: False)
+    monkeypatch.setattr(NumberColumns, "read_exactly_by_arrow", lambda *_: False)
     expected = read()
     assert found[0] == expected[0]
     assert found == expected or rows_equal(found[1], expected[1])
