@@ -16,7 +16,7 @@ from sframe_spark.engine.physical.user_dataframes import held_directly
 from sframe_spark.operators.groupby.aggregation import adds_up_floats
 from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.operators.udf_calls import calls_users
-from sframe_spark.planner.graph import fold, postorder, private_copy, with_length_found
+from sframe_spark.planner.graph import fold, postorder, private_copy, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
@@ -109,7 +109,7 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
     held = held_directly(root)
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
-        same = PlannerNode(node.operator, inputs, with_length_found(node, [child.facts for child in inputs]))
+        same = PlannerNode(node.operator, inputs, with_inferred_length(node, [child.facts for child in inputs]))
         same.known, same.names, same.calls = node.known, node.names, node.calls
         return same
 

@@ -21,7 +21,7 @@ from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.parameters import told_apart
+from sframe_spark.planner.parameters import identity_text
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode
@@ -43,7 +43,7 @@ class Register:
 class Literal:
     """A constant of a known type, given as a Python value."""
 
-    value: Any = attrs.field(eq=told_apart)
+    value: Any = attrs.field(eq=identity_text)
     type: ColumnType = attrs.field()
 
     def as_read(self) -> Literal:
@@ -70,7 +70,7 @@ class Step:
 
     function: Function
     operands: tuple[Operand, ...]
-    parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=identity_text)
 
     @property
     def expression(self) -> Callable[..., Any] | None:

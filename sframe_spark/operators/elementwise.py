@@ -18,7 +18,7 @@ from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, Origin
-from sframe_spark.planner.parameters import told_apart
+from sframe_spark.planner.parameters import identity_text
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
 
@@ -143,7 +143,7 @@ class Transform(RowWise):
     name: ClassVar[str] = "transform"
     function: Function
     operands: tuple[Operand, ...] = (Register(0),)
-    parameters: tuple[Any, ...] = attrs.field(default=(), eq=told_apart)
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=identity_text)
 
     def program(self, width: int) -> Program:
         """A single step."""

@@ -14,7 +14,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator, RowsTaken
+from sframe_spark.planner.operator import Need, Operator, RowSlice
 from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 
@@ -61,9 +61,9 @@ class SliceRows(Operator):
         return self, kept[0]
 
     @property
-    def row_range(self) -> RowsTaken:
+    def row_range(self) -> RowSlice:
         """The rows taken."""
-        return RowsTaken(self.start, self.stop, self.step)
+        return RowSlice(self.start, self.stop, self.step)
 
     def requires(self, slot: int) -> Need:
         """Rows by number."""

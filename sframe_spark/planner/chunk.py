@@ -131,11 +131,11 @@ class Chunk:
         """
         return (self if positions is None else self.select(positions)).slice(start, stop)
 
-    def parts_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
+    def chunks_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
         """The same rows: there is one piece of them."""
         yield self.between(start, stop, positions)
 
-    def end_of_piece(self, start: int, stop: int) -> int:
+    def end_of_chunk(self, start: int, stop: int) -> int:
         """Where to end some rows: at ``stop``, as nothing is copied anywhere."""
         return stop
 
@@ -207,7 +207,7 @@ def stacked(chunks: list[Chunk]) -> Chunk:
     """
     rows, columns = sum(chunk.rows for chunk in chunks), list(zip(*(chunk.columns for chunk in chunks), strict=True))
     chunks.clear()
-    return Chunk(tuple(map(in_one_array, taken(columns))), rows)
+    return Chunk(tuple(map(in_one_array, drained(columns))), rows)
 
 
 def concatenate(chunks: Iterable[Chunk], schema: Schema) -> Chunk:
@@ -227,7 +227,7 @@ def concatenate(chunks: Iterable[Chunk], schema: Schema) -> Chunk:
     return filled[0] if len(filled) == 1 else stacked(filled)
 
 
-def taken(items: list[Item]) -> Iterator[Item]:
+def drained(items: list[Item]) -> Iterator[Item]:
     """Items, each let go as it is passed on."""
     while items:
         yield items.pop(0)
@@ -236,13 +236,13 @@ def taken(items: list[Item]) -> Iterator[Item]:
 # Pieces: rows in memory that were made one part after the other, and stay so.
 
 # Shorter pieces are put together: each has a price of its own, whoever goes through them.
-FEW_ROWS = 32_768
+MIN_CHUNK_ROWS = 32_768
 # A piece that is a part of longer arrays holds all of them: it is copied where they take so many times its bytes.
-MAX_HELD = 4
+MAX_BUFFER_RATIO = 4
 
 
 @attrs.frozen(eq=False)
-class Pieces:
+class ChunkedRows:
     """Consecutive runs of rows of the same columns, read by row number as if they were one.
 
     Nothing is copied until rows of several are asked for in one array.
@@ -285,16 +285,16 @@ class Pieces:
         """Bytes of the rows."""
         return sum(chunk.size for chunk in self.chunks)
 
-    def select(self, positions: Sequence[int]) -> Pieces:
+    def select(self, positions: Sequence[int]) -> ChunkedRows:
         """The columns at these positions, in this order."""
-        return Pieces(tuple(chunk.select(positions) for chunk in self.chunks))
+        return ChunkedRows(tuple(chunk.select(positions) for chunk in self.chunks))
 
     def column(self, position: int, start: int, stop: int) -> pa.ChunkedArray:
         """One column of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
-        parts = [chunk.columns[0] for chunk in self.parts_between(start, stop, [position])]
+        parts = [chunk.columns[0] for chunk in self.chunks_between(start, stop, [position])]
         return pa.chunked_array(parts, self.types[position])
 
-    def parts_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
+    def chunks_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
         """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), piece by piece, without copying."""
         start, stop = max(0, start), min(stop, self.rows)
         place = bisect.bisect_right(self.starts, start) - 1
@@ -307,33 +307,33 @@ class Pieces:
     def between(self, start: int, stop: int, positions: Sequence[int] | None = None) -> Chunk:
         """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), each in one array."""
         wanted = range(len(self.types)) if positions is None else positions
-        parts = list(self.parts_between(start, stop, wanted))
+        parts = list(self.chunks_between(start, stop, wanted))
         if len(parts) > 1:
             return stacked(parts)
         return parts[0] if parts else self.chunks[0].select(wanted).slice(0, 0)
 
-    def end_of_piece(self, start: int, stop: int) -> int:
+    def end_of_chunk(self, start: int, stop: int) -> int:
         """Where to end some rows so that those of few pieces are copied: behind the first piece, or the last that is whole; else ``stop``."""
         place = bisect.bisect_right(self.starts, start)
-        if self.starts[place] - start < FEW_ROWS:
+        if self.starts[place] - start < MIN_CHUNK_ROWS:
             place = max(place, bisect.bisect_right(self.starts, stop) - 1)
         return min(self.starts[place], stop)
 
 
-def in_pieces(chunks: Iterable[Chunk], schema: Schema) -> Chunk | Pieces:
+def coalesce_chunks(chunks: Iterable[Chunk], schema: Schema) -> Chunk | ChunkedRows:
     """Rows of chunks as they are but for short ones, which are put together; one chunk where that is all.
 
     Examples
     --------
     >>> from sframe_spark.types import INT
-    >>> in_pieces([Chunk.of([pa.array([1, 2])]), Chunk.of([pa.array([3])])], (INT,)).rows
+    >>> coalesce_chunks([Chunk.of([pa.array([1, 2])]), Chunk.of([pa.array([3])])], (INT,)).rows
     3
     """
-    found = [own(run[0]) if len(run) == 1 else stacked(run) for run in _runs(chunks)]
-    return Pieces(tuple(found)) if len(found) > 1 else concatenate(found, schema)
+    found = [compacted(run[0]) if len(run) == 1 else stacked(run) for run in _runs(chunks)]
+    return ChunkedRows(tuple(found)) if len(found) > 1 else concatenate(found, schema)
 
 
-def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | Pieces:
+def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | ChunkedRows:
     """Rows of columns that are each cut into arrays at places of its own.
 
     Examples
@@ -342,7 +342,7 @@ def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | Pi
     >>> aligned([[pa.array([1, 2]), pa.array([3])], [pa.array([4, 5, 6])]], (INT, INT)).between(1, 3).columns[1].to_pylist()
     [5, 6]
     """
-    return in_pieces(aligned_chunks(columns), schema)
+    return coalesce_chunks(aligned_chunks(columns), schema)
 
 
 def aligned_chunks(columns: Sequence[Sequence[pa.Array]]) -> Iterator[Chunk]:
@@ -365,7 +365,7 @@ def _runs(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
         if not chunk.rows:
             continue
         more = chunk.size
-        if waiting and (rows + chunk.rows > 2 * FEW_ROWS or size + more > MAX_BYTES_OF_ARRAY):
+        if waiting and (rows + chunk.rows > 2 * MIN_CHUNK_ROWS or size + more > MAX_BYTES_OF_ARRAY):
             yield waiting
             waiting, rows, size = [], 0, 0
         waiting.append(chunk)
@@ -375,7 +375,7 @@ def _runs(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
         yield waiting
 
 
-def own(chunk: Chunk) -> Chunk:
+def compacted(chunk: Chunk) -> Chunk:
     """The rows of a chunk without the much longer arrays that they are parts of."""
     columns = chunk.columns
     if not any(_holds_more(column) for column in columns):
@@ -385,4 +385,4 @@ def own(chunk: Chunk) -> Chunk:
 
 
 def _holds_more(column: pa.Array) -> bool:
-    return bool(column.get_total_buffer_size() > MAX_HELD * (column.nbytes + FEW_ROWS))
+    return bool(column.get_total_buffer_size() > MAX_BUFFER_RATIO * (column.nbytes + MIN_CHUNK_ROWS))

@@ -61,7 +61,7 @@ def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) ->
     return values[id(root)]
 
 
-def with_length_found(node: PlannerNode, inputs: Sequence[Facts]) -> Facts:
+def with_inferred_length(node: PlannerNode, inputs: Sequence[Facts]) -> Facts:
     """Facts of a node, with its length where only its inputs know it: one may have been materialised since the node was made."""
     if node.length.rows is None and inputs:
         found = node.operator.infer_length(inputs)
@@ -74,7 +74,7 @@ def private_copy(root: PlannerNode) -> PlannerNode:
     """Copy of the graph of which nobody else holds a node: what other threads splice does not change it while it runs."""
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
-        same = PlannerNode(node.operator, inputs, with_length_found(node, [child.facts for child in inputs]))
+        same = PlannerNode(node.operator, inputs, with_inferred_length(node, [child.facts for child in inputs]))
         same.known, same.names = node.known, node.names
         return same
 

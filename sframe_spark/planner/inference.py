@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.graph import fold, postorder, with_length_found
+from sframe_spark.planner.graph import fold, postorder, with_inferred_length
 from sframe_spark.planner.node import PlannerNode, infer_facts
 from sframe_spark.planner.operator import Need
 
@@ -39,13 +39,13 @@ def current_facts(node: PlannerNode) -> Facts:
     """Facts of a node inferred anew from the graph below it."""
     if node.length.rows is not None or not node.inputs:
         return node.facts
-    return fold([node], with_length_found)[id(node)]
+    return fold([node], with_inferred_length)[id(node)]
 
 
 def learn_lengths(root: PlannerNode) -> None:
     """Let each node of a graph know the number of its rows where it follows now: rows below may have been materialised since the node was made."""
     for node in postorder([root]):
-        node.facts = with_length_found(node, [child.facts for child in node.inputs])
+        node.facts = with_inferred_length(node, [child.facts for child in node.inputs])
 
 
 def with_current_lengths(root: PlannerNode) -> PlannerNode:
@@ -56,7 +56,7 @@ def with_current_lengths(root: PlannerNode) -> PlannerNode:
     current: dict[int, PlannerNode] = {}
     for node in postorder([root]):
         rebuilt = node.with_inputs([current[id(child)] for child in node.inputs])
-        facts = with_length_found(node, [child.facts for child in node.inputs]) if rebuilt is node else node.facts
+        facts = with_inferred_length(node, [child.facts for child in node.inputs]) if rebuilt is node else node.facts
         if facts is not node.facts:
             rebuilt = PlannerNode(node.operator, node.inputs, facts)
         current[id(node)] = rebuilt

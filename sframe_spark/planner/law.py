@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence, Set
 import attrs
 
 from sframe_spark.errors import PlanInvariantError, SFrameError
-from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.ours import is_ours
+from sframe_spark.planner.node import PlannerNode, is_builtin
 
 Rewrite = Callable[[PlannerNode], PlannerNode | None]
 
@@ -52,7 +51,7 @@ class Law:
         try:
             found = self.rewrite(node)
         except Exception as error:
-            if isinstance(error, SFrameError) or is_ours(self.rewrite):
+            if isinstance(error, SFrameError) or is_builtin(self.rewrite):
                 raise
             raise PlanInvariantError(f"the law {self.equation!r} failed with {type(error).__name__}: {error}") from error
         if found is not None and not isinstance(found, PlannerNode):

@@ -116,10 +116,10 @@ class Relation:
         return Relation(self.df.select(*self.columns, *hidden), self.schema, key, position, self.not_missing)
 
 
-class SummedNumbers(Enum):
+class SummedFloats(Enum):
     """Which floats have a part in the sums of a query; where it meets others it fails, and is made anew with more of them."""
 
-    USUAL = auto()
+    COMMON = auto()
     MORE = auto()
     EVERY = auto()
 
@@ -142,7 +142,7 @@ class LoweringContext:
 
     spark: SparkSession
     observed: bool = True
-    summed: SummedNumbers = SummedNumbers.EVERY
+    summed: SummedFloats = SummedFloats.EVERY
     open_source: Callable[[Hashable, Callable[[], Relation]], Relation] = attrs.field(default=lambda key, build: build())
 
 

@@ -8,11 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.ours import is_ours
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
+
+
+# Whose code something is: this package's own, or that of a plug-in.
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def is_builtin(code: Any) -> bool:
+    """True for a class or a function of this package, which every worker has.
+
+    Examples
+    --------
+    >>> is_builtin(is_builtin), is_builtin(len)
+    (True, False)
+    """
+    return str(getattr(code, "__module__", None)).partition(".")[0] == PACKAGE
+
 
 _READS_FILES = attrgetter("reads_files")
 _IS_UNFIXED = attrgetter("is_unfixed")
@@ -126,7 +142,7 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
     """Facts of an operator over inputs whose facts are known."""
     facts = [node.facts for node in inputs]
     schema = operator.infer_type(facts)
-    if not is_ours(type(operator)) and not is_schema(schema):
+    if not is_builtin(type(operator)) and not is_schema(schema):
         raise PlanInvariantError(
             f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
         )

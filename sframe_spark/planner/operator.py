@@ -30,7 +30,7 @@ Origin = tuple[int, int]
 
 
 @attrs.frozen
-class RowsTaken:
+class RowSlice:
     """Which rows of its input an operator takes: ``start``, ``start + step``, ... before ``stop``; None: to the end."""
 
     start: int
@@ -62,7 +62,7 @@ class QueryWork(NamedTuple):
 NO_WORK = QueryWork(0, 0)
 
 
-class RowsOfPieces(Protocol):
+class PartitionPairRows(Protocol):
     """Rows that are made of a piece of each input."""
 
     @property
@@ -79,7 +79,7 @@ class RowsOfPieces(Protocol):
     def are_alone(self) -> np.ndarray:
         """For each row of the one input whose rows have numbers whether nothing of the other goes with it."""
 
-    def of_matches(self) -> RowsOfPieces:
+    def of_matches(self) -> PartitionPairRows:
         """Those of them that are made of a row of each input."""
 
     def chunks(self, max_bytes: int) -> Iterator[Chunk]:
@@ -177,7 +177,7 @@ class Traits:
         """Inputs whose rows' numbers put those that are made of pieces in order (:meth:`pairs_of_pieces`); None where nothing is made of them."""
         return None
 
-    def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> RowsOfPieces:
+    def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> PartitionPairRows:
         """What is made of a piece of each of two inputs, which have all rows with the same ``matched_keys``.
 
         Those of ``numbered_slots`` have the numbers of their rows as the last column. All that is made of all pieces, in the order of its numbers,
@@ -203,7 +203,7 @@ class Traits:
         return NO_WORK if self.spark_inlines or self.is_program else None
 
     @property
-    def row_range(self) -> RowsTaken | None:
+    def row_range(self) -> RowSlice | None:
         """The rows of its input that are the output; None of operators that do not take rows by number."""
         return None
 

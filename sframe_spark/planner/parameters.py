@@ -22,12 +22,12 @@ from sframe_spark.values.tagged_json import decode_value, encode_value
 Validator = Callable[[Any, Any, Any], None]
 
 
-def told_apart(value: Any) -> str:
+def identity_text(value: Any) -> str:
     """Return a text that other values of parameters do not have, for comparing and hashing: 1, 1.0 and True are not the same to a kernel.
 
     Examples
     --------
-    >>> told_apart((1, True)) == told_apart((1, 1)), told_apart([10**5000]) == told_apart([10**5000])
+    >>> identity_text((1, True)) == identity_text((1, 1)), identity_text([10**5000]) == identity_text([10**5000])
     (False, True)
     """
     try:

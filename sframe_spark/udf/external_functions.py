@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
-from sframe_spark.planner.ours import is_ours
+from sframe_spark.planner.node import is_builtin
 from sframe_spark.udf.errors import failure
 from sframe_spark.udf.pickling import load_function, pack_function
 
@@ -89,4 +89,4 @@ def sent(function: Callable[..., Any], description: str) -> Callable[..., Any]:
     """
     if not callable(function):
         raise InvalidArgumentError(f"{description} consists of functions, and {function!r:.80} is none")
-    return function if is_ours(function) else SentFunction(function, description)
+    return function if is_builtin(function) else SentFunction(function, description)

@@ -14,7 +14,7 @@ from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.config import Configuration, Option
 from sframe_spark.errors import BeyondRangeError, InexactNumberWarning, SFrameError
 from sframe_spark.message_text import brief
-from sframe_spark.planner.parameters import told_apart
+from sframe_spark.planner.parameters import identity_text
 
 FRAME = SFrame({"a": [1, 2, 3], "b": [1.5, 2.5, None], "s": ["x", "y", "z"], "l": [[1], [2], [3]], "d": [{1: 2}, {2: 3}, {"k": 1}]})
 SIGNS = ("eq", "ne", "lt", "gt", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "radd", "rsub", "rpow", "and", "or")
@@ -148,4 +148,4 @@ def test_what_python_shows_no_text_of_is_told() -> None:
     assert brief(10 ** (digits - 1)) == "1" + "0" * 59
     assert brief(10**digits) == f"an int of {(10**digits).bit_length()} bits"
     assert brief([{"a": 10**digits}]) == "a list with an int of thousands of digits"
-    assert told_apart((10**digits,)) == told_apart((10**digits,)) != told_apart((10**digits + 1,))
+    assert identity_text((10**digits,)) == identity_text((10**digits,)) != identity_text((10**digits + 1,))

@@ -24,7 +24,7 @@ BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 @pytest.fixture(autouse=True)
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in memory stay in short pieces, more than three are exchanged, and processes of ours work, as if no Spark had started, or do not."""
-    monkeypatch.setattr(chunk, "FEW_ROWS", 2)
+    monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 2)
     monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)

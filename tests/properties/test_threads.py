@@ -42,7 +42,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
 @pytest.fixture(autouse=True)
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that stay in memory stay in pieces of a few rows, and more than three are exchanged between threads."""
-    monkeypatch.setattr(chunk, "FEW_ROWS", 1)
+    monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 1)
     monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 4)
 
 

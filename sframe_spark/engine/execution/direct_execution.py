@@ -26,9 +26,8 @@ from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.operators.udf_calls import calls_plugins, complete_source, functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
-from sframe_spark.planner.ours import is_ours
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
 
 # Of more rows, or longer ones, laws and batches save more than they cost.
@@ -398,7 +397,7 @@ def operator_without_plan(node: PlannerNode) -> Operator:
         if not operator.is_in_memory:
             raise _NeedsPlanError
         return operator
-    if not is_ours(type(operator)) or not operator.deterministic or operator.expands or calls_plugins(operator):
+    if not is_builtin(type(operator)) or not operator.deterministic or operator.expands or calls_plugins(operator):
         raise _NeedsPlanError
     if functions_of(node):
         complete = complete_source(node)

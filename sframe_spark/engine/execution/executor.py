@@ -58,7 +58,7 @@ from sframe_spark.errors import NoRoomError, NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.planner.chunk import Chunk, Pieces, concatenate, from_stream, taken
+from sframe_spark.planner.chunk import Chunk, ChunkedRows, concatenate, drained, from_stream
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator
@@ -139,7 +139,7 @@ class Runs:
         self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")
         return self.on_driver(root, placement)
 
-    def keep(self, rows: Chunk | Pieces, node: PlannerNode) -> PlannerNode:
+    def keep(self, rows: Chunk | ChunkedRows, node: PlannerNode) -> PlannerNode:
         """A source of rows in memory: of these, or of the segments that they are written to where the user wants files."""
         if self.options.directory is not None:
             return write_held(rows, node.schema, self.options, recorded_order(node))
@@ -158,7 +158,7 @@ class Runs:
             size += chunk.size
             if size > budgets * config.memory_budget:
                 self.log.append(f"disk: {node.operator_type} has more than {config.memory_budget} bytes")
-                return write_chunks(chain(taken(chunks), stream), node.schema, self.options, recorded_order(node))
+                return write_chunks(chain(drained(chunks), stream), node.schema, self.options, recorded_order(node))
         return self.keep(concatenate(chunks, node.schema), node)
 
     def by_ranges(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> PlannerNode:

@@ -36,7 +36,7 @@ from sframe_spark.operators.project import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator, RowsOfPieces
+from sframe_spark.planner.operator import Operator, PartitionPairRows
 from sframe_spark.planner.row_sizes import value_bytes
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
@@ -344,7 +344,7 @@ class JoinOfPieces:
         assert self.join.numbered_slots is not None
         return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
 
-    def _pairs(self, number: int) -> Iterator[RowsOfPieces]:
+    def _pairs(self, number: int) -> Iterator[PartitionPairRows]:
         """What is made of a piece, or of each part of it."""
         streamed = self._streamed(number)
         if streamed is None:
@@ -361,7 +361,7 @@ class JoinOfPieces:
             rows, none = whole.rows_at(np.flatnonzero(alone)), concatenate([], self.sides[streamed].schema)
             yield self._pairs_of([none, rows] if streamed == 0 else [rows, none])
 
-    def _pairs_of(self, rows: Sequence[Chunk]) -> RowsOfPieces:
+    def _pairs_of(self, rows: Sequence[Chunk]) -> PartitionPairRows:
         raise_if_cancelled()
         facts = [Facts(side.schema, Length.exactly(chunk.rows)) for side, chunk in zip(self.sides, rows, strict=True)]
         return self.join.pairs_of_pieces(rows, facts)

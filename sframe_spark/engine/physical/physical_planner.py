@@ -43,7 +43,7 @@ from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder, rebuild, sizes_of
 from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowsTaken
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowSlice
 from sframe_spark.planner.row_sizes import row_bytes
 
 Placed = tuple[PlannerNode, Placement]
@@ -339,7 +339,7 @@ def is_made_apart(root: PlannerNode, placement: Placement) -> bool:
     return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
 
 
-def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:
+def takes_first_rows(taken: RowSlice, below: PlannerNode, placement: Placement) -> bool:
     """True for the first rows, or few rows of a join, of rows that cannot be addressed by number, where others need not be computed."""
     stop = below.length.rows if taken.stop is None else taken.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
@@ -347,7 +347,7 @@ def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement)
     return may_look_at_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
 
 
-def takes_few_of_join(taken: RowsTaken, below: PlannerNode, stop: int) -> bool:
+def takes_few_of_join(taken: RowSlice, below: PlannerNode, stop: int) -> bool:
     """True for so few rows of a join that they are found by number."""
     rows = stop - taken.start
     return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))

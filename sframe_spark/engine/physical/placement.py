@@ -13,9 +13,8 @@ from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.sources.segment_subset import lacks_key
 from sframe_spark.operators.udf_calls import calls_plugins, functions_of
 from sframe_spark.planner.graph import fold, postorder
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.planner.ours import is_ours
 from sframe_spark.process.child_processes import can_start
 from sframe_spark.process.interpreter import interpreter
 from sframe_spark.session import is_started
@@ -306,7 +305,7 @@ def is_for_threads(node: PlannerNode) -> bool:
 
 def runs_our_code(node: PlannerNode) -> bool:
     """True for an operator that is no plug-in's and calls none, whatever functions of users' it was given."""
-    return is_ours(type(node.operator)) and not calls_plugins(node.operator)
+    return is_builtin(type(node.operator)) and not calls_plugins(node.operator)
 
 
 def is_at_hand(root: PlannerNode) -> bool:

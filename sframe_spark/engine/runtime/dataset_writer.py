@@ -23,7 +23,7 @@ from sframe_spark.operators.sources.generated import RangeSource
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.planner.chunk import Chunk, Pieces
+from sframe_spark.planner.chunk import Chunk, ChunkedRows
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
@@ -115,14 +115,14 @@ def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOpt
     return segment_source(manifest, dataset.handle)
 
 
-def write_held(rows: Chunk | Pieces, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+def write_held(rows: Chunk | ChunkedRows, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
     """Rows in memory as a dataset, of one segment for each core where they are many."""
     count = max(1, min(available_cores(), rows.rows // ROWS_PER_GROUP))
     ranges = list(pairwise(rows.rows * part // count for part in range(count + 1)))
     with new_dataset(types, options, order) as dataset:
 
         def write(number: int) -> SegmentEntry:
-            parts = rows.parts_between(*ranges[number], range(len(types)))
+            parts = rows.chunks_between(*ranges[number], range(len(types)))
             return write_segment(dataset.directory, number, types, (part.columns for part in parts))
 
         manifest = dataset.publish(in_threads(write, range(count), count))

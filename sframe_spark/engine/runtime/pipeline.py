@@ -21,9 +21,8 @@ from sframe_spark.operators.sources.source import Reader, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.graph import postorder, sizes_of
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_rows_held_back
-from sframe_spark.planner.ours import is_ours
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.process.resource_limits import available_cores
@@ -309,7 +308,7 @@ def asked(operator: Operator, ask: Callable[[], Result]) -> Result:
     except SFrameError:
         raise
     except Exception as error:
-        if is_ours(type(operator)):
+        if is_builtin(type(operator)):
             raise
         raise failure(f"the operator {operator.name!r}", error) from error
 
@@ -322,7 +321,7 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
     PlanInvariantError
         If the operator gives something else, or another number of rows than it says.
     """
-    if is_ours(type(operator)):
+    if is_builtin(type(operator)):
         return operator.advance(inputs, facts, state)
     found: Any = asked(operator, lambda: operator.advance(inputs, facts, fresh(state)))
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Chunk):
@@ -337,14 +336,14 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
 
 def combined_all(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
     """The part of some runs of rows behind each other, from the part of each, which stays as it is."""
-    if is_ours(type(operator)):
+    if is_builtin(type(operator)):
         return operator.combined_all(parts, facts)
     return asked(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
 
 
 def combined(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
     """What an operator knows of runs of rows behind each other, its states, from what it knows of each, which stays as it is."""
-    if is_ours(type(operator)):
+    if is_builtin(type(operator)):
         return reduce(combine, parts)
     return reduce(lambda first, second: asked(operator, lambda: combine(fresh(first), fresh(second))), parts)
 

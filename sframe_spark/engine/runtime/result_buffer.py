@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.engine.memory_budget import Room, bytes_of_rows
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
-from sframe_spark.planner.chunk import Chunk, Pieces, concatenate, in_pieces, taken
+from sframe_spark.planner.chunk import Chunk, ChunkedRows, coalesce_chunks, concatenate, drained
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import room_left
 from sframe_spark.storage.manifest.manifest import SegmentEntry
@@ -52,7 +52,7 @@ class BegunRows:
 
     def runs(self) -> Iterator[Sequence[pa.Array]]:
         """All rows, of which those that found room are let go one after the other."""
-        return (chunk.columns for chunk in chain(taken(self.found), self.rest or ()) if chunk.rows)
+        return (chunk.columns for chunk in chain(drained(self.found), self.rest or ()) if chunk.rows)
 
     def write(self, types: Sequence[ColumnType], directory: str, number: int) -> SegmentEntry:
         """All rows as a segment."""
@@ -79,9 +79,9 @@ def begun(made: Iterator[Chunk], room: Room) -> BegunRows:
     return BegunRows(found, made)
 
 
-def as_begun(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk | Pieces:
+def as_begun(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk | ChunkedRows:
     """Rows of parts that all found room, one after the other, as they were made; the parts are empty then."""
-    return in_pieces(_taken_from(parts), tuple(schema))
+    return coalesce_chunks(_taken_from(parts), tuple(schema))
 
 
 def in_one_chunk(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk:
@@ -90,4 +90,4 @@ def in_one_chunk(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Ch
 
 
 def _taken_from(parts: Sequence[BegunRows]) -> Iterator[Chunk]:
-    return (chunk for part in parts for chunk in taken(part.found))
+    return (chunk for part in parts for chunk in drained(part.found))

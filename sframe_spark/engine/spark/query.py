@@ -28,7 +28,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder, sizes_of
 from sframe_spark.planner.inference import observed_nodes
-from sframe_spark.planner.lowering import LoweringContext, Relation, SummedNumbers
+from sframe_spark.planner.lowering import LoweringContext, Relation, SummedFloats
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import Sizes, row_bytes
 from sframe_spark.process.directory_trees import remove_others
@@ -215,7 +215,7 @@ MAX_FRAMES_SHOWN, MAX_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 ROW_GROUP_BYTES = 32 << 20
 
 
-def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None, summed: SummedNumbers = SummedNumbers.EVERY) -> Relation:
+def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None, summed: SummedFloats = SummedFloats.EVERY) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order.
 
     Parameters
@@ -341,7 +341,7 @@ def _count_query(number: int) -> None:
 def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with more of them."""
     # Functions of users are called once for each row, so a query that calls some leaves out no float from the start.
-    tried = () if calls_users(root) else (SummedNumbers.USUAL, SummedNumbers.MORE)
+    tried = () if calls_users(root) else (SummedFloats.COMMON, SummedFloats.MORE)
     # Outside of the block, so that errors of the next query do not show the one before, nor keep its frames.
     for number, summed in enumerate(tried, start=1):
         _count_query(number)

@@ -13,8 +13,8 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOp
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, Parcels
 from sframe_spark.message_text import brief
-from sframe_spark.planner.lowering import SummedNumbers
-from sframe_spark.planner.ours import is_ours
+from sframe_spark.planner.lowering import SummedFloats
+from sframe_spark.planner.node import is_builtin
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.external_functions import OnCopies, sent
 from sframe_spark.values.encode import encode_plain
@@ -43,13 +43,13 @@ class Way:
         Aggregates are those of all rows, not of groups.
     """
 
-    summed: SummedNumbers = SummedNumbers.EVERY
+    summed: SummedFloats = SummedFloats.EVERY
     is_whole: bool = False
 
     @property
     def has_every_number(self) -> bool:
         """True when no float makes the query fail."""
-        return self.summed is SummedNumbers.EVERY
+        return self.summed is SummedFloats.EVERY
 
 
 def the_only(made: Sequence[str]) -> Column:
@@ -221,7 +221,7 @@ def define_aggregate(
         raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts': give the one that you can write")
     told = f"the aggregate {name!r}"
     given: list[Any] = [infer, reduce, *([] if parts is None else [parts.lift, parts.finish])]
-    is_built_in = all(is_ours(part) for part in given if part is not None)
+    is_built_in = all(is_builtin(part) for part in given if part is not None)
     infer = sent(infer, told)
     if parts is not None:
         parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), told) for part in attrs.fields(Decomposition)})

@@ -35,7 +35,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
     summed,
     the_part,
 )
-from sframe_spark.planner.lowering import SummedNumbers
+from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.udf.errors import error_transport
 
@@ -78,7 +78,7 @@ class DigitSums:
     @property
     def window(self) -> Window:
         """The places that have columns."""
-        return USUAL if self.way.summed is SummedNumbers.USUAL else MORE
+        return USUAL if self.way.summed is SummedFloats.COMMON else MORE
 
     @property
     def number(self) -> str:

@@ -13,7 +13,7 @@ from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.operators.sources.source import SegmentSource, Source, check_range
 from sframe_spark.operators.sources.statistics import memory_statistics
-from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, Pieces, aligned, column_names
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, ChunkedRows, aligned, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
@@ -38,7 +38,7 @@ class MemorySource(Source):
 
     name: ClassVar[str] = "memory_source"
     is_in_memory: ClassVar[bool] = True
-    data: Chunk | Pieces = attrs.field(metadata={"portable": False}, eq=id)
+    data: Chunk | ChunkedRows = attrs.field(metadata={"portable": False}, eq=id)
     # Columns of wide tables are sources of their own, of which each would hash the types of all.
     types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
@@ -47,7 +47,7 @@ class MemorySource(Source):
     order: RecordedOrder = attrs.field(default=NO_RECORDED_ORDER, eq=False, metadata={"portable": False})
 
     @classmethod
-    def of(cls, data: Chunk | Pieces, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
+    def of(cls, data: Chunk | ChunkedRows, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
         """A source of all rows and columns of a chunk, or of several."""
         return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows, order)
 
@@ -65,17 +65,17 @@ class MemorySource(Source):
 
     def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows as they lie in memory."""
-        return self.data.parts_between(self.start, self.stop, self.positions)
+        return self.data.chunks_between(self.start, self.stop, self.positions)
 
     @property
-    def held(self) -> Chunk | Pieces:
+    def held(self) -> Chunk | ChunkedRows:
         """All rows, as they lie in memory."""
         parts = tuple(self.in_pieces())
-        return Pieces(parts) if len(parts) > 1 else self.read_all()
+        return ChunkedRows(parts) if len(parts) > 1 else self.read_all()
 
     def batch_end(self, start: int, stop: int) -> int:
         """At the end of a piece, so that rows of several are not copied."""
-        return self.data.end_of_piece(self.start + start, self.start + stop) - self.start
+        return self.data.end_of_chunk(self.start + start, self.start + stop) - self.start
 
     def statistics(self) -> Sequence[ColumnStatistics]:
         """A look at the rows tells, once."""

@@ -45,7 +45,7 @@ NOTHING_SMALL = MaterializeOptions(in_memory=0)
 def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, and no Spark is started."""
     started = is_started()
-    monkeypatch.setattr(pieces, "FEW_ROWS", 30)
+    monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
     monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 100)
     monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
     with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):

@@ -50,7 +50,7 @@ WORK = [80_000, 24_000]
 def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, no side has room, and no Spark is started."""
     started = is_started()
-    monkeypatch.setattr(pieces, "FEW_ROWS", 30)
+    monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
     monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 100)
     monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
     for module in (algorithm_choice, algorithm_choice):

@@ -22,7 +22,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import chunk as pieces
-from sframe_spark.planner.chunk import Pieces
+from sframe_spark.planner.chunk import ChunkedRows
 from sframe_spark.process.memory import arrow_bytes
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
@@ -35,7 +35,7 @@ NONE_IN_MEMORY = MaterializeOptions(in_memory=0)
 def over_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, temporary data has a place of its own, and no Spark is started."""
     started = is_started()
-    monkeypatch.setattr(pieces, "FEW_ROWS", 30)
+    monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
     with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
@@ -77,7 +77,7 @@ def test_rows_stay_in_memory(frame: SFrame) -> None:
     made = derived(frame)
     materialize(made._node, NONE_IN_MEMORY)
     operator = made._node.operator
-    assert isinstance(operator, MemorySource) and isinstance(operator.data, Pieces) and datasets() == []
+    assert isinstance(operator, MemorySource) and isinstance(operator.data, ChunkedRows) and datasets() == []
     assert list(made) == expected_of(frame)
 
 

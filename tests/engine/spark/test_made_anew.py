@@ -11,18 +11,18 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ExecutionError, NumbersLeftOutError
-from sframe_spark.planner.lowering import SummedNumbers
+from sframe_spark.planner.lowering import SummedFloats
 
 LEFT_OUT = NumbersLeftOutError("left out")
-USUAL, MORE, EVERY = SummedNumbers
+USUAL, MORE, EVERY = SummedFloats
 
 
 @pytest.fixture
-def lowered(monkeypatch: pytest.MonkeyPatch) -> list[SummedNumbers]:
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[SummedFloats]:
     """Which numbers each query that is made adds up: that stands for the query itself."""
-    found: list[SummedNumbers] = []
+    found: list[SummedFloats] = []
 
-    def lower(root: Any, summed: SummedNumbers = EVERY) -> SummedNumbers:
+    def lower(root: Any, summed: SummedFloats = EVERY) -> SummedFloats:
         found.append(summed)
         return summed
 
@@ -30,7 +30,7 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[SummedNumbers]:
     return found
 
 
-def made(outcomes: dict[SummedNumbers, Any]) -> Any:
+def made(outcomes: dict[SummedFloats, Any]) -> Any:
     """What is made of a plan, where a query of some numbers gives or raises something."""
 
     def action(summed: Any) -> Any:
@@ -42,7 +42,7 @@ def made(outcomes: dict[SummedNumbers, Any]) -> Any:
     return query.made_of(SFrame({"a": [1]})._node, action)
 
 
-def test_only_numbers_that_were_left_out_ask_for_another_query(lowered: list[SummedNumbers]) -> None:
+def test_only_numbers_that_were_left_out_ask_for_another_query(lowered: list[SummedFloats]) -> None:
     assert (made({USUAL: 1}), lowered) == (1, [USUAL])
     lowered.clear()
     assert (made({USUAL: LEFT_OUT, MORE: 2}), lowered) == (2, [USUAL, MORE])
@@ -55,7 +55,7 @@ def test_only_numbers_that_were_left_out_ask_for_another_query(lowered: list[Sum
         assert lowered == [USUAL]
 
 
-def test_how_many_queries_were_made_is_told(lowered: list[SummedNumbers]) -> None:
+def test_how_many_queries_were_made_is_told(lowered: list[SummedFloats]) -> None:
     for outcomes, queries in (({USUAL: 1}, 1), ({USUAL: LEFT_OUT, MORE: 2}, 2), ({USUAL: LEFT_OUT, MORE: LEFT_OUT, EVERY: 3}, 3)):
         with query.counting_queries() as counted:
             assert made(outcomes) == queries
@@ -67,14 +67,14 @@ def test_how_many_queries_were_made_is_told(lowered: list[SummedNumbers]) -> Non
 
 @pytest.mark.parametrize("last", [MORE, EVERY])
 @pytest.mark.parametrize("error", [ExecutionError("no"), KeyboardInterrupt(), MemoryError()])
-def test_errors_of_a_query_made_anew_show_nothing_of_those_before(error: BaseException, last: SummedNumbers, lowered: list[SummedNumbers]) -> None:
+def test_errors_of_a_query_made_anew_show_nothing_of_those_before(error: BaseException, last: SummedFloats, lowered: list[SummedFloats]) -> None:
     with pytest.raises(type(error)) as told:
         made({USUAL: LEFT_OUT, MORE: LEFT_OUT, last: error})
-    assert lowered == list(SummedNumbers)[: lowered.index(last) + 1]
+    assert lowered == list(SummedFloats)[: lowered.index(last) + 1]
     assert "NumbersLeftOutError" not in "".join(traceback.format_exception(told.value))
 
 
-def test_a_query_that_calls_functions_is_not_made_anew(lowered: list[SummedNumbers]) -> None:
+def test_a_query_that_calls_functions_is_not_made_anew(lowered: list[SummedFloats]) -> None:
     frame = SFrame({"a": [1.0, 2.0]})
     root = frame[frame["a"].apply(float, float) > 1].groupby("a", {"total": aggregate.SUM("a")})._node
     assert (query.made_of(root, lambda summed: summed), lowered) == (EVERY, [EVERY])

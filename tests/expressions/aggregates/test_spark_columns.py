@@ -17,7 +17,7 @@ from sframe_spark.engine.spark.actions import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, Way
 from sframe_spark.operators.groupby.aggregation import grouped_in_spark
-from sframe_spark.planner.lowering import SummedNumbers
+from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.types import (
     ARRAY,
     DATETIME,
@@ -102,7 +102,7 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
     df = frame(spark, {key: encode_plain(plain[key], types[key]) for key in types}, types)
     order = F.struct(F.col(ROW_ORDER).alias("k"))
     # All ways to add up in one query, each with columns of its own: what sums read alongside is named after these.
-    ways = list(SummedNumbers) if function.exact is not None else [SummedNumbers.EVERY]
+    ways = list(SummedFloats) if function.exact is not None else [SummedFloats.EVERY]
     names = [[f"v{i}_{number}" for i in range(len(kinds))] for number in range(len(ways))]
     df = df.selectExpr("g", ROW_ORDER, *[f"v{i} AS {name}" for of_way in names for i, name in enumerate(of_way)])
     aggregates = [function.in_spark(of_way, kinds, case, order, Way(summed)) for of_way, summed in zip(names, ways, strict=True)]

@@ -23,7 +23,7 @@ from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_in_s
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.lowering import SummedNumbers
+from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.plugin import SFrame, node_of
 from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import ODD
@@ -82,13 +82,13 @@ def by_spark(spark: Any, rows: Chunk, way: Way) -> pa.Table:
 @pytest.mark.parametrize(
     ("summed", "odd", "exponents"),
     [
-        (SummedNumbers.USUAL, USUAL_NUMBERS, (-60, 50)),
-        (SummedNumbers.MORE, (*USUAL_NUMBERS, *MORE_NUMBERS), (-150, 80)),
-        (SummedNumbers.EVERY, USUAL_NUMBERS, (-60, 50)),
-        (SummedNumbers.EVERY, (*ODD, *USUAL_NUMBERS, *MORE_NUMBERS), (-1070, 1000)),
+        (SummedFloats.COMMON, USUAL_NUMBERS, (-60, 50)),
+        (SummedFloats.MORE, (*USUAL_NUMBERS, *MORE_NUMBERS), (-150, 80)),
+        (SummedFloats.EVERY, USUAL_NUMBERS, (-60, 50)),
+        (SummedFloats.EVERY, (*ODD, *USUAL_NUMBERS, *MORE_NUMBERS), (-1070, 1000)),
     ],
 )
-def test_every_digit_is_that_of_the_kernels(spark: Any, summed: SummedNumbers, odd: Sequence[float], exponents: tuple[int, int]) -> None:
+def test_every_digit_is_that_of_the_kernels(spark: Any, summed: SummedFloats, odd: Sequence[float], exponents: tuple[int, int]) -> None:
     rows = rows_of(np.random.default_rng(7), odd, exponents, 1500)
     expected = group_rows(rows, (INT, FLOAT), [0], [Aggregation(name, (1,)) for name in FUNCTIONS])
     found = by_spark(spark, rows, Way(summed))
@@ -98,7 +98,7 @@ def test_every_digit_is_that_of_the_kernels(spark: Any, summed: SummedNumbers, o
 
 def test_sums_are_those_of_fsum(spark: Any) -> None:
     rows = rows_of(np.random.default_rng(8), (0.0, 0.1, LEAST, -MOST), (-60, 50), 500)
-    found = by_spark(spark, rows, Way(SummedNumbers.USUAL))
+    found = by_spark(spark, rows, Way(SummedFloats.COMMON))
     groups: dict[int, list[float]] = {key: [] for key in range(500)}
     for key, value in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         groups[key] += [] if value is None else [value]
@@ -135,17 +135,17 @@ def test_where_numbers_are_unusual_the_query_is_made_anew(spark: Any, tmp_path: 
     values = [1e308, 1e308, -1e308, 5e-324, 1.0, 1e-200, 2.5]
     node = group_by(node_of(SFrame({"k": [0, 0, 0, 1, 1, 2, 3], "x": values})), [0], [Aggregation("sum", (1,)), Aggregation("std", (1,))])
     with pytest.raises(NumbersLeftOutError), translated_errors("testing"):
-        query.lower(node, summed=SummedNumbers.USUAL).df.collect()
+        query.lower(node, summed=SummedFloats.COMMON).df.collect()
     ways, lower = [], query.lower
 
     def noted(*arguments: Any, **named: Any) -> Any:
-        ways.append(named.get("summed", SummedNumbers.EVERY))
+        ways.append(named.get("summed", SummedFloats.EVERY))
         return lower(*arguments, **named)
 
     monkeypatch.setattr(query, "lower", noted)
     assert query.collect(node).columns[1].to_pylist() == [1e308, 1.0, 1e-200, 2.5]
     assert query.write_parquet(node, str(tmp_path)) in (4, None)
-    assert ways == 2 * list(SummedNumbers)
+    assert ways == 2 * list(SummedFloats)
     (file,) = tmp_path.glob("*.parquet")
     assert pq.read_table(file).column(1).to_pylist() == [1e308, 1.0, 1e-200, 2.5]
 
@@ -153,17 +153,17 @@ def test_where_numbers_are_unusual_the_query_is_made_anew(spark: Any, tmp_path: 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_each_aggregate_refuses_numbers_that_it_would_leave_out(spark: Any, function: str) -> None:
     node = group_by(node_of(SFrame({"k": [0, 0, 1], "x": [1e308, 2.0, 1.0]})), [0], [Aggregation(function, (1,))])
-    for summed in (SummedNumbers.USUAL, SummedNumbers.MORE):
+    for summed in (SummedFloats.COMMON, SummedFloats.MORE):
         with pytest.raises(NumbersLeftOutError), translated_errors("testing"):
             query.lower(node, summed=summed).df.collect()
 
 
 def test_a_column_of_tiny_numbers_is_added_up_without_lists_of_them(spark: Any) -> None:
-    sums = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedNumbers.MORE)) for name in ("sum", "std")]
+    sums = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedFloats.MORE)) for name in ("sum", "std")]
     assert not any("collect" in str(column) for aggregate in sums for column in aggregate.columns)
     values = [1e-25 * number for number in range(1, 100)]
     node = group_by(node_of(SFrame({"k": [0] * 99, "x": values})), [0], [Aggregation("sum", (1,))])
-    made = run_spark(query.lower(node, summed=SummedNumbers.MORE).df.toArrow, "testing")
+    made = run_spark(query.lower(node, summed=SummedFloats.MORE).df.toArrow, "testing")
     assert made.column(1).to_pylist() == [math.fsum(values)]
 
 
@@ -205,11 +205,11 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("summed", list(SummedNumbers))
-def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: Any, summed: SummedNumbers) -> None:
+@pytest.mark.parametrize("summed", list(SummedFloats))
+def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: Any, summed: SummedFloats) -> None:
     df = spark.createDataFrame(pa.table({"c1": pa.array([1.5, None, math.nan])}), schema="c1 double")
     beside = with_columns_beside(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, Way(summed))])
-    window = USUAL if summed is SummedNumbers.USUAL else MORE
+    window = USUAL if summed is SummedFloats.COMMON else MORE
     # To Spark a float that becomes a whole number may be missing, whichever it is.
     digits = [text.removeprefix("CAST(").removesuffix(" AS BIGINT)") for name in beside.columns[1:] for text in window.digits(name)]
     # Otherwise generated code looks at each step of each digit whether there is a number.
@@ -218,7 +218,7 @@ def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: An
 
 def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
     df = spark.range(100).selectExpr("id % 7 AS c0", "id * 0.1D AS c1")
-    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedNumbers.USUAL)) for name in ("sum", "mean")]
+    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedFloats.COMMON)) for name in ("sum", "mean")]
     grouped, finished = grouped_in_spark(df, ["c0"], ["c0"], aggregates)
     plan = grouped.select(*finished)._jdf.queryExecution().executedPlan().toString()
     assert (plan.count("Exchange"), plan.count("Sort"), plan.count("Python")) == (1, 0, 0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.statistics import memory_statistics
 from sframe_spark.planner import chunk as pieces
-from sframe_spark.planner.chunk import FEW_ROWS, Chunk, Pieces, concatenate, in_pieces, own
+from sframe_spark.planner.chunk import MIN_CHUNK_ROWS, Chunk, ChunkedRows, coalesce_chunks, compacted, concatenate
 from sframe_spark.types import INT, STR
 
 SCHEMA = (INT, STR)
@@ -36,12 +36,12 @@ def rows(chunk: Chunk) -> list[tuple[object, ...]]:
 def test_any_rows_are_those_of_one_chunk(lengths: list[int], few: int, start: int, stop: int) -> None:
     whole = concatenate(chunks_of(lengths), SCHEMA)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "FEW_ROWS", few)
-        held = in_pieces(chunks_of(lengths), SCHEMA)
+        patch.setattr(pieces, "MIN_CHUNK_ROWS", few)
+        held = coalesce_chunks(chunks_of(lengths), SCHEMA)
     assert held.rows == whole.rows and held.types == whole.types
     assert rows(held.between(start, stop)) == rows(whole.slice(start, stop))
     assert rows(held.between(start, stop, [1])) == rows(whole.slice(start, stop).select([1]))
-    parts = list(held.parts_between(start, stop, [1, 0]))
+    parts = list(held.chunks_between(start, stop, [1, 0]))
     assert [row for part in parts for row in rows(part)] == rows(whole.slice(start, stop).select([1, 0]))
     first, last = max(0, start), max(0, start, min(stop, whole.rows))
     assert held.column(1, first, last).to_pylist() == whole.column(1, first, last).to_pylist()
@@ -49,12 +49,12 @@ def test_any_rows_are_those_of_one_chunk(lengths: list[int], few: int, start: in
 
 @given(LENGTHS.filter(lambda lengths: sum(map(bool, lengths)) > 1), st.integers(0, 30), st.integers(1, 30))
 def test_a_batch_ends_behind_a_piece_and_is_never_empty(lengths: list[int], start: int, more: int) -> None:
-    held = Pieces(tuple(chunk for chunk in chunks_of(lengths) if chunk.rows))
+    held = ChunkedRows(tuple(chunk for chunk in chunks_of(lengths) if chunk.rows))
     start = min(start, held.rows - 1)
     stop = min(start + more, held.rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "FEW_ROWS", 2)
-        end = held.end_of_piece(start, stop)
+        patch.setattr(pieces, "MIN_CHUNK_ROWS", 2)
+        end = held.end_of_chunk(start, stop)
     assert start < end <= stop and (end == stop or end in held.starts)
 
 
@@ -62,8 +62,8 @@ def test_a_batch_ends_behind_a_piece_and_is_never_empty(lengths: list[int], star
 def test_a_source_of_pieces_tells_what_one_of_a_chunk_does(lengths: list[int], data: st.DataObject) -> None:
     whole = concatenate(chunks_of(lengths), SCHEMA)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "FEW_ROWS", 1)
-        held = in_pieces(chunks_of(lengths), SCHEMA)
+        patch.setattr(pieces, "MIN_CHUNK_ROWS", 1)
+        held = coalesce_chunks(chunks_of(lengths), SCHEMA)
     first = data.draw(st.integers(0, whole.rows))
     last = data.draw(st.integers(first, whole.rows))
     one, other = (MemorySource.of(rows_held, SCHEMA).rows_between(first, last).with_columns([1, 0]) for rows_held in (whole, held))
@@ -71,23 +71,25 @@ def test_a_source_of_pieces_tells_what_one_of_a_chunk_does(lengths: list[int], d
     assert one.column_sizes((), (), (STR, INT))[1] == other.column_sizes((), (), (STR, INT))[1]
     assert rows(one.read_all()) == rows(other.read_all()) == [row for part in other.in_pieces() for row in rows(part)]
     assert rows(one.read(1, 3)) == rows(other.read(1, 3))
-    assert rows(concatenate(other.held.parts_between(0, last, [0, 1]), (STR, INT))) == rows(one.read_all())
+    assert rows(concatenate(other.held.chunks_between(0, last, [0, 1]), (STR, INT))) == rows(one.read_all())
 
 
 def test_rows_without_columns_are_counted() -> None:
-    held = in_pieces([Chunk((), FEW_ROWS + 1), Chunk((), FEW_ROWS + 2), Chunk((), 0)], ())
-    assert isinstance(held, Pieces) and held.rows == 2 * FEW_ROWS + 3 and held.between(5, 2 * FEW_ROWS).rows == 2 * FEW_ROWS - 5
+    held = coalesce_chunks([Chunk((), MIN_CHUNK_ROWS + 1), Chunk((), MIN_CHUNK_ROWS + 2), Chunk((), 0)], ())
+    assert (
+        isinstance(held, ChunkedRows) and held.rows == 2 * MIN_CHUNK_ROWS + 3 and held.between(5, 2 * MIN_CHUNK_ROWS).rows == 2 * MIN_CHUNK_ROWS - 5
+    )
 
 
 def test_long_pieces_stay_and_short_ones_are_put_together() -> None:
-    lengths = [FEW_ROWS, 5, 0, 7, 2 * FEW_ROWS, 1]
-    held = in_pieces([Chunk.of([pa.array(range(length))]) for length in lengths], (INT,))
-    assert isinstance(held, Pieces) and [chunk.rows for chunk in held.chunks] == [FEW_ROWS + 12, 2 * FEW_ROWS, 1]
+    lengths = [MIN_CHUNK_ROWS, 5, 0, 7, 2 * MIN_CHUNK_ROWS, 1]
+    held = coalesce_chunks([Chunk.of([pa.array(range(length))]) for length in lengths], (INT,))
+    assert isinstance(held, ChunkedRows) and [chunk.rows for chunk in held.chunks] == [MIN_CHUNK_ROWS + 12, 2 * MIN_CHUNK_ROWS, 1]
 
 
 def test_a_piece_lets_go_of_long_arrays_that_it_is_a_part_of() -> None:
-    long = pa.array(range(10 * FEW_ROWS))
-    few = own(Chunk.of([long.slice(10, 20)]))
+    long = pa.array(range(10 * MIN_CHUNK_ROWS))
+    few = compacted(Chunk.of([long.slice(10, 20)]))
     assert few.columns[0].get_total_buffer_size() < 1_000 and few.columns[0].to_pylist() == list(range(10, 30))
-    most = Chunk.of([long.slice(0, 9 * FEW_ROWS)])
-    assert own(most) is most
+    most = Chunk.of([long.slice(0, 9 * MIN_CHUNK_ROWS)])
+    assert compacted(most) is most
