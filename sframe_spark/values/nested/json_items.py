@@ -6,7 +6,7 @@ Items that hold others stay JSON, and so do all of several types; what is nested
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -376,8 +376,15 @@ def stored_floats(numbers: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, special, pc.binary_join_element_wise(BEFORE_FLOAT, texts.filter(special), AFTER_FLOAT, ""))
 
 
-def json_of_texts(texts: pa.Array) -> pa.Array:
-    """Texts as JSON; missing ones stay.
+def json_of_texts(texts: pa.Array, write: Callable[[str], str] = json.encoder.encode_basestring) -> pa.Array:
+    """Return strings as JSON; missing ones stay.
+
+    Parameters
+    ----------
+    texts
+        Any strings.
+    write
+        Writes one that needs escapes.
 
     Examples
     --------
@@ -388,7 +395,7 @@ def json_of_texts(texts: pa.Array) -> pa.Array:
     quoted = pc.binary_join_element_wise('"', texts, '"', "")
     if not pc.any(needs).as_py():
         return quoted
-    return pc.replace_with_mask(quoted, needs, pa.array(map(json.encoder.encode_basestring, texts.filter(needs).to_pylist()), pa.string()))
+    return pc.replace_with_mask(quoted, needs, pa.array(map(write, texts.filter(needs).to_pylist()), pa.string()))
 
 
 def items_of(values: pa.Array) -> FlatItems | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import attrs
@@ -62,6 +63,8 @@ class TextForm:
         What is before, between and after items.
     array_within
         The same of arrays within others.
+    rewritten
+        Stored strings that contain this are written anew by ``texts``; the others stay as they are stored.
     is_sorted
         Entries of dicts are in the order of their texts.
     quotes_keys
@@ -78,6 +81,7 @@ class TextForm:
     array_within: Brackets
     list: Brackets
     dict: Brackets
+    rewritten: str | None = None
     is_sorted: bool = False
     quotes_keys: bool = False
     floats_of_arrays: Callable[[pa.Array], pa.Array] | None = None
@@ -98,6 +102,17 @@ def _json_moments(texts: pa.Array) -> pa.Array | None:
     return None if found is None else in_quotes(found)
 
 
+def csv_string(value: str) -> str:
+    r"""Return a string inside a list or dict as CSV has it: JSON, but ``\u000c`` for a form feed, as the reader knows no ``\f``.
+
+    Examples
+    --------
+    >>> csv_string("a\f\\n\n")
+    '"a\\u000c\\\\n\\n"'
+    """
+    return '"' + r"\u000c".join(json.encoder.encode_basestring(part)[1:-1] for part in value.split("\f")) + '"'
+
+
 _LIST, _DICT = ("[", ",", "]"), ("{", ",", "}")
 _SHOWN_MOMENT = "%Y%m%dT%H%M%S%F"
 SHOWN = TextForm(
@@ -109,6 +124,7 @@ SHOWN = TextForm(
     array_within=("[", " ", "]"),
     list=_LIST,
     dict=("{", ", ", "}"),
+    rewritten="\\",
 )
 COMPARED = TextForm(
     compared_floats,
@@ -123,13 +139,14 @@ COMPARED = TextForm(
 )
 IN_CSV = TextForm(
     signed_floats,
-    json_of_texts,
+    lambda texts: json_of_texts(texts, csv_string),
     lambda texts: moments_written(texts, _SHOWN_MOMENT, "%z"),
     missing="",
     array=("[", " ", "]"),
     array_within=_LIST,
     list=_LIST,
     dict=_DICT,
+    rewritten=r"\f",
     floats_of_arrays=brief_floats,
 )
 IN_JSON = TextForm(
@@ -227,12 +244,10 @@ def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
 
 
 def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
-    if form.texts is json_of_texts:
+    if form.rewritten is None:
         return texts
-    has_escapes = pc.match_substring(texts, "\\")
-    if not has_escapes.true_count:
-        return texts
-    return pc.replace_with_mask(texts, has_escapes, form.texts(without_quotes(texts.filter(has_escapes))))
+    others = pc.match_substring(texts, form.rewritten)
+    return pc.replace_with_mask(texts, others, form.texts(without_quotes(texts.filter(others)))) if others.true_count else texts
 
 
 def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:

@@ -117,6 +117,18 @@ def check_written(values: pa.Array, column_type: ColumnType, cells: list[Any]) -
         assert found is None or found.to_pylist() == [None if cell is None else alone(cell) for cell in cells]
 
 
+@pytest.mark.parametrize("character", [*map(chr, range(32)), *'"/\\', "\x7f", "\x80", "\x85", "\xa0", "\u2028", "\ufeff"])
+def test_each_character_is_written_as_in_a_value_alone(character: str) -> None:
+    strings = [character, character * 2, f"a\\{character}", f"{character}f"]
+    mapping = {text: text for text in strings}
+    for cells, types in ([strings], [list_of(STR), ENCODED_LIST]), ([mapping], [dict_of(STR, STR), ENCODED_DICT]):
+        for column_type in types:
+            values = encode_plain(cells, column_type)
+            for form, alone in FORMS:
+                found = text_writer.written(values, column_type, form)
+                assert found is not None and found.to_pylist() == list(map(alone, cells))
+
+
 @given(st.lists(st.one_of(st.none(), FLOATS), max_size=30))
 @settings(max_examples=examples(100))
 def test_floats_are_written_as_each_is(numbers: list[float | None]) -> None:

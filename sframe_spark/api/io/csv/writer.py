@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import datetime
 import functools
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
 from sframe_spark.values.decode import decode
 from sframe_spark.values.nested.scalar_text import brief_floats, compact_moments
 from sframe_spark.values.nested.text_spans import int_texts, of_different, seem_repeated
-from sframe_spark.values.nested.text_writer import IN_CSV, written
+from sframe_spark.values.nested.text_writer import IN_CSV, csv_string, written
 from sframe_spark.values.tagged_json import display_text, exact_float_text
 from sframe_spark.values.value_model import is_number, plain_number
 
@@ -256,8 +255,7 @@ def nested_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        # Of a form feed JSON's own escape is a backslash and an f to the reader, as to the reference.
-        return '"' + r"\u000c".join(json.dumps(part, ensure_ascii=False)[1:-1] for part in value.split("\f")) + '"'
+        return csv_string(value)
     if isinstance(value, array.array):
         return "[" + ",".join(map(_nested_number, value)) + "]"
     if isinstance(value, (list, tuple)):
@@ -548,8 +546,7 @@ class ColumnWriter:
             found = self._date_times(values)
         elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
             texts = written(values, self.type, IN_CSV)
-            # A form feed as JSON escapes it is none to the reader.
-            found = None if texts is None or pc.any(pc.match_substring(texts, r"\f")).as_py() else quote_strings(texts, self.form)
+            found = None if texts is None else quote_strings(texts, self.form)
         return found if found is None or not found.null_count else found.fill_null(self.form.missing_field(self.is_alone))
 
     def _numbers(self, values: pa.Array) -> pa.Array | None:
