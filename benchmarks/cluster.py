@@ -111,7 +111,7 @@ def answer(url: str, workers: str) -> None:
     from pyspark.sql import SparkSession
 
     if workers == TASKS:
-        placement.is_work_done_here = lambda: False
+        placement.is_spark_local = lambda: False
     builder = SparkSession.builder.master(url).config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     for key in ("spark.driver.memory", "spark.executor.memory"):
         builder = builder.config(key, MEMORY)

@@ -15,7 +15,7 @@ import sframe_spark
 from sframe_spark.cli.clean import run_clean
 from sframe_spark.cli.convert import ConvertOptions, run_convert
 from sframe_spark.cli.doctor import check_cluster, end_connection, run_doctor
-from sframe_spark.cli.prepare import run_prepare, run_usual_queries
+from sframe_spark.cli.prepare import run_prepare, run_sample_queries
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.message_text import visible
 from sframe_spark.session import stop
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = ConvertOptions(tuple(chosen.references), chosen.encoding_errors, chosen.verify, chosen.skip_existing)
         return run_convert(chosen.old, chosen.new, options, chosen.report, _show_line)
     if chosen.command == "prepare":
-        return run_prepare(run_usual_queries, chosen.delete, _show_line)
+        return run_prepare(run_sample_queries, chosen.delete, _show_line)
     return _run_doctor(chosen.master)
 
 

@@ -25,7 +25,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
-from sframe_spark.locations import is_private, normalised, place_of, with_usual_scheme
+from sframe_spark.locations import is_private, location_of, normalised, with_canonical_scheme
 from sframe_spark.message_text import brief
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
 
@@ -76,7 +76,7 @@ def place_text(value: Any) -> str:
     """Return a place as the one text that it goes by here: a path as :func:`path_text` does, or a URI that other processes reach."""
     if not os.fspath(value):
         raise ValueError("the path is empty")
-    place = place_of(value)
+    place = location_of(value)
     if is_private(place):
         raise ValueError("that is in the memory of this process, which Spark's tasks do not have")
     return place
@@ -96,7 +96,7 @@ NO_SECRETS = ("endpoint_url", "region_name", "profile", "host")
 MIN_SECRET = 4
 
 
-class GivenFileSystem:
+class UserFileSystem:
     """A file system that a user made, of fsspec or pyarrow; Spark's tasks have a copy of it.
 
     Parameters
@@ -139,7 +139,7 @@ class GivenFileSystem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What cannot be pickled is told where it is wanted, which may be nowhere.
-        return GivenFileSystem, (self._files if self.can_be_sent else None, self.name, self.token)
+        return UserFileSystem, (self._files if self.can_be_sent else None, self.name, self.token)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -201,12 +201,12 @@ class StorageOptions(Mapping[str, Any]):
     def of_place(self, uri: str) -> dict[str, Any]:
         """Return the options of the longest URI that a place is, or is below; none if there is none, or a file system."""
         found = self._longest(uri)
-        return {} if found is None or isinstance(found, GivenFileSystem) else dict(found)
+        return {} if found is None or isinstance(found, UserFileSystem) else dict(found)
 
-    def given_for(self, uri: str) -> GivenFileSystem | None:
+    def file_system_for(self, uri: str) -> UserFileSystem | None:
         """Return the file system that a user gave for the longest URI that a place is, or is below; None where that is none."""
         found = self._longest(uri)
-        return found if isinstance(found, GivenFileSystem) else None
+        return found if isinstance(found, UserFileSystem) else None
 
     def secrets(self) -> set[str]:
         """Return all texts among the options that messages must not show.
@@ -216,7 +216,7 @@ class StorageOptions(Mapping[str, Any]):
         >>> StorageOptions({"s3://": {"secret": "wxyz", "endpoint_url": "http://host:9000"}}).secrets()
         {'wxyz'}
         """
-        return {text for options in self._options.values() if not isinstance(options, GivenFileSystem) for text in secret_texts(options)}
+        return {text for options in self._options.values() if not isinstance(options, UserFileSystem) for text in secret_texts(options)}
 
     def _longest(self, uri: str) -> Any:
         found = [prefix for prefix in self._options if uri == prefix or uri.startswith(prefix if prefix.endswith("/") else prefix + "/")]
@@ -254,14 +254,14 @@ def secret_texts(options: Any) -> Iterator[str]:
 def _prefix(prefix: Any) -> str:
     if not isinstance(prefix, str) or "://" not in prefix:
         raise ValueError("options are given by what URIs begin with, such as 's3://' or 's3://bucket'")
-    return with_usual_scheme(prefix) if prefix.endswith("://") else place_of(prefix)
+    return with_canonical_scheme(prefix) if prefix.endswith("://") else location_of(prefix)
 
 
-def _checked_options(prefix: str, options: Any) -> dict[str, Any] | GivenFileSystem:
-    if isinstance(options, GivenFileSystem):
+def _checked_options(prefix: str, options: Any) -> dict[str, Any] | UserFileSystem:
+    if isinstance(options, UserFileSystem):
         return options
     if _is_file_system(options):
-        return GivenFileSystem(options)
+        return UserFileSystem(options)
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options) or not _is_plain(options):
         kinds = "a file system of fsspec or pyarrow, or a dict of texts to None, bools, numbers, texts, lists and dicts of these"
         raise ValueError(f"options of {without_secrets(prefix)} must be {kinds}")

@@ -18,7 +18,7 @@ from sframe_spark.message_text import brief, visible
 from sframe_spark.redaction import redacted
 
 # A message with two thousand names helps nobody.
-MAX_NAMES_SHOWN = 20
+MAX_NAMES_LISTED = 20
 
 
 class SFrameError(Exception):
@@ -134,8 +134,8 @@ def listed(names: Sequence[Any]) -> str:
     >>> listed(range(22))
     '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 2 more'
     """
-    shown = ", ".join(map(repr, names[:MAX_NAMES_SHOWN]))
-    return shown if len(names) <= MAX_NAMES_SHOWN else f"{shown} and {len(names) - MAX_NAMES_SHOWN} more"
+    shown = ", ".join(map(repr, names[:MAX_NAMES_LISTED]))
+    return shown if len(names) <= MAX_NAMES_LISTED else f"{shown} and {len(names) - MAX_NAMES_LISTED} more"
 
 
 @travelling
@@ -711,7 +711,7 @@ class RowsNotFixedError(Exception):
         self.frames = frozenset(frames)
 
 
-class CallsElsewhereError(Exception):
+class UnownedCallsError(Exception):
     """A Spark task would call functions that are called on the driver, or by others; ``memos`` tells which."""
 
     def __init__(self, memos: Sequence[int]) -> None:
@@ -756,7 +756,7 @@ class ProcessNotStartedError(Exception):
     """A Python process of ours could not be started, or ended before it was ready; what it was to do is done in this one."""
 
 
-class NoRoomError(Exception):
+class MemoryReservationError(Exception):
     """Rows that are brought together take more bytes than they may; what reads them is planned otherwise."""
 
 

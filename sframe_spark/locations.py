@@ -100,7 +100,7 @@ def scheme_of(location: str) -> str | None:
     return None if found is None else found.group(1)
 
 
-def place_of(location: str | os.PathLike[str]) -> str:
+def location_of(location: str | os.PathLike[str]) -> str:
     """Return the place of a frame that is saved or loaded: an absolute local path, or the one URI that a place elsewhere goes by here.
 
     Parameters
@@ -115,26 +115,26 @@ def place_of(location: str | os.PathLike[str]) -> str:
 
     Examples
     --------
-    >>> place_of("S3A://bucket/a//frame/"), place_of("memory:///frame"), place_of("/data/frame"), place_of("dbfs:/x")
+    >>> location_of("S3A://bucket/a//frame/"), location_of("memory:///frame"), location_of("/data/frame"), location_of("dbfs:/x")
     ('s3://bucket/a/frame', 'memory://frame', '/data/frame', '/dbfs/x')
     """
     text = os.fsdecode(os.fspath(location))
     uri = text.lstrip().removeprefix("\ufeff").strip()
     if scheme_of(uri) is None:
         return normalised(text)
-    scheme, _, rest = with_two_slashes(with_usual_scheme(uri)).partition(":")
+    scheme, _, rest = with_two_slashes(with_canonical_scheme(uri)).partition(":")
     shown = visible(without_secrets(f"{scheme}:{rest}"))
     if scheme in _READ_ONLY:
         raise StorageError(f"{shown} is read only: on {scheme}: nothing can be saved; name another place")
     return _canonical(scheme, rest, shown)
 
 
-def with_usual_scheme(uri: str) -> str:
+def with_canonical_scheme(uri: str) -> str:
     """Return a URI whose scheme is the one that its file system goes by here.
 
     Examples
     --------
-    >>> with_usual_scheme("S3a://bucket/a*.csv")
+    >>> with_canonical_scheme("S3a://bucket/a*.csv")
     's3://bucket/a*.csv'
     """
     scheme, mark, rest = uri.partition(":")
@@ -182,7 +182,7 @@ def require_named_bucket(uri: str) -> None:
         If it does not.
     """
     # Of a chain, the last one is where the files are.
-    scheme, _, rest = with_usual_scheme(uri.rpartition("::")[2]).partition("://")
+    scheme, _, rest = with_canonical_scheme(uri.rpartition("::")[2]).partition("://")
     if scheme in BUCKETS and ":" in rest.partition("@")[0] and "@" in rest.partition("/")[0]:
         raise StorageError(f"{visible(without_secrets(uri))} holds a password, with which no bucket is found: {INSTEAD_OF_PASSWORDS}")
     # Azure writes a container before its account, if it is one.
@@ -191,12 +191,12 @@ def require_named_bucket(uri: str) -> None:
         raise StorageError(f"{visible(without_secrets(uri))} names no bucket: write {scheme}://bucket/name")
 
 
-def is_elsewhere(place: str) -> bool:
-    """Say whether a place, as :func:`place_of` gives it, or a file below it, is elsewhere.
+def is_remote_location(place: str) -> bool:
+    """Say whether a place, as :func:`location_of` gives it, or a file below it, is elsewhere.
 
     Examples
     --------
-    >>> is_elsewhere("s3://bucket/frame"), is_elsewhere("/data/s3://frame")
+    >>> is_remote_location("s3://bucket/frame"), is_remote_location("/data/s3://frame")
     (True, False)
     """
     return not place.startswith("/") and "://" in place

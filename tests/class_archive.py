@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from sframe_spark.cli.prepare import run_usual_queries
+from sframe_spark.cli.prepare import run_sample_queries
 from sframe_spark.session.class_data_sharing_writer import write_classes
 
 
@@ -21,7 +21,7 @@ def main(archive: Path) -> None:
     part = archive.with_name(f"{archive.name}.{os.getpid()}")
     # Nothing of another archive.
     os.environ["SFRAME_SPARK_JVM_OPTIONS"] = "-XX:TieredStopAtLevel=1"
-    write_classes(part, run_usual_queries)
+    write_classes(part, run_sample_queries)
     part.replace(archive)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe, locations, optimize
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import normalised, place_of
+from sframe_spark.locations import location_of, normalised
 
 REMOTE = (
     "s3://bucket/frame", "S3://bucket/frame", "s3a://bucket/frame", "gs://bucket/frame", "abfss://c@a.dfs.core.windows.net/x", "hdfs://node/x",
@@ -74,7 +74,7 @@ def test_names_with_colons_are_paths(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("slip", ["s3:bucket/x", "S3:bucket", "s3 ://bucket/x", "gs:x", "jdbc:foo/x", " hdfs:x", "abfss :/c@a/x"])
 def test_what_was_meant_for_a_uri_makes_no_directory(slip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for door in (normalised, place_of, SFrame({"a": [1]}).save, SFrame({"a": [1]}).export_csv, SFrame.read_csv, load_sframe):
+    for door in (normalised, location_of, SFrame({"a": [1]}).save, SFrame({"a": [1]}).export_csv, SFrame.read_csv, load_sframe):
         with pytest.raises(OSError, match=r"write \w+://bucket/name|is on |neither a URI"):
             door(slip)
     assert list(tmp_path.iterdir()) == []
@@ -90,7 +90,7 @@ def test_home(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("location", ["simplecache::s3://bucket/x", "blockcache::memory://x", "zip://a.zip::s3://bucket/x"])
 def test_file_systems_in_a_chain_are_no_places_of_frames(location: str) -> None:
     with pytest.raises(StorageError, match="'::'"):
-        place_of(location)
+        location_of(location)
 
 
 @pytest.mark.parametrize(

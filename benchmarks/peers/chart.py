@@ -28,7 +28,7 @@ LEFT, WIDTH, ROW, BAR, TOP = 190, 760, 16, 5, 60
 LEAST, MOST = 0.01, 60.0
 
 
-def place_of(seconds: float) -> float:
+def location_of(seconds: float) -> float:
     """Where a number of seconds is drawn, on a scale of powers of ten."""
     part = math.log10(min(max(seconds, LEAST), MOST) / LEAST) / math.log10(MOST / LEAST)
     return LEFT + part * (WIDTH - LEFT - 20)
@@ -48,7 +48,7 @@ def drawn(measured: dict[str, Any]) -> str:
         x = 10 + number * 125
         lines.append(f'<rect x="{x}" y="30" width="12" height="12" fill="{COLOURS[peer]}"/><text x="{x + 18}" y="41">{NAMES[peer]}</text>')
     for tick in (0.01, 0.1, 1, 10):
-        x = place_of(tick)
+        x = location_of(tick)
         lines.append(f'<line x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{height - 28}" stroke="#ddd"/>')
         lines.append(f'<text x="{x:.1f}" y="{height - 12}" text-anchor="middle">{tick:g}</text>')
     for number, name in enumerate(programs):
@@ -56,7 +56,7 @@ def drawn(measured: dict[str, Any]) -> str:
         lines.append(f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{name.replace("_", " ")}</text>')
         for place, peer in enumerate(peers):
             if name in found[peer]:
-                end = place_of(found[peer][name]["cpu"])
+                end = location_of(found[peer][name]["cpu"])
                 lines.append(f'<rect x="{LEFT}" y="{y + place * BAR}" width="{end - LEFT:.1f}" height="{BAR - 1}" fill="{COLOURS[peer]}"/>')
     return "\n".join([*lines, "</svg>", ""])
 

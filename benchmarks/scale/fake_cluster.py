@@ -117,7 +117,7 @@ class FakeCluster:
                 f"{engine}.datasets.new_datasets.query.write_parquet": self.query,
                 # Which reads some rows.
                 f"{engine}.runs.section_runs.few_groups": lambda node, keys: not self.many_groups,
-                f"{engine}.planning.placement.is_work_done_here": lambda: False,
+                f"{engine}.planning.placement.is_spark_local": lambda: False,
                 f"{engine}.planning.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
                 f"{engine}.planning.gathered.MAX_PIECES": 0,

@@ -25,7 +25,7 @@ from sframe_spark.errors import (
     SchemaError,
     ZeroStepError,
 )
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.udf_calls import calls_users
@@ -214,7 +214,7 @@ class RecentRows:
         # Rows in a range, and ranges by their number: one object, replaced at once, as several threads may read.
         self._kept: tuple[int, dict[int, list[Row]]] = 1, {}
         # Checking remote files for changes would take a request for each row.
-        self._is_watched = not all(is_elsewhere(manifest.directory) for manifest in watched_manifests(node))
+        self._is_watched = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
         self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
 
     def known(self, index: int) -> Row | None:

@@ -30,14 +30,14 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.inference import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.datetimes import tell_of_nanoseconds
+from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_parts
-from sframe_spark.values.from_arrow import tell_of_values
-from sframe_spark.values.inexact_numbers import rounding_told
+from sframe_spark.values.from_arrow import warn_of_long_decimals
+from sframe_spark.values.inexact_numbers import rounding_warnings
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
-from sframe_spark.values.input_values import require_sound, simplify
-from sframe_spark.values.value_errors import broken_texts_told, require_unicode_values
+from sframe_spark.values.input_values import require_valid_arrow, simplify
+from sframe_spark.values.value_errors import naming_broken_string, require_unicode_values
 from sframe_spark.values.value_model import one_value, plain
 
 
@@ -52,17 +52,17 @@ def column_from_values(
 ) -> tuple[list[pa.Array], ColumnType]:
     """Return the values of such a source, in one array or several, and their type."""
     asks_for_floats = dtype is not None and column_type_for(dtype).kind == FLOAT_KIND
-    with rounding_told(name, not asks_for_floats):
+    with rounding_warnings(name, not asks_for_floats):
         return _column_from_values(values, dtype, ignore_cast_failure, name)
 
 
 def _column_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name: str | None) -> tuple[list[pa.Array], ColumnType]:
     source = simplify(values)
     if isinstance(source, (pa.Array, pa.ChunkedArray)):
-        require_sound(source)
-        tell_of_nanoseconds(source, name)
-        tell_of_values([(name, source)])
-    with broken_texts_told(source):
+        require_valid_arrow(source)
+        warn_of_nanoseconds(source, name)
+        warn_of_long_decimals([(name, source)])
+    with naming_broken_string(source):
         if dtype is None:
             empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
             column_type = infer_type(values if empty_text else source)
@@ -306,7 +306,7 @@ def require_pairs(first: PlannerNode, second: PlannerNode, what: str, others: st
 def literal_of(value: Any) -> Literal:
     """Return a constant operand of its inferred type; sequences of numpy, pandas and others become lists and arrays."""
     value = one_value(value)
-    with rounding_told(), broken_texts_told([value]):
+    with rounding_warnings(), naming_broken_string([value]):
         found = Literal(plain(value), infer_type([value]))
     require_unicode_values([found.value])
     return found

@@ -25,7 +25,7 @@ from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.encode import encode
-from sframe_spark.values.inexact_numbers import DIGITS_OF_FLOAT, rounding_told
+from sframe_spark.values.inexact_numbers import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.value_model import MISSING, family_of
 
@@ -77,7 +77,7 @@ def _tell_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
         message = f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer results are rounded; give dtype=float, or return texts"
         warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())
         return
-    with contextlib.suppress(TypeError, ValueError, OverflowError, pa.ArrowException), rounding_told():
+    with contextlib.suppress(TypeError, ValueError, OverflowError, pa.ArrowException), rounding_warnings():
         encode([result for result in results if not isinstance(result, (int, np.integer))], column_type)
 
 

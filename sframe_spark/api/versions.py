@@ -12,7 +12,7 @@ from sframe_spark.api.io.saved_frames import compact_dataset
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.locations import is_elsewhere, place_of
+from sframe_spark.locations import is_remote_location, location_of
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.versioned_datasets import read_version, removable, remove_all, saved_versions
@@ -147,7 +147,7 @@ def versioned(path: str | os.PathLike[str]) -> str:
     InvalidArgumentError
         If it is on this machine.
     """
-    place = place_of(path_text(path))
-    if not is_elsewhere(place):
+    place = location_of(path_text(path))
+    if not is_remote_location(place):
         raise InvalidArgumentError(f"{place} is a directory of this machine, where a frame has one version: the last that was saved")
     return place

@@ -8,12 +8,12 @@ import os
 from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere, normalised, place_of
+from sframe_spark.locations import is_remote_location, location_of, normalised
 from sframe_spark.message_text import in_words
 from sframe_spark.process.directory_trees import size_on_disk
-from sframe_spark.process.leases import delete, directory_of_system, leftovers_in, may_be_renamed_by_anyone
+from sframe_spark.process.leases import delete, directory_of_system, may_be_renamed_by_anyone, orphans_in
 from sframe_spark.storage.filesystem.object_store import listed, require_bucket
-from sframe_spark.storage.filesystem.temporary_datasets import leftovers_elsewhere, remove_all_below, scratch_root, temporary_root
+from sframe_spark.storage.filesystem.temporary_datasets import remote_orphans, remove_all_below, scratch_root, temporary_root
 
 
 def places(paths: Sequence[str]) -> list[str]:
@@ -25,26 +25,26 @@ def places(paths: Sequence[str]) -> list[str]:
 
 def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) -> int:
     """Show and delete what dead processes of this user left; return 1 if a path is missing or something could not be deleted, otherwise 0."""
-    given = given_places(paths, show)
+    given = named_locations(paths, show)
     number, total, failed = 0, 0, 0
-    for place in places([path for path in given if not is_elsewhere(path)]):
+    for place in places([path for path in given if not is_remote_location(path)]):
         if may_be_renamed_by_anyone(place):
             show(f"{place} is left as it is: anyone may rename things in it; chmod +t mends that")
-        for path in leftovers_in(place):
+        for path in orphans_in(place):
             size = size_on_disk(path)
             if not dry_run:
                 delete(path)
             stays = not dry_run and os.path.lexists(path)
             show(f"{'would remove' if dry_run else 'cannot remove' if stays else 'removed'} {path}, {in_words(size)}")
             number, total, failed = number + (not stays), total + size * (not stays), failed + stays
-    for root in elsewhere([path for path in given if is_elsewhere(path)]):
+    for root in elsewhere([path for path in given if is_remote_location(path)]):
         try:
-            found = _left_elsewhere(root)
+            found = _remote_orphans_below(root)
         except StorageError as error:
             show(str(error))
             found, failed = [], failed + 1
         for path, size in found:
-            stays = not dry_run and not _removed_elsewhere(path, show)
+            stays = not dry_run and not _remove_remote(path, show)
             if not stays:
                 show(f"{'would remove' if dry_run else 'removed'} {path}, {in_words(size)}")
             number, total, failed = number + (not stays), total + size * (not stays), failed + stays
@@ -55,24 +55,24 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
 def elsewhere(paths: Sequence[str]) -> list[str]:
     """URIs in which processes leave something: that of temporary data, if it is one, and the given ones."""
     root = temporary_root()
-    return list(dict.fromkeys([*([root] if is_elsewhere(root) else []), *paths]))
+    return list(dict.fromkeys([*([root] if is_remote_location(root) else []), *paths]))
 
 
 def _is_uri(path: str) -> bool:
     with contextlib.suppress(StorageError):
-        return is_elsewhere(place_of(path))
+        return is_remote_location(location_of(path))
     return False
 
 
-def _left_elsewhere(root: str) -> list[tuple[str, int]]:
+def _remote_orphans_below(root: str) -> list[tuple[str, int]]:
     """What dead processes left below a URI, with its bytes."""
-    found = leftovers_elsewhere(root, datetime.datetime.now(datetime.UTC))
+    found = remote_orphans(root, datetime.datetime.now(datetime.UTC))
     if not found:
         require_bucket(root)
     return [(path, sum(file.size for file in listed(path, below=True))) for path in found]
 
 
-def _removed_elsewhere(path: str, show: Callable[[str], None]) -> bool:
+def _remove_remote(path: str, show: Callable[[str], None]) -> bool:
     """Remove what a dead process left elsewhere; False where it stays, and why was shown."""
     try:
         remove_all_below(path)
@@ -82,13 +82,13 @@ def _removed_elsewhere(path: str, show: Callable[[str], None]) -> bool:
     return True
 
 
-def given_places(paths: Sequence[str], show: Callable[[str], None]) -> list[str]:
+def named_locations(paths: Sequence[str], show: Callable[[str], None]) -> list[str]:
     """Absolute paths of what a user named, as everywhere else a path or a ``file:`` URI; what there is not is told."""
     found = []
     for path in paths:
         try:
             if _is_uri(path):
-                found.append(place_of(path))
+                found.append(location_of(path))
                 continue
             location = normalised(path)
         except StorageError as error:

@@ -15,7 +15,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.message_text import in_words
-from sframe_spark.session.progress import ProgressBar, canvas_here, is_wanted
+from sframe_spark.session.progress import ProgressBar, default_canvas, shows_progress
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, MANIFEST_FILE, is_archive
 from sframe_spark.storage.filesystem.io_errors import telling
@@ -194,7 +194,7 @@ def converted(location: str, target: str, options: ConvertOptions) -> ConvertedA
 
 def _with_progress(archive: Archive, target: str) -> Manifest:
     rows, lock = RowCount(archive.rows), threading.Lock()
-    bar = ProgressBar(rows if is_wanted(sys.stderr) else None, os.path.basename(archive.location), canvas_here(), "rows")
+    bar = ProgressBar(rows if shows_progress(sys.stderr) else None, os.path.basename(archive.location), default_canvas(), "rows")
 
     def on_rows(count: int) -> None:
         with lock:

@@ -19,7 +19,7 @@ from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
 from sframe_spark.engine.spark.executor_environment import SAME_VERSIONS, Answer, answers, difference, is_without_package
 from sframe_spark.engine.spark.file_checks import SHARED_DIRECTORY, require_writable
 from sframe_spark.errors import NotSharedError, SFrameError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.process.leases import directory_of_system
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session import get_session, is_started, stop
@@ -129,7 +129,7 @@ def check_temporary_directory() -> Diagnosis:
         directory = config.temporary_directory or directory_of_system()
     except SFrameError as error:
         return Diagnosis("temporary directory", str(error), fix)
-    if is_elsewhere(directory):
+    if is_remote_location(directory):
         return Diagnosis("temporary directory", f"{directory}, which `python -m sframe_spark clean --dry-run` looks at")
     try:
         with tempfile.TemporaryFile(dir=directory):

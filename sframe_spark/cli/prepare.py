@@ -18,7 +18,7 @@ from sframe_spark.session.java import find_java
 ROWS, SEGMENTS = 300, 3
 
 
-def run_usual_queries(place: Path) -> None:
+def run_sample_queries(place: Path) -> None:
     """Make, save, load, filter, join, group and sort a frame, and call a function for each row: all by Spark, in an empty directory."""
     with config.using(small_rows=0, single_task_rows=0, default_segments=SEGMENTS):
         frame = SFrame({"a": range(ROWS), "k": [str(number % 7) for number in range(ROWS)], "x": [number / 8 for number in range(ROWS)]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.locations import is_elsewhere, place_of
+from sframe_spark.locations import is_remote_location, location_of
 from sframe_spark.storage.datasets.integrity import damage_in
 from sframe_spark.storage.datasets.load import load_referred, read_manifest
 from sframe_spark.storage.datasets.versioned_datasets import load_remote
@@ -31,8 +31,8 @@ def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
 
 def _verify(path: str, show: Callable[[str], None]) -> int:
     try:
-        place = place_of(path)
-        manifest = load_remote(place) if is_elsewhere(place) else read_manifest(place, verify=True)
+        place = location_of(path)
+        manifest = load_remote(place) if is_remote_location(place) else read_manifest(place, verify=True)
         others = load_referred(manifest, verify=True) if manifest.elsewhere is not None else []
         problems: list[SFrameError] = [*damage_in(manifest)]
     except SFrameError as error:
@@ -49,7 +49,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
 
 def _size_of(manifest: Manifest) -> int:
     """Bytes of the files of a frame that was found to be whole."""
-    if is_elsewhere(manifest.directory):
+    if is_remote_location(manifest.directory):
         # Each of them has a size, which was compared with what is there.
         return sum(entry.size for entry in manifest.segments if entry.size is not None)
     sizes = sizes_below(manifest.directory)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.errors import NoRoomError
+from sframe_spark.errors import MemoryReservationError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
@@ -169,14 +169,14 @@ class Room:
 
         Raises
         ------
-        NoRoomError
+        MemoryReservationError
             If there is none left.
         """
         sizes = [column.nbytes for column in chunk.columns]
         with self._lock:
             self._taken = [a + b for a, b in zip(self._taken or [0] * len(sizes), sizes, strict=True)]
             if self.is_full:
-                raise NoRoomError
+                raise MemoryReservationError
 
     @property
     def is_full(self) -> bool:

@@ -125,7 +125,7 @@ def _foresee(root: PlannerNode, found: Foreseen, reason: str = THE_RESULT) -> No
         # What stands for rows is put into the graph, not into what was planned before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
         for section in new_sections(last, found):
-            if section.mode.is_elsewhere:
+            if section.mode.is_remote_location:
                 require_owned(section.root, chosen.owned)
         return last
 

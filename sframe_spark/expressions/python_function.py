@@ -25,7 +25,7 @@ from sframe_spark.udf.pickling import PackedFunction, load_program
 from sframe_spark.udf.pure_functions import steps_of_call
 from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_CHECK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
-from sframe_spark.values.input_values import UNCHANGING, taken, taken_as_text, taken_each
+from sframe_spark.values.input_values import UNCHANGING, container_text, snapshot, snapshots
 from sframe_spark.values.nested.python_objects import named_rows
 
 
@@ -194,7 +194,7 @@ class PythonFunction:
         for value in values:
             result = None if skip_missing and value is None else function(value)
             if type(result) is not str:
-                append(result if type(result) in UNCHANGING else taken_as_text(result))
+                append(result if type(result) in UNCHANGING else container_text(result))
                 continue
             append(result)
             if len(result) > longest:
@@ -238,12 +238,12 @@ def kept(result: Any) -> Any:
     (['1', '2'], (3, 4))
     """
     # Looking for what a class has not takes as long as a copy.
-    return taken(result) if type(result) in _CONTAINERS or not hasattr(type(result), "__next__") else taken_each(result)
+    return snapshot(result) if type(result) in _CONTAINERS or not hasattr(type(result), "__next__") else snapshots(result)
 
 
 _CONTAINERS = frozenset({list, tuple, dict})
 # How results of columns are taken that may be of objects which the function changes and returns again.
-_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: kept, ARRAY_KIND: kept, DICT_KIND: taken}
+_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: kept, ARRAY_KIND: kept, DICT_KIND: snapshot}
 
 
 class Truth:

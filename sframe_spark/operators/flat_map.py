@@ -27,7 +27,7 @@ from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, stored_results, weight
 from sframe_spark.values.decode import decode_columns, scalar_array
-from sframe_spark.values.input_values import UNCHANGING, taken_each
+from sframe_spark.values.input_values import UNCHANGING, snapshots
 from sframe_spark.values.nested.python_objects import named_rows
 
 
@@ -197,7 +197,7 @@ class FlatMap(Operator):
             values = item if type(item) is list and len(item) == width else self._row_of(item, row)
             for value in values:
                 if type(value) not in UNCHANGING:
-                    made.append(taken_each(values))
+                    made.append(snapshots(values))
                     break
             else:
                 made.append(tuple(values))
@@ -246,7 +246,7 @@ def taken_rows(rows: Sequence[Any]) -> list[Any]:
     >>> rows
     [['a', [1]]]
     """
-    return [taken_each(row) if isinstance(row, (list, tuple)) else row for row in rows]
+    return [snapshots(row) if isinstance(row, (list, tuple)) else row for row in rows]
 
 
 def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], guess: Guess | None = None) -> Chunk:

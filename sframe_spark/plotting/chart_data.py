@@ -520,12 +520,12 @@ def guarded(bins: Bins) -> Bins:
     return Bins(bins.first - 1, bins.step, bins.count + 2)
 
 
-def place_of(numbers: int, share: float) -> int:
+def location_of(numbers: int, share: float) -> int:
     """How many numbers come before a quantile.
 
     Examples
     --------
-    >>> place_of(5, 0.5), place_of(4, 1.0)
+    >>> location_of(5, 0.5), location_of(4, 1.0)
     (2, 3)
     """
     return min(int(numbers * share), numbers - 1)
@@ -613,7 +613,7 @@ def _exact_quartiles(numbers: PlannerNode, labels: Sequence[Any]) -> dict[Any, S
 def _searched(place: int, of_label: Sequence[float], share: float, y: PlannerNode) -> Quantile:
     count, least, largest = int(of_label[0]), float(of_label[1]), float(of_label[2])
     bins = guarded(bins_for(Extent(count, 0, 0, 0, least, largest), y.schema[0]).finer(PARTS_OF_A_BIN))
-    return Quantile(place, place_of(count, share), bins, largest - least, y.schema[0].kind)
+    return Quantile(place, location_of(count, share), bins, largest - least, y.schema[0].kind)
 
 
 def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> dict[str, Any]:

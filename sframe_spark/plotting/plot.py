@@ -19,7 +19,7 @@ from sframe_spark.api.hints import with_call_hints
 from sframe_spark.api.node_values import equal_length, row_count
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError, UnsupportedOperationError
-from sframe_spark.locations import place_of
+from sframe_spark.locations import location_of
 from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import vega
@@ -147,7 +147,7 @@ class Plot:
         """
         if not isinstance(filepath, (str, os.PathLike)):
             raise InvalidArgumentError(f"a chart is saved to a path, not to {type(filepath).__name__}: plot.save('chart.svg')")
-        path = place_of(filepath)
+        path = location_of(filepath)
         writers: dict[str, Callable[[], bytes]] = {
             ".json": lambda: json.dumps(self._specification).encode(),
             ".svg": lambda: self._svg("#444444").encode(),

@@ -33,8 +33,8 @@ from sframe_spark.plotting.chart_data import (
     find_quantiles,
     frequency_table,
     guarded,
+    location_of,
     most_frequent,
-    place_of,
     share_text,
 )
 from sframe_spark.plotting.html_pages import page
@@ -165,7 +165,7 @@ def _of_numbers(sources: Sequence[PlannerNode], found: Sequence[_Found]) -> dict
             continue
         bins_of[place] = bins
         fine, span = guarded(bins.finer(PARTS_OF_A_BAR)), extent.largest - extent.least
-        searched += [Quantile(place, place_of(extent.numbers, share), fine, span, one.column_type.kind) for share in QUARTILES]
+        searched += [Quantile(place, location_of(extent.numbers, share), fine, span, one.column_type.kind) for share in QUARTILES]
     first = find_quantiles(searched, lambda asked: _counts(sources, asked))
     for (place, _), counts in first.items():
         quartiles = tuple(quantile.number for quantile in searched if quantile.owner == place)
@@ -179,7 +179,7 @@ def _of_few(counted: dict[float, int], bins: Bins, extent: Extent) -> tuple[list
     pairs = sorted((float(value), count) for value, count in counted.items() if math.isfinite(value))
     values, weights = np.array([value for value, _ in pairs]), np.array([count for _, count in pairs])
     cumulative = np.cumsum(weights)
-    quartiles = tuple(float(values[np.searchsorted(cumulative, place_of(extent.numbers, share), side="right")]) for share in QUARTILES)
+    quartiles = tuple(float(values[np.searchsorted(cumulative, location_of(extent.numbers, share), side="right")]) for share in QUARTILES)
     return bars(bins, np.bincount(bin_numbers(values, *bins.parameters), weights, bins.count).tolist()), quartiles
 
 

@@ -228,14 +228,14 @@ class WorkerProcess:
         # What is the same for many requests is sent once.
         self.knows: object = None
 
-    def ask(self, request: bytes, is_wanted: Callable[[], None]) -> bytes:
+    def ask(self, request: bytes, raise_if_abandoned: Callable[[], None]) -> bytes:
         """Send a request, and return the answer.
 
         Parameters
         ----------
         request
             What is sent.
-        is_wanted
+        raise_if_abandoned
             Raises if nobody waits for the answer any more.
 
         Raises
@@ -247,7 +247,7 @@ class WorkerProcess:
         """
 
         def has_ended() -> bool:
-            is_wanted()
+            raise_if_abandoned()
             # Not the end of the channel: processes that functions have started may have it open.
             return self._process.poll() is not None
 
@@ -338,19 +338,19 @@ class WorkerProcesses:
         atexit.register(self.end)
 
     @contextmanager
-    def one(self, module: str, is_wanted: Callable[[], None], is_short: bool = False) -> Iterator[WorkerProcess]:
+    def one(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool = False) -> Iterator[WorkerProcess]:
         """A process for one request to a module, the same one for all; it ends with the block if that fails.
 
         Parameters
         ----------
         module
             See :class:`WorkerProcess`.
-        is_wanted
+        raise_if_abandoned
             Raises if nobody waits for a process any more.
         is_short
             The request may take less time than a process to start: while others are at work, theirs is waited for until they have had enough of it.
         """
-        worker = self._taken(module, is_wanted, is_short)
+        worker = self._taken(module, raise_if_abandoned, is_short)
         try:
             yield worker
         except BaseException:
@@ -365,13 +365,13 @@ class WorkerProcesses:
         if not stays:
             worker.end()
 
-    def _taken(self, module: str, is_wanted: Callable[[], None], is_short: bool) -> WorkerProcess:
+    def _taken(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool) -> WorkerProcess:
         """A process that waits, or a new one, which counts as busy."""
         while True:
             with self._changed:
                 while not self._idle and is_short and self._are_enough():
                     self._changed.wait(POLL_SECONDS)
-                    is_wanted()
+                    raise_if_abandoned()
                 if self._idle:
                     self._busy.append(self._idle.pop())
                     return self._busy[-1]
@@ -383,7 +383,7 @@ class WorkerProcesses:
                     self._starting -= 1
                     self._changed.notify_all()
                 # The system has no room for one more: who has one lets others have it.
-                if not isinstance(error, ProcessNotStartedError) or not self._waited_for_one(is_wanted):
+                if not isinstance(error, ProcessNotStartedError) or not self._waited_for_one(raise_if_abandoned):
                     raise
                 continue
             with self._changed:
@@ -392,12 +392,12 @@ class WorkerProcesses:
                 self._changed.notify_all()
             return worker
 
-    def _waited_for_one(self, is_wanted: Callable[[], None]) -> bool:
+    def _waited_for_one(self, raise_if_abandoned: Callable[[], None]) -> bool:
         """Wait until a process that is at work has done it, or there is none."""
         with self._changed:
             while (self._busy or self._starting) and not self._idle:
                 self._changed.wait(POLL_SECONDS)
-                is_wanted()
+                raise_if_abandoned()
             return bool(self._idle)
 
     def _are_enough(self) -> bool:

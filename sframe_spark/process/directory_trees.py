@@ -58,7 +58,7 @@ def remove_tree(path: str, ignore_errors: bool = False) -> None:
     shutil.rmtree(path, ignore_errors=ignore_errors)
 
 
-def remove_others(directory: str, present: Container[str]) -> None:
+def remove_all_except(directory: str, present: Container[str]) -> None:
     """Delete what is in a directory but for what has one of some names."""
     with os.scandir(directory) as entries:
         for entry in entries:

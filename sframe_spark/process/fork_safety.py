@@ -49,7 +49,7 @@ class ImportLocks:
         while True:
             # Whoever begins to import a module needs it for a moment.
             _imp.acquire_lock()
-            if not others_import():
+            if not is_import_running():
                 return True
             _imp.release_lock()
             if time.monotonic() > until:
@@ -64,7 +64,7 @@ class ImportLocks:
         """Do nothing, in a new process that could not wait for it: Python has freed the lock."""
 
 
-def others_import() -> bool:
+def is_import_running() -> bool:
     """Say whether another thread is importing a module."""
     found = [reference() for reference in list(getattr(_bootstrap(), "_module_locks", {}).values())]
     return any(lock is not None and _is_of_another(lock) for lock in found)
@@ -204,7 +204,7 @@ def do_in_child(work: Callable[[], object]) -> None:
 
 def _before() -> None:
     _INTERRUPTS.defer()
-    settle_arrow()
+    finish_arrow_start()
     for lock in reversed(_LOCKS):
         if lock.acquire(timeout=SECONDS_FOR_LOCKS):
             _HELD.locks.append(lock)
@@ -228,7 +228,7 @@ def _in_child() -> None:
             stack.callback(work)
 
 
-def settle_arrow() -> None:
+def finish_arrow_start() -> None:
     """Let no thread be in the middle of Arrow's first look for pandas: the new process would wait for it for ever."""
     arrow = sys.modules.get("pyarrow")
     with contextlib.suppress(Exception):

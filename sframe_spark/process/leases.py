@@ -28,7 +28,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.memory import has_room_for_thread
+from sframe_spark.process.memory import has_memory_for_thread
 
 # Not a text that `place_of_numbers` makes: its alphabet has no digit 0.
 UNKNOWN_PLACE = "00000000"
@@ -146,7 +146,7 @@ _NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-
 _ATTEMPTS = 1000
 _ANOTHER_DIRECTORY = "set config.temporary_directory (SFRAME_SPARK_TMP) to a directory that you may write to"
 # So many claims are looked at whenever one is made.
-_LOOKED_AT = 64
+_CHECKED_AT_ONCE = 64
 
 
 class Holder:
@@ -217,7 +217,7 @@ def own_directory(parent: str) -> str:
     return _made(parent, "", lambda path: os.mkdir(path, 0o700))
 
 
-def own_directory_beside(parent: str, holder: Holder | None = None) -> str:
+def own_hidden_directory(parent: str, holder: Holder | None = None) -> str:
     """Make a new hidden directory of this process, for as long as it is held, with the rights that any new directory there gets."""
     return _made(parent, HIDDEN, os.mkdir, holder)
 
@@ -297,7 +297,7 @@ class Claims:
         """Delete what nobody holds any more: Ctrl-C may come just before it would have been deleted, or in a finalizer, where it is lost."""
         with interrupts_deferred(), self._lock:
             # Nothing is made while paths are gone through: that may start the garbage collector, which discards some.
-            paths = list(self._paths)[:_LOOKED_AT]
+            paths = list(self._paths)[:_CHECKED_AT_ONCE]
             looked_at = {path: self._paths.pop(path, None) for path in paths if path in self._paths}
             # In turn, so that the work is the same for any number of claims.
             self._paths.update(looked_at)
@@ -308,7 +308,7 @@ class Claims:
 
     def _begin_to_beat(self) -> bool:
         """Start the heartbeat; False where there is no room for it, until the next path is claimed."""
-        if not has_room_for_thread():
+        if not has_memory_for_thread():
             return False
         try:
             threading.Thread(target=self._beat, name="sframe_spark heartbeat", daemon=True).start()
@@ -351,15 +351,15 @@ do_in_child(CLAIMS.start_over)
 SECONDS_WITHOUT_HEARTBEAT = 24 * 60 * 60
 
 
-def remove_leftovers(parent: str) -> list[str]:
+def remove_orphans(parent: str) -> list[str]:
     """Delete what dead processes of this user left in a directory, and return the paths."""
-    paths = leftovers_in(parent)
+    paths = orphans_in(parent)
     for path in paths:
         delete(path)
     return paths
 
 
-def leftovers_in(parent: str) -> list[str]:
+def orphans_in(parent: str) -> list[str]:
     """Paths of what dead processes of this user left in a directory; of one that cannot be listed, or that anyone may rename things in, none."""
     if may_be_renamed_by_anyone(parent):
         return []
@@ -370,7 +370,7 @@ def leftovers_in(parent: str) -> list[str]:
         # The caller's own work in it will say what is wrong.
         return []
     clock = Clock(parent)
-    return [path for name in names if is_leftover(path := os.path.join(parent, name), clock)]
+    return [path for name in names if is_orphan(path := os.path.join(parent, name), clock)]
 
 
 class Clock:
@@ -391,7 +391,7 @@ class Clock:
         return self._now
 
 
-def is_leftover(path: str, clock: Clock) -> bool:
+def is_orphan(path: str, clock: Clock) -> bool:
     """Say whether something is this user's and its process is known to have ended."""
     owner = owner_in(os.path.basename(path))
     if owner is None:

@@ -31,7 +31,7 @@ GROUP_FILES = (
 )
 # What the kernel gives back when somebody needs the memory.
 RECLAIMABLE = ("inactive_file", "total_inactive_file")
-SHARE_FOR_WORK, SHARE_KEPT = 4, 8
+SHARE_FOR_WORK, SHARE_FOR_RESULTS = 4, 8
 # Nobody knows what an unknown machine has.
 SMALL_MACHINE = 1 << 30
 # A thread has a stack, and what the C library and Arrow's pools put aside for each; ones of Arrow's own come with the first.
@@ -80,10 +80,10 @@ def batch_bytes() -> int:
 def kept_memory() -> int:
     """Bytes that results may take in this process, beside all else that Arrow holds; more are written to disk."""
     chosen = config.kept_memory
-    return all_memory() // SHARE_KEPT if chosen is None else chosen
+    return all_memory() // SHARE_FOR_RESULTS if chosen is None else chosen
 
 
-def room_left() -> int:
+def result_memory_left() -> int:
     """Bytes that are left for results beside all that Arrow holds in this process, whoever asked for it; less than zero where it holds more."""
     return kept_memory() - arrow_bytes()
 
@@ -223,7 +223,7 @@ def of_process() -> AvailableMemory | None:
     return AvailableMemory(max(0, left), "left to this process by its limit")
 
 
-def threads_with_room(wanted: int) -> int:
+def affordable_threads(wanted: int) -> int:
     """How many threads this process may start, where it has a limit of its memory; zero: whoever asks does the work itself.
 
     A thread for which there is no memory does not fail: its first steps do, and who starts it waits for it for ever, or libraries end the process.
@@ -241,13 +241,13 @@ def threads_with_room(wanted: int) -> int:
     return min(wanted, (left.size - MIN_ROOM) // BYTES_OF_THREAD)
 
 
-def has_room_for_thread() -> bool:
+def has_memory_for_thread() -> bool:
     """Whether there is memory for a thread that is of use, and without which work goes on."""
     left = of_process()
     return left is None or left.size >= MIN_ROOM
 
 
-def require_room_for_thread() -> None:
+def require_memory_for_thread() -> None:
     """Let work pass for which there must be a thread.
 
     Raises
@@ -255,7 +255,7 @@ def require_room_for_thread() -> None:
     TooLargeError
         If there is no memory for one.
     """
-    if not threads_with_room(1):
+    if not affordable_threads(1):
         left = of_process()
         raise TooLargeError("there is no memory for a thread" if left is None else _too_little(left, MIN_ROOM + BYTES_OF_THREAD))
 

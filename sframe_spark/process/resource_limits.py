@@ -172,10 +172,10 @@ def _text(path: Path) -> str:
 
 def available_cores() -> int:
     """Return how many cores this process may use: those that it may run on, but no more than its container gets the time of."""
-    return min(cores_here(), _max_cores(os.getpid(), int(time.monotonic() / SECONDS_REMEMBERED)))
+    return min(scheduled_cores(), _max_cores(os.getpid(), int(time.monotonic() / SECONDS_REMEMBERED)))
 
 
-def cores_here() -> int:
+def scheduled_cores() -> int:
     """Return how many cores the system runs this process on, whatever time it gets there."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -193,5 +193,5 @@ def fit_arrow() -> None:
     A number that the user has set stays.
     """
     cores = available_cores()
-    if cores < pa.cpu_count() == cores_here() and not os.environ.get("OMP_NUM_THREADS"):
+    if cores < pa.cpu_count() == scheduled_cores() and not os.environ.get("OMP_NUM_THREADS"):
         pa.set_cpu_count(cores)

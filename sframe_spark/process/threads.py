@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sframe_spark.errors import CancelledError
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.memory import threads_with_room
+from sframe_spark.process.memory import affordable_threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -104,7 +104,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     [1, 2, 3]
     """
     todo, ending = list(items), _Ending()
-    room = threads_with_room(min(threads, len(todo)))
+    room = affordable_threads(min(threads, len(todo)))
     # Not heard until the threads have ended: a second Ctrl-C would break off the wait for them.
     with interrupts_deferred(ending.begin):
         if not room:
@@ -210,7 +210,7 @@ def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], thre
     [1, 2, 3]
     """
     calls = _calls(work, items)
-    threads = threads_with_room(threads)
+    threads = affordable_threads(threads)
     todo = list(islice(calls, 2 if threads > 1 else 0))
     if len(todo) < 2:
         yield from (call() for call in chain(todo, calls))

@@ -17,7 +17,7 @@ from typing import Any
 
 from sframe_spark.errors import ExecutionError
 from sframe_spark.process.directory_trees import own_cache, require_own
-from sframe_spark.process.leases import CLAIMS, delete, leftovers_in, mark_of_this_process, own_directory, owner_in
+from sframe_spark.process.leases import CLAIMS, delete, mark_of_this_process, orphans_in, own_directory, owner_in
 from sframe_spark.session.class_data_sharing import (
     BASE,
     BASE_OF_JAVA,
@@ -146,7 +146,7 @@ def remove_archives() -> tuple[int, int]:
             delete(str(record))
         else:
             record.unlink(missing_ok=True)
-    ended = set(leftovers_in(str(place)))
+    ended = set(orphans_in(str(place)))
     found = list(place.iterdir())
     busy = [path for path in found if path.name not in recorded and str(path) not in ended and _is_of_another(path.name)]
     for path in found:
@@ -207,7 +207,7 @@ def _replace_record(record: Path, directory: Path, found: dict[str, object]) -> 
 def _remove_unrecorded(place: Path) -> None:
     """Delete directories that no record names any more and whose writers have ended, and records of what is no longer installed."""
     # Looked for first: whoever has ended by now has written its record before.
-    leftovers = leftovers_in(str(place))
+    leftovers = orphans_in(str(place))
     named = set()
     for path in place.glob("*.json"):
         try:

@@ -159,12 +159,12 @@ def is_one_process(session: SparkSession) -> bool:
     return not is_remote(session) and str(session.sparkContext.master).split("[")[0] == "local"
 
 
-def is_spark_wanted() -> bool:
+def is_spark_requested() -> bool:
     """Say whether a Spark runs already, ours or the user's, or is named in the environment."""
     return is_started() or is_attached() or ("pyspark" in sys.modules and active_session() is not None)
 
 
-def is_work_done_here() -> bool:
+def is_spark_local() -> bool:
     """Say whether Spark does, or would do, all work on this machine, without starting one: a user who has a cluster wants it to work."""
     if is_started():
         return is_one_process(get_session())

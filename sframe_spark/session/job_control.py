@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from sframe_spark.message_text import visible
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.memory import require_room_for_thread
+from sframe_spark.process.memory import require_memory_for_thread
 from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.launch import is_remote
 from sframe_spark.session.progress import open_progress
@@ -193,7 +193,7 @@ class CancellableAction(Generic[Result]):
         # Inherits local properties (pool, job group) of this thread; the context carries `config.using`.
         from pyspark import InheritableThread
 
-        require_room_for_thread()
+        require_memory_for_thread()
         context = contextvars.copy_context()
         worker = InheritableThread(target=lambda: context.run(self._work), session=self._session)
         worker.name = f"sframe_spark {worker.name}"

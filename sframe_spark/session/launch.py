@@ -16,7 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.process.interpreter import environment_of_tasks, interpreter
 from sframe_spark.process.leases import require_directory
 from sframe_spark.process.memory import all_memory
-from sframe_spark.process.resource_limits import available_cores, cores_here
+from sframe_spark.process.resource_limits import available_cores, scheduled_cores
 from sframe_spark.session.class_data_sharing import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.java import find_java
 from sframe_spark.session.sockets import socket_settings
@@ -218,7 +218,7 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
 def options_of_cores() -> list[str]:
     """Options of the JVM where this process may use fewer cores than it runs on: Java sees the limits of its own group, not of those around it."""
     cores = available_cores()
-    return [f"-XX:ActiveProcessorCount={cores}"] if cores < cores_here() else []
+    return [f"-XX:ActiveProcessorCount={cores}"] if cores < scheduled_cores() else []
 
 
 def driver_memory_gib() -> int:
@@ -277,7 +277,7 @@ ADAPTIVE = "spark.sql.adaptive.enabled"
 JOINS_PARTITIONS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
 
 # Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
-FEW_ROWS_SETTINGS = {
+SMALL_QUERY_SETTINGS = {
     SHUFFLE_PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     ADAPTIVE: "false",
@@ -303,8 +303,8 @@ class QuerySize:
 
     name: str
     partitions: int | None = None
-    FEW_ROWS: ClassVar[QuerySize]
-    USUAL: ClassVar[QuerySize]
+    SMALL: ClassVar[QuerySize]
+    DEFAULT: ClassVar[QuerySize]
 
     @classmethod
     def large(cls, partitions: int) -> QuerySize:
@@ -314,14 +314,14 @@ class QuerySize:
     @property
     def settings(self) -> dict[str, str]:
         """What is set in the session for queries of this size, and in no other."""
-        if self == QuerySize.FEW_ROWS:
-            return FEW_ROWS_SETTINGS
+        if self == QuerySize.SMALL:
+            return SMALL_QUERY_SETTINGS
         if self.partitions is None:
             return {}
         return dict.fromkeys((SHUFFLE_PARTITIONS, INITIAL_PARTITIONS), str(self.partitions))
 
 
-QuerySize.FEW_ROWS, QuerySize.USUAL = QuerySize("few rows", 1), QuerySize("usual")
+QuerySize.SMALL, QuerySize.DEFAULT = QuerySize("few rows", 1), QuerySize("usual")
 
 
 def partitions_set(session: SparkSession) -> int:

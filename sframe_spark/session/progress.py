@@ -17,7 +17,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import do_in_child
-from sframe_spark.process.memory import has_room_for_thread
+from sframe_spark.process.memory import has_memory_for_thread
 from sframe_spark.session.launch import is_remote
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ Value = TypeVar("Value")
 DELAY_SECONDS = 1.0
 BAR_WIDTH = 30
 # How often running work is drawn anew, and how long the thread that does so waits for more.
-SECONDS_BETWEEN_LOOKS, SECONDS_IDLE = 0.2, 3.0
+SECONDS_BETWEEN_DRAWS, SECONDS_IDLE = 0.2, 3.0
 # A notebook keeps every message until the browser has drawn it.
 SECONDS_BETWEEN_MESSAGES = 0.5
 
@@ -102,7 +102,7 @@ class RemoteTasks:
 
 
 @attrs.define
-class CountedWorks:
+class CountedTasks:
     """Works of threads of this process, which say themselves when they are done.
 
     Parameters
@@ -284,7 +284,7 @@ def format_line(done: int, total: int, elapsed: float, description: str, unit: s
     return f"{done}/{total} {unit}, {elapsed:.0f} s{suffix}"
 
 
-def is_wanted(stream: TextIO | None) -> bool:
+def shows_progress(stream: TextIO | None) -> bool:
     """Say whether a bar should be drawn, by ``config.progress`` and by where the output goes; a process may have no output at all."""
     if config.progress == "off":
         return False
@@ -306,7 +306,7 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def canvas_here() -> Canvas:
+def default_canvas() -> Canvas:
     """Below the cell of a notebook, elsewhere a line on stderr."""
     shell = notebook_shell()
     return TerminalLine(sys.stderr) if shell is None else NotebookBar(shell)
@@ -327,7 +327,7 @@ class WaitingLine:
     _started: float = attrs.field(factory=time.monotonic, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._canvas = canvas_here() if is_wanted(sys.stderr) else None
+        self._canvas = default_canvas() if shows_progress(sys.stderr) else None
 
     def update(self) -> None:
         """Draw anew if the wait is long already."""
@@ -354,7 +354,7 @@ class RunningWork:
 
     def __init__(self, description: str, canvas: Canvas) -> None:
         self._description, self._canvas = description, canvas
-        self._counted: list[CountedWorks] = []
+        self._counted: list[CountedTasks] = []
         self._calls = 0
         # How many others draw in its place: a start of Spark, jobs.
         self._covered = 0
@@ -390,7 +390,7 @@ class RunningWork:
     @contextlib.contextmanager
     def counting(self, works: int) -> Iterator[Callable[[Result], Result]]:
         """Yield what is told the result of each of some works, and gives it back."""
-        counted = CountedWorks(works)
+        counted = CountedTasks(works)
         self._counted.append(counted)
 
         def told(result: Result) -> Result:
@@ -435,7 +435,7 @@ class Ticker:
         with self._changed:
             # Where a notebook draws is part of the context.
             self._works.append((work, copy_context()))
-            if self._is_running or not has_room_for_thread():
+            if self._is_running or not has_memory_for_thread():
                 return
             # Without it nothing is drawn, and all else goes on.
             with contextlib.suppress(RuntimeError):
@@ -456,7 +456,7 @@ class Ticker:
     def _run(self) -> None:
         idle_since = time.monotonic()
         while True:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(SECONDS_BETWEEN_DRAWS)
             with self._changed:
                 works, now = list(self._works), time.monotonic()
                 # A next one comes soon, mostly; a thread that nobody needs is in the way of forks.
@@ -482,10 +482,10 @@ def running_work() -> RunningWork | None:
 @contextlib.contextmanager
 def showing_work(description: str) -> Iterator[None]:
     """Show that the block runs, once it takes a while, where progress is wanted; one within another is part of that."""
-    if _WORK.get() is not None or not is_wanted(sys.stderr):
+    if _WORK.get() is not None or not shows_progress(sys.stderr):
         yield
         return
-    work = RunningWork(description, canvas_here())
+    work = RunningWork(description, default_canvas())
     token = _WORK.set(work)
     _TICKER.add(work)
     try:
@@ -508,7 +508,7 @@ def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
     return values if work is None else work.called_with(values)
 
 
-def others_draw() -> contextlib.AbstractContextManager[None]:
+def covering_progress() -> contextlib.AbstractContextManager[None]:
     """A block in which another line than that of the running work is drawn."""
     work = running_work()
     return contextlib.nullcontext() if work is None else work.covered()
@@ -517,11 +517,11 @@ def others_draw() -> contextlib.AbstractContextManager[None]:
 @contextlib.contextmanager
 def open_progress(session: SparkSession, description: str) -> Iterator[ProgressBar]:
     """Yield a bar for the block; one that draws nothing when none is wanted."""
-    if not is_wanted(sys.stderr):
+    if not shows_progress(sys.stderr):
         yield ProgressBar()
         return
-    with others_draw(), _task_source(session) as tasks:
-        bar = ProgressBar(tasks, description, canvas_here())
+    with covering_progress(), _task_source(session) as tasks:
+        bar = ProgressBar(tasks, description, default_canvas())
         try:
             yield bar
         finally:

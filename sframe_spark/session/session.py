@@ -18,7 +18,7 @@ from sframe_spark.errors import SessionClosedError
 from sframe_spark.process.child_processes import WorkerProcesses
 from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.memory import require_room_for_thread
+from sframe_spark.process.memory import require_memory_for_thread
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session.launch import (
@@ -31,7 +31,7 @@ from sframe_spark.session.launch import (
     partitions_set,
     start_spark,
 )
-from sframe_spark.session.progress import WaitingLine, others_draw
+from sframe_spark.session.progress import WaitingLine, covering_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,7 +88,7 @@ class SparkStart:
         self._done = threading.Event()
         self._session: SparkSession | None = None
         self._error: BaseException | None = None
-        require_room_for_thread()
+        require_memory_for_thread()
         threading.Thread(target=self._run, name="sframe_spark start", daemon=True).start()
 
     def _run(self) -> None:
@@ -107,7 +107,7 @@ class SparkStart:
     def wait(self) -> SparkSession:
         """Return the session when it is there, or raise what kept it from being started; a wait of more than a moment is told."""
         line = WaitingLine("Spark is starting, once in a session")
-        with others_draw():
+        with covering_progress():
             try:
                 while not self._done.wait(POLL_SECONDS):
                     line.update()
@@ -122,7 +122,7 @@ class SparkStart:
 # The session of this process.
 
 # Set where another process, `spark-submit`, has started the JVM.
-GATEWAY_OF_OTHERS = "PYSPARK_GATEWAY_PORT"
+EXTERNAL_GATEWAY = "PYSPARK_GATEWAY_PORT"
 
 
 @attrs.define
@@ -180,11 +180,11 @@ class SessionHolder:
         atexit.unregister(self.stop)
         if self.processes is not None:
             self.processes.leave()
-        started_here = self._owned and self._base is not None and not is_remote(self._base) and GATEWAY_OF_OTHERS not in os.environ
+        started_here = self._owned and self._base is not None and not is_remote(self._base) and EXTERNAL_GATEWAY not in os.environ
         self._refused = self._refused or (is_forked_from_spark() and not started_here)
         self._forget()
 
-    def get(self, size: QuerySize = QuerySize.USUAL) -> SparkSession:
+    def get(self, size: QuerySize = QuerySize.DEFAULT) -> SparkSession:
         """Return the session for queries of a size, finding or starting Spark first if need be.
 
         Raises
@@ -195,7 +195,7 @@ class SessionHolder:
         """
         with self._lock:
             session = self._first()
-            if size == QuerySize.USUAL:
+            if size == QuerySize.DEFAULT:
                 return session
             with interrupts_deferred():
                 # Sessions in this process live and die with the application, which answers; a connection can be lost alone.
@@ -422,7 +422,7 @@ _HOLDER = SessionHolder()
 do_in_child(_HOLDER.start_over)
 
 
-def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:
+def get_session(size: QuerySize = QuerySize.DEFAULT) -> SparkSession:
     """Return the Spark session that queries of a size run in, finding or starting Spark on first use."""
     return _HOLDER.get(size)
 

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.process.interpreter import environment_of_tasks
-from sframe_spark.process.leases import directory_of_system, own_directory, remove_leftovers
+from sframe_spark.process.leases import directory_of_system, own_directory, remove_orphans
 
 # A path of a Unix socket has at most 103 bytes on any system; Spark's own names and ours take the rest.
 LONGEST_PARENT = 14
@@ -41,7 +41,7 @@ def socket_settings() -> dict[str, str]:
 
 def socket_directory(parent: str) -> str:
     """A new directory that only this user can enter, deleted when the process ends, or by the next that starts if it is killed."""
-    remove_leftovers(parent)
+    remove_orphans(parent)
     return own_directory(parent)
 
 

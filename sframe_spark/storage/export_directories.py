@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere, is_private, place_of
+from sframe_spark.locations import is_private, is_remote_location, location_of
 from sframe_spark.message_text import visible
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.leases import HIDDEN, new_name
@@ -128,7 +128,7 @@ def publish_elsewhere(staging: Staging, files: Sequence[str], target: str, names
 
 def _beside(file: str, staging: Staging, target: str) -> str:
     """Where a part is on the file system of the target, under a name that nobody reads."""
-    if is_elsewhere(file):
+    if is_remote_location(file):
         return file
     place = join(staging.beside, os.path.basename(file))
     upload(file, place, target)
@@ -136,7 +136,7 @@ def _beside(file: str, staging: Staging, target: str) -> str:
 
 
 def _place(file: str, place: str) -> None:
-    if is_elsewhere(file):
+    if is_remote_location(file):
         place_within(file, place)
     else:
         put_whole(file, place)
@@ -172,8 +172,8 @@ def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
     StorageError
         If there is something at the path that no export wrote; elsewhere, if there is anything.
     """
-    target = place_of(path)
-    if is_elsewhere(target):
+    target = location_of(path)
+    if is_remote_location(target):
         require_nothing_elsewhere(target)
         with staged_elsewhere(target) as staging:
             yield Export(staging, target)
@@ -201,7 +201,7 @@ class Export:
     def publish(self, files: Sequence[str], ending: str) -> None:
         """Give the files that tasks wrote, in row order, the names of parts, and remove all others, which are of lost attempts."""
         names = part_names(len(files), ending)
-        if is_elsewhere(self.directory):
+        if is_remote_location(self.directory):
             publish_elsewhere(self.staging, files, self.directory, names)
             return
         with telling("write", self.directory):

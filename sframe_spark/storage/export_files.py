@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
-from sframe_spark.locations import BUCKETS, is_elsewhere
+from sframe_spark.locations import BUCKETS, is_remote_location
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_directory_beside, remove_leftovers, remove_own
+from sframe_spark.process.leases import Holder, own_hidden_directory, remove_orphans, remove_own
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.datasets.commit import flush_directory
 from sframe_spark.storage.export_directories import Staging, staged_elsewhere
@@ -173,7 +173,7 @@ def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
     """
     require_writable_name(target)
     parts: list[str] = []
-    if is_elsewhere(target):
+    if is_remote_location(target):
         _require_place_of_file(target)
         with staged_elsewhere(target) as staging:
             yield staging, parts
@@ -190,9 +190,9 @@ def _staged_here(target: str, parts: list[str]) -> Iterator[str]:
     _require_no_descriptor(target)
     try:
         with telling("write", target):
-            remove_leftovers(os.path.dirname(place))
+            remove_orphans(os.path.dirname(place))
             with interrupts_deferred():
-                staging = own_directory_beside(os.path.dirname(place), holder)
+                staging = own_hidden_directory(os.path.dirname(place), holder)
             if rights is not None:
                 # Nobody sees parts who may not see the file.
                 os.chmod(staging, 0o700)
@@ -248,7 +248,7 @@ def _put_together(parts: Sequence[str], staging: Staging, target: str) -> None:
 
 def _fetched(part: str, staging: Staging) -> str:
     """The path of a part, of which there is a copy here if it is elsewhere."""
-    if not is_elsewhere(part):
+    if not is_remote_location(part):
         return part
     place = join(staging.here, os.path.basename(part))
     download(part, place)

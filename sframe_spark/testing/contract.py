@@ -413,7 +413,7 @@ def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
 
     One partition is run as the engine runs few rows: in the session for them, without exchanges. The shape of the result is checked.
     """
-    spark = get_session(QuerySize.FEW_ROWS if partitions == 1 else QuerySize.USUAL)
+    spark = get_session(QuerySize.SMALL if partitions == 1 else QuerySize.DEFAULT)
     context = LoweringContext(spark)
 
     def lower_node(current: PlannerNode, inputs: list[Relation]) -> Relation:

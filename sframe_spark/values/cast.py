@@ -33,13 +33,13 @@ from sframe_spark.types import (
     list_of,
 )
 from sframe_spark.values.convert import list_to_array, parse_array, parse_dict, parse_float, parse_int, parse_list
-from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, moment_texts
+from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, format_datetimes
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
 from sframe_spark.values.nested.json_items import flat_items, items_of
-from sframe_spark.values.nested.scalar_text import shown_floats
+from sframe_spark.values.nested.scalar_text import display_floats
 from sframe_spark.values.nested.text_reader import read_arrays, read_stored
-from sframe_spark.values.nested.text_writer import SHOWN, written
+from sframe_spark.values.nested.text_writer import DISPLAY, written
 from sframe_spark.values.tagged_json import display_text
 from sframe_spark.values.value_model import SMALLEST_INT
 
@@ -191,7 +191,7 @@ def _datetime_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
     limits = pc.min_max(wall)
     if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
         return _per_value(display_text, STR)(values, source)
-    return moment_texts(wall.cast(DATETIME.physical), pa.nulls(len(wall), pa.int32()), "%Y%m%dT%H%M%S%F")
+    return format_datetimes(wall.cast(DATETIME.physical), pa.nulls(len(wall), pa.int32()), "%Y%m%dT%H%M%S%F")
 
 
 def _datetime_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
@@ -209,7 +209,7 @@ def _int_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def _float_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    return shown_floats(values)
+    return display_floats(values)
 
 
 def _int_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
@@ -236,7 +236,7 @@ def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: C
 
 
 def _items_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    found = written(values, source, SHOWN)
+    found = written(values, source, DISPLAY)
     return found if found is not None else _per_value(display_text, STR)(values, source)
 
 

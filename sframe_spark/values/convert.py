@@ -118,7 +118,7 @@ def list_to_array(values: list[Any]) -> array.array:
 
 
 def _integer(value: Any) -> int | None:
-    number, is_rounded = _number_told(value)
+    number, is_rounded = _number_and_rounding(value)
     if isinstance(value, decimal.Decimal) and is_rounded and SMALLEST_INT <= value <= LARGEST_INT:
         return int(value)
     if not isinstance(number, float):
@@ -131,11 +131,11 @@ def _integer(value: Any) -> int | None:
 
 def _number_text(value: Any) -> str:
     """As a column of numbers would show it, but for numbers that such a column does not hold: these keep all digits."""
-    number, is_rounded = _number_told(value)
+    number, is_rounded = _number_and_rounding(value)
     return str(value) if is_rounded else display_text(number)
 
 
-def _number_told(value: Any) -> tuple[int | float, bool]:
+def _number_and_rounding(value: Any) -> tuple[int | float, bool]:
     """The plain number, and whether it has less digits than the value."""
     if not may_be_rounded(value):
         return plain_number(value), False

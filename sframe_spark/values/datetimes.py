@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import MAX_NAMES_SHOWN, DateTimeRangeError, LostNanosecondsWarning, users_level
+from sframe_spark.errors import MAX_NAMES_LISTED, DateTimeRangeError, LostNanosecondsWarning, users_level
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -154,23 +154,23 @@ def _offset_of_zone(value: datetime.datetime, instant: int, known: datetime.time
     return known if found is None else found
 
 
-def is_shown(microseconds: int, offset: int | None = None) -> bool:
+def is_in_years_of_python(microseconds: int, offset: int | None = None) -> bool:
     """Whether the wall clock of a date-time lies in the years 1 to 9999.
 
     Examples
     --------
-    >>> is_shown(LAST_MICROSECOND), is_shown(LAST_MICROSECOND, 60), is_shown(LAST_MICROSECOND + 1, -60)
+    >>> is_in_years_of_python(LAST_MICROSECOND), is_in_years_of_python(LAST_MICROSECOND, 60), is_in_years_of_python(LAST_MICROSECOND + 1, -60)
     (True, False, True)
     """
     return FIRST_MICROSECOND <= microseconds + (offset or 0) * MINUTE <= LAST_MICROSECOND
 
 
-def moment_text(microseconds: int) -> str:
+def timestamp_text(microseconds: int) -> str:
     """Write any number of microseconds since 1970 as a date and a time, whatever the year.
 
     Examples
     --------
-    >>> moment_text(LAST_MICROSECOND + 1), moment_text(FIRST_MICROSECOND - 1)
+    >>> timestamp_text(LAST_MICROSECOND + 1), timestamp_text(FIRST_MICROSECOND - 1)
     ('10000-01-01T00:00:00.000000', '0000-12-31T23:59:59.999999')
     """
     # Numpy keeps one number for "not a time", the least.
@@ -224,36 +224,36 @@ def all_in_years_of_python(wall: pa.Array) -> bool:
 # Date-times of nanoseconds: columns hold microseconds, and what is cut off is told.
 
 
-def tell_of_nanoseconds(values: Any, name: str | None = None) -> None:
+def warn_of_nanoseconds(values: Any, name: str | None = None) -> None:
     """Warn of date-times, in an Arrow or a numpy array, that are not whole microseconds.
 
     Examples
     --------
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warnings.simplefilter("always")
-    ...     tell_of_nanoseconds(np.array([1], "datetime64[ns]"), "when")
+    ...     warn_of_nanoseconds(np.array([1], "datetime64[ns]"), "when")
     >>> str(told[0].message)
     "date-times are kept to the microsecond: the nanoseconds of 1 of column 'when' are cut off"
     """
-    tell_of_lost({name: lost_nanoseconds(values)})
+    warn_of_lost_nanoseconds({name: lost_nanoseconds(values)})
 
 
-def tell_of_lost(lost: Mapping[Any, int | None]) -> None:
+def warn_of_lost_nanoseconds(lost: Mapping[Any, int | None]) -> None:
     """Warn once of columns, by their names, of which so many date-times are cut; None: nobody has counted them, but there are some.
 
     Examples
     --------
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warnings.simplefilter("always")
-    ...     tell_of_lost({"a": 2, "b": 0, "c": None})
+    ...     warn_of_lost_nanoseconds({"a": 2, "b": 0, "c": None})
     >>> str(told[0].message)
     "date-times are kept to the microsecond: the nanoseconds of 2 of column 'a', some of column 'c' are cut off"
     """
     found = [(name, count) for name, count in lost.items() if count != 0]
     if found:
         parts = [f"{'some' if count is None else count}" + ("" if name is None else f" of column {name!r}") for name, count in found]
-        more = f" and {len(parts) - MAX_NAMES_SHOWN} more" if len(parts) > MAX_NAMES_SHOWN else ""
-        message = f"date-times are kept to the microsecond: the nanoseconds of {', '.join(parts[:MAX_NAMES_SHOWN])}{more} are cut off"
+        more = f" and {len(parts) - MAX_NAMES_LISTED} more" if len(parts) > MAX_NAMES_LISTED else ""
+        message = f"date-times are kept to the microsecond: the nanoseconds of {', '.join(parts[:MAX_NAMES_LISTED])}{more} are cut off"
         warnings.warn(LostNanosecondsWarning(message), stacklevel=users_level())
 
 
@@ -438,13 +438,13 @@ def _offset_texts(name: str, offsets: pa.Array) -> pa.Array:
     return pc.if_else(offsets.is_valid(), pc.binary_join_element_wise("GMT", sign, hours, rest, ""), "")
 
 
-def moment_texts(wall: pa.Array, offsets: pa.Array, form: str) -> pa.Array:
+def format_datetimes(wall: pa.Array, offsets: pa.Array, form: str) -> pa.Array:
     """Texts of a format, of what the clock on the wall shows and minutes east of UTC, which are missing where there are none.
 
     Examples
     --------
     >>> wall = pa.array([0, None], pa.timestamp("us"))
-    >>> moment_texts(wall, pa.array([90, None], pa.int32()), "%d %b %Y %ZP").to_pylist()
+    >>> format_datetimes(wall, pa.array([90, None], pa.int32()), "%d %b %Y %ZP").to_pylist()
     ['01 Jan 1970 GMT+01:30', None]
     """
     parts = [_text(directive, wall, offsets) for directive in directives(form)]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
-from sframe_spark.values.datetimes import from_microseconds, is_shown, moment_text
+from sframe_spark.values.datetimes import from_microseconds, is_in_years_of_python, timestamp_text
 from sframe_spark.values.nested.json_items import FlatItems, is_known, items_of
 from sframe_spark.values.nested.python_objects import python_values
 from sframe_spark.values.tagged_json import decode_value
@@ -44,7 +44,7 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
         # Spark has texts of any bytes, and says nothing of it.
         raise InvalidArgumentError(words_for(error.object)) from None
     except (OverflowError, ValueError) as error:
-        found = _not_shown(values, column_type)
+        found = _range_error(values, column_type)
         if found is None:
             raise
         raise found from error
@@ -98,17 +98,17 @@ def _plain(items: pa.Array) -> list[Any]:
     return _numbers(items) if pa.types.is_int64(items.type) or pa.types.is_float64(items.type) else items.to_pylist()
 
 
-def _not_shown(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError | None:
+def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError | None:
     """The error about the first date-time that Python cannot show; None when all can be."""
     if column_type.kind == LIST_KIND and not column_type.is_encoded and pa.types.is_timestamp(values.type.value_type):
-        found = _not_shown(values.flatten(), DATETIME)
+        found = _range_error(values.flatten(), DATETIME)
         return None if found is None else DateTimeRangeError(f"in a list, {found.message}")
     if column_type.kind != DATETIME_KIND:
         return None
     instants, offsets = values.flatten() if column_type.is_zoned else (values, pa.nulls(len(values), pa.int32()))
     for row, (instant, offset) in enumerate(zip(instants.cast(pa.int64()).to_pylist(), offsets.to_pylist(), strict=True)):
-        if instant is not None and not is_shown(instant, offset):
-            what = moment_text(instant) + (" UTC" if offset is not None else "")
+        if instant is not None and not is_in_years_of_python(instant, offset):
+            what = timestamp_text(instant) + (" UTC" if offset is not None else "")
             advice = "leave such rows out, move them with +, or cast the column to int, which counts seconds"
             return DateTimeRangeError(f"the date-time {what} lies outside the years 1 to 9999, which is all that Python shows: {advice}", row)
     return None

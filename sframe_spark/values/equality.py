@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.nested.text_writer import COMPARED, written
+from sframe_spark.values.nested.text_writer import CANONICAL, written
 from sframe_spark.values.tagged_json import canonical_value
 
 # Text that is equal exactly when values are: for comparing, grouping and hashing nested values.
@@ -27,7 +27,7 @@ def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
     >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
     True
     """
-    found = written(values, column_type, COMPARED) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
+    found = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
     if found is not None:
         return found
     cells = decode(values, column_type)

@@ -338,7 +338,7 @@ class FormFinder:
     _plain: bool = attrs.field(default=True, init=False)
 
     @property
-    def must_look(self) -> bool:
+    def needs_values(self) -> bool:
         """True where the type does not tell the form."""
         return self.column_type.is_zoned or self.column_type.is_encoded
 
@@ -358,7 +358,7 @@ class FormFinder:
     def form(self) -> Form:
         """The form of all values seen."""
         if self.column_type.is_zoned:
-            return self._form_of_moments()
+            return self._zoned_form()
         if not self.column_type.is_encoded:
             return AsInside(self.column_type)
         physical = self._common.arrow_type()
@@ -366,7 +366,7 @@ class FormFinder:
             return Typed(self.column_type, physical)
         return Json(self.column_type) if self._plain else Tagged(self.column_type)
 
-    def _form_of_moments(self) -> Form:
+    def _zoned_form(self) -> Form:
         if None in self._offsets:
             return AsInside(self.column_type)
         if len(self._offsets) > 1:

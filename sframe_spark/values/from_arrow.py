@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import MAX_NAMES_SHOWN, DateTimeRangeError, InexactDecimalWarning, SchemaError, users_level
+from sframe_spark.errors import MAX_NAMES_LISTED, DateTimeRangeError, InexactDecimalWarning, SchemaError, users_level
 from sframe_spark.message_text import visible
 from sframe_spark.types import (
     ARRAY,
@@ -54,17 +54,17 @@ def floats_of_decimals(values: pa.Array) -> pa.Array:
     return values.cast(pa.string()).cast(pa.float64())
 
 
-def tell_of_types(columns: Iterable[tuple[str, pa.DataType]]) -> None:
+def warn_of_decimal_types(columns: Iterable[tuple[str, pa.DataType]]) -> None:
     """Warn once of columns, of values that nobody has seen yet, whose decimals may have more digits than floats hold."""
     _warn([f"{name!r} ({kind.precision} digits)" for name, data_type in columns if (kind := _long_decimal(data_type)) is not None])
 
 
-def tell_of_values(columns: Iterable[tuple[str | None, pa.Array | pa.ChunkedArray]]) -> None:
+def warn_of_long_decimals(columns: Iterable[tuple[str | None, pa.Array | pa.ChunkedArray]]) -> None:
     """Warn once of columns in which there are decimals with more digits than floats hold; of lists, dicts and dictionaries by their types."""
     told = []
     for name, values in columns:
         kind = _long_decimal(values.type)
-        if kind is not None and (not pa.types.is_decimal(values.type) or _has_long_ones(values)):
+        if kind is not None and (not pa.types.is_decimal(values.type) or _has_long_values(values)):
             told.append(f"{'the column' if name is None else repr(name)} ({kind.precision} digits)")
     _warn(told)
 
@@ -79,7 +79,7 @@ def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
     return next((found for found in map(_long_decimal, within) if found is not None), None)
 
 
-def _has_long_ones(values: pa.Array | pa.ChunkedArray) -> bool:
+def _has_long_values(values: pa.Array | pa.ChunkedArray) -> bool:
     """True when a decimal has too many digits, zeros at both ends left out."""
     digits = pc.replace_substring_regex(pc.replace_substring_regex(values.cast(pa.string()), "E.*$", ""), "[-.]", "")
     longest = pc.max(pc.utf8_length(pc.utf8_trim(digits, "0"))).as_py()
@@ -88,8 +88,8 @@ def _has_long_ones(values: pa.Array | pa.ChunkedArray) -> bool:
 
 def _warn(told: list[str]) -> None:
     if told:
-        more = f" and {len(told) - MAX_NAMES_SHOWN} more" if len(told) > MAX_NAMES_SHOWN else ""
-        names = ", ".join(told[:MAX_NAMES_SHOWN]) + more
+        more = f" and {len(told) - MAX_NAMES_LISTED} more" if len(told) > MAX_NAMES_LISTED else ""
+        names = ", ".join(told[:MAX_NAMES_LISTED]) + more
         message = (
             f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer values of {names} are rounded; "
             "cast the column to a string first to keep all digits, or to a decimal of 15 digits, or of 18 without a fraction"

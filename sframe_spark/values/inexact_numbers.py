@@ -1,7 +1,7 @@
 """Numbers that no column holds with all their digits: they become the nearest float, and one warning for each column says so.
 
-Ints of columns have 64 bits, and floats hold 15 digits. Whoever brings values in opens :func:`rounding_told`; what converts Python's numbers notes
-there what it rounds. Where a user asked for floats, nobody listens.
+Ints of a column have 64 bits, and floats hold 15 digits. Code that takes values in opens :func:`rounding_warnings`; the conversions inside it
+record what they round. When a user asked for floats, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _NOTED: ContextVar[list[Any] | None] = ContextVar("_NOTED", default=None)
 
 
 @contextlib.contextmanager
-def rounding_told(name: str | None = None, listens: bool = True) -> Iterator[None]:
+def rounding_warnings(name: str | None = None, listens: bool = True) -> Iterator[None]:
     """Warn once, when the block has ended without an error, of the numbers that were rounded in it.
 
     Parameters

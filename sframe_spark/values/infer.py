@@ -43,7 +43,7 @@ _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 # Unsigned ints are those of which some are no signed ones.
 _NUMPY_TYPES = {"i": INT, "u": FLOAT, "f": FLOAT, "M": ZONED_DATETIME}
 _ELEMENT_TYPES = {INT_KIND: INT, FLOAT_KIND: FLOAT, STR_KIND: STR}
-_ASKED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
+_REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
     ((numbers.Integral, np.bool_), INT),
     ((numbers.Real,), FLOAT),
     ((str, bytes), STR),
@@ -69,7 +69,7 @@ def column_type_for(dtype: Any) -> ColumnType:
     ['int', 'float', 'str', 'datetime']
     """
     if isinstance(dtype, type):
-        for classes, column_type in _ASKED_CLASSES:
+        for classes, column_type in _REQUESTED_CLASSES:
             if issubclass(dtype, classes):
                 return column_type
     values = getattr(dtype, "type", None)

@@ -14,7 +14,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.datetimes import numpy_microseconds, tell_of_nanoseconds
+from sframe_spark.values.datetimes import numpy_microseconds, warn_of_nanoseconds
 from sframe_spark.values.inexact_numbers import note_rounded
 from sframe_spark.values.value_model import NUMBERS, families_of, family_of
 
@@ -23,7 +23,7 @@ from sframe_spark.values.value_model import NUMBERS, families_of, family_of
 UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datetime, datetime.date, datetime.timedelta})
 
 
-def taken(value: Any) -> Any:
+def snapshot(value: Any) -> Any:
     """The value itself if nobody can change it, else a copy that makes the same cell.
 
     Examples
@@ -43,24 +43,24 @@ def taken(value: Any) -> Any:
         return value
 
 
-def taken_each(values: Iterable[Any]) -> list[Any]:
+def snapshots(values: Iterable[Any]) -> list[Any]:
     """A list of the values, each taken before the next is asked for.
 
     Examples
     --------
     >>> cell = []
-    >>> taken_each(cell.append(number) or cell for number in (1, 2))
+    >>> snapshots(cell.append(number) or cell for number in (1, 2))
     [[1], [1, 2]]
     """
-    return [value if type(value) in UNCHANGING else taken(value) for value in values]
+    return [value if type(value) in UNCHANGING else snapshot(value) for value in values]
 
 
-def taken_as_text(value: Any) -> Any:
+def container_text(value: Any) -> Any:
     """The text of a container, as a column of texts holds it; other values as they are.
 
     Examples
     --------
-    >>> taken_as_text([1, "a"]), taken_as_text(2)
+    >>> container_text([1, "a"]), container_text(2)
     ('[1,"a"]', 2)
     """
     try:
@@ -128,7 +128,7 @@ def is_of_spark(value: Any) -> bool:
 
 
 # One of ``list[Any] | np.ndarray | pa.Array | pa.ChunkedArray``; Arrow comes without types, so a checker learns nothing from the union.
-ValuesGiven = Any
+SimpleValues = Any
 
 _INTEGER_DTYPES = "biu"
 
@@ -143,7 +143,7 @@ _INSTEAD = {
 NO_VALUES = "a {} of Spark's holds no values: use the frame's own columns, sf['name'], or work on sf.to_spark()"
 
 
-def simplify(values: Any) -> ValuesGiven:
+def simplify(values: Any) -> SimpleValues:
     """Return the values as a list, a one-dimensional numpy array or an Arrow array, which may be chunked, copying as little as possible.
 
     Arrays of numpy are of 64 bits then: unsigned ones where a signed int does not hold all of them.
@@ -174,7 +174,7 @@ def simplify(values: Any) -> ValuesGiven:
     if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
         raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
     # What gives its values one by one may change the one it gave and give it again.
-    return list(values) if isinstance(values, tuple) else taken_each(values)
+    return list(values) if isinstance(values, tuple) else snapshots(values)
 
 
 def _is_arrow_column(values: Any) -> bool:
@@ -241,7 +241,7 @@ def _floats(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def _from_numpy(values: np.ndarray) -> ValuesGiven:
+def _from_numpy(values: np.ndarray) -> SimpleValues:
     if values.ndim == 0:
         raise SchemaError("a numpy scalar is not a column: pass a sequence of values")
     if values.ndim > 2:
@@ -257,7 +257,7 @@ def _from_numpy(values: np.ndarray) -> ValuesGiven:
     if values.dtype.kind in "US":
         return values.tolist()
     if values.dtype.kind == "M":
-        tell_of_nanoseconds(values)
+        warn_of_nanoseconds(values)
         return numpy_microseconds(values)
     raise SchemaError(f"a column cannot hold numpy {values.dtype} values")
 
@@ -269,7 +269,7 @@ EXTENSION_NAME = b"ARROW:extension:name"
 STORED_AS_THEY_ARE = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset", "arrow.parquet.variant"})
 
 
-def require_sound(values: pa.Array | pa.ChunkedArray) -> None:
+def require_valid_arrow(values: pa.Array | pa.ChunkedArray) -> None:
     """Refuse offsets outside the values and texts that are not UTF-8.
 
     Raises
@@ -279,8 +279,8 @@ def require_sound(values: pa.Array | pa.ChunkedArray) -> None:
 
     Examples
     --------
-    >>> require_sound(pa.array(["a", None]))
-    >>> require_sound(pa.array([b"\\xff"]).cast(pa.string(), safe=False).view(pa.string()))
+    >>> require_valid_arrow(pa.array(["a", None]))
+    >>> require_valid_arrow(pa.array([b"\\xff"]).cast(pa.string(), safe=False).view(pa.string()))
     Traceback (most recent call last):
         ...
     sframe_spark.errors.InvalidArgumentError: its Arrow data is not sound: Invalid UTF8 sequence at string index 0

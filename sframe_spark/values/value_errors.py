@@ -12,7 +12,7 @@ from sframe_spark.message_text import is_unicode
 
 
 @contextlib.contextmanager
-def broken_texts_told(values: Any) -> Iterator[None]:
+def naming_broken_string(values: Any) -> Iterator[None]:
     """Name the row of the first text in a list that has no place in a column, where Python names a codec.
 
     Raises
@@ -22,7 +22,7 @@ def broken_texts_told(values: Any) -> Iterator[None]:
 
     Examples
     --------
-    >>> with broken_texts_told([b"\\xff"]):
+    >>> with naming_broken_string([b"\\xff"]):
     ...     b"\\xff".decode()
     Traceback (most recent call last):
         ...

@@ -175,15 +175,15 @@ def earlier(rows: Grouped) -> list[Any]:
     return found
 
 
-def place_of(value: Any) -> Any:
+def location_of(value: Any) -> Any:
     """Place of a key in ascending order."""
     return rank(moment(value)[1]) if value is not None and value == value else rank(value)
 
 
 def merged(rows: Grouped) -> list[Any]:
     """Numbers of the rows in the order of their key, merged with themselves: equal rows of the first frame come first."""
-    ordered = sorted(rows.rows, key=lambda row: place_of(row[rows.keys[0]]))
-    ties = [[row["n"] for row in tied] for _, tied in itertools.groupby(ordered, lambda row: place_of(row[rows.keys[0]]))]
+    ordered = sorted(rows.rows, key=lambda row: location_of(row[rows.keys[0]]))
+    ties = [[row["n"] for row in tied] for _, tied in itertools.groupby(ordered, lambda row: location_of(row[rows.keys[0]]))]
     return [(number,) for tied in ties for number in [*tied, *tied]]
 
 

@@ -152,7 +152,7 @@ def test_no_digit_is_another_where_spark_adds_up(name: str, places: list[Path], 
     assert repr(program(SFrame(df.sparkSession.read.parquet(str(tmp_path / "rows")).repartition(7)))) == expected
     with config.using(work_memory=0, small_rows=1):
         assert repr(program(load_sframe(place))) == expected
-    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     monkeypatch.setattr(groupby, "MAX_GROUPS", 100)
     with config.using(small_rows=0, single_task_rows=0):
         assert repr(program(load_sframe(place))) == expected

@@ -12,12 +12,12 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.cli.clean import run_clean
 from sframe_spark.config import config
-from sframe_spark.process.leases import own_directory, own_directory_beside, remove_own
+from sframe_spark.process.leases import own_directory, own_hidden_directory, remove_own
 
 DIES = """
 import os, sys
-from sframe_spark.process.leases import own_directory, own_directory_beside, new_name
-for make, parent in ((own_directory, sys.argv[1]), (own_directory_beside, sys.argv[2])):
+from sframe_spark.process.leases import own_directory, own_hidden_directory, new_name
+for make, parent in ((own_directory, sys.argv[1]), (own_hidden_directory, sys.argv[2])):
     with open(os.path.join(make(parent), "rows"), "wb") as stream:
         stream.write(bytes(100_000))
 open(os.path.join(sys.argv[2], "." + new_name()), "wb").close()
@@ -39,7 +39,7 @@ def left(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_what_the_dead_left_goes_and_all_else_stays(left: tuple[Path, Path]) -> None:
     temporary, saved = left
-    mine = [own_directory(str(temporary)), own_directory_beside(str(saved))]
+    mine = [own_directory(str(temporary)), own_hidden_directory(str(saved))]
     before = [sorted(os.listdir(place)) for place in left]
     lines: list[str] = []
     with config.using(temporary_directory=str(temporary)):

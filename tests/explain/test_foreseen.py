@@ -72,7 +72,7 @@ def test_what_is_printed_of_a_shape_runs(shape: str, small_rows: int, spark: Any
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_an_exchange_that_few_rows_may_make_needless_says_so(monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
-    monkeypatch.setattr(placement, "is_spark_wanted", lambda: runs)
+    monkeypatch.setattr(placement, "is_spark_requested", lambda: runs)
     with config.using(small_rows=100):
         *_, applied, sort = printed(filtered_applied_sorted(3.0)._node)
     assert (applied.mode, sort.mode, sort.reads) == (Mode.TASKS if runs else Mode.PROCESSES, Mode.GATHERED, (applied.number,))
@@ -116,7 +116,7 @@ def lists_of(rows: SFrame, name: str, column: str) -> SFrame:
 @pytest.mark.parametrize("name", ["groupby_intervals", "window"])
 def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     # Tests before this one may have started a Spark, whose tasks would make the others.
-    monkeypatch.setattr(placement, "is_spark_wanted", lambda: False)
+    monkeypatch.setattr(placement, "is_spark_requested", lambda: False)
     rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
     with config.using(small_rows=20):
         modes = [printed(lists_of(rows, name, column)._node)[-1].mode for column in ("s", "l")]
@@ -142,9 +142,9 @@ def test_what_is_printed_of_programs_with_looks_before_runs_on_spark(seed: int, 
             assert compared(frame._node) == [], program.lines
 
 
-@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.is_elsewhere or mode in (Mode.THREADS, Mode.PARTS_HERE)])
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.is_remote_location or mode in (Mode.THREADS, Mode.PARTS_HERE)])
 def test_plans_and_runs_agree_on_who_may_call_no_function_of_others(mode: Mode) -> None:
-    assert workers_of(mode).are_elsewhere is mode.is_elsewhere
+    assert workers_of(mode).are_elsewhere is mode.is_remote_location
 
 
 def test_rows_made_first_keep_their_reason_where_they_are_the_result() -> None:

@@ -40,7 +40,7 @@ def sources() -> dict[Path, str]:
     return {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in sorted((ROOT / PACKAGE).rglob("*.py"))}
 
 
-def place_of(fault: Fault, texts: dict[Path, str]) -> tuple[Path, int, int]:
+def location_of(fault: Fault, texts: dict[Path, str]) -> tuple[Path, int, int]:
     """Return the file of a fault, its first and its last line.
 
     Raises
@@ -63,7 +63,7 @@ def unusable(faults: Iterable[Fault]) -> list[str]:
     texts, reasons = sources(), []
     for fault in faults:
         try:
-            path = place_of(fault, texts)[0]
+            path = location_of(fault, texts)[0]
             compile(texts[path].replace(fault.old, fault.new), str(path), "exec")
         except (LookupError, SyntaxError) as error:
             reasons.append(f"{type(error).__name__}: {error}")
@@ -165,7 +165,7 @@ def batches(functions: Sequence[str], seconds: dict[str, float]) -> Iterator[lis
 def run_mutant(fault: Fault, tree: Path, functions: Sequence[str], seconds: dict[str, float], everything: bool) -> dict[str, Any]:
     """Seed one fault, run tests until one notices it, or all of them, and take the fault out again."""
     texts = sources()
-    path, *_ = place_of(fault, texts)
+    path, *_ = location_of(fault, texts)
     began, killers, outcome = time.monotonic(), [], "survived"
     (tree / path).write_text(texts[path].replace(fault.old, fault.new), encoding="utf-8")
     try:
@@ -202,7 +202,7 @@ def run(faults: Sequence[Fault], results: Path, tests: Sequence[str], coverage: 
     for fault in faults:
         if fault.spark or fault.id in known:
             continue
-        path, first, last = place_of(fault, texts)
+        path, first, last = location_of(fault, texts)
         functions = tests if connection is None else functions_running(connection, path, range(first, last + 1))
         known[fault.id] = run_mutant(fault, tree, functions, seconds, everything)
         results.write_text(json.dumps(known, indent=1))

@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.errors import CancelledError, NoMemoryError, TooLargeError
 from sframe_spark.process import memory
-from sframe_spark.process.memory import BYTES_OF_THREAD, MIN_ROOM, AvailableMemory, require_room_for_thread, threads_with_room
+from sframe_spark.process.memory import BYTES_OF_THREAD, MIN_ROOM, AvailableMemory, affordable_threads, require_memory_for_thread
 from sframe_spark.process.threads import ThreadPool, in_threads, in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import telling
 from tests.examples import square
@@ -79,7 +79,7 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def test_threads_are_as_many_as_there_is_room_for(room: int) -> None:
-    assert threads_with_room(8) == room
+    assert affordable_threads(8) == room
     used = set(in_threads(lambda _: threading.current_thread().name, range(20), 8))
     assert len(used) <= max(room, 1) and (room > 0 or used == {threading.current_thread().name})
     assert list(in_threads_ahead(abs, [-1, 2, -3], 8)) == [1, 2, 3]
@@ -103,7 +103,7 @@ def test_work_without_threads_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_has_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "of_process", lambda: AvailableMemory(1 << 20, "left to this process by its limit"))
-    for refused in (lambda: threads_with_room(2), require_room_for_thread, lambda: in_threads(abs, [1], 1)):
+    for refused in (lambda: affordable_threads(2), require_memory_for_thread, lambda: in_threads(abs, [1], 1)):
         with pytest.raises(MemoryError, match=r"^1\.0 MiB are left to this process by its limit, and this work takes at least .*ulimit -v") as caught:
             refused()
         assert isinstance(caught.value, TooLargeError)

@@ -24,13 +24,13 @@ from sframe_spark.process.leases import (
     SECONDS_WITHOUT_HEARTBEAT,
     ProcessMark,
     is_running,
-    leftovers_in,
     mark_of_this_process,
     new_name,
+    orphans_in,
     own_directory,
-    own_directory_beside,
+    own_hidden_directory,
     owner_in,
-    remove_leftovers,
+    remove_orphans,
     remove_own,
     show_in_use,
 )
@@ -59,7 +59,7 @@ def python(program: str, *before: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_name_says_who_made_it(tmp_path: Path) -> None:
-    for path in (own_directory(str(tmp_path)), own_directory_beside(str(tmp_path))):
+    for path in (own_directory(str(tmp_path)), own_hidden_directory(str(tmp_path))):
         assert owner_in(os.path.basename(path)) == mark_of_this_process()
         remove_own(path)
     assert list(tmp_path.iterdir()) == []
@@ -75,7 +75,7 @@ def test_other_names_are_nobodys(name: str) -> None:
 def test_rights_are_those_of_new_directories(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        rights = [stat.S_IMODE(os.stat(make(str(tmp_path))).st_mode) for make in (own_directory, own_directory_beside)]
+        rights = [stat.S_IMODE(os.stat(make(str(tmp_path))).st_mode) for make in (own_directory, own_hidden_directory)]
     finally:
         os.umask(before)
     assert rights == [0o700, 0o750]
@@ -91,7 +91,7 @@ def test_only_what_is_known_to_be_dead_is_deleted(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "rows").write_text("x")
     (tmp_path / f".{name_of(here(DEAD, 2))}").write_text("half a CSV file")
-    assert len(remove_leftovers(str(tmp_path))) == len(gone) + 1
+    assert len(remove_orphans(str(tmp_path))) == len(gone) + 1
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
@@ -116,7 +116,7 @@ def test_those_who_cannot_be_seen_are_gone_after_a_day_without_a_heartbeat(tmp_p
         path = tmp_path / name_of(ProcessMark("elsewhre", 7, number))
         path.mkdir()
         os.utime(path, (time.time() - age,) * 2)
-    assert leftovers_in(str(tmp_path)) == [str(tmp_path / name_of(ProcessMark("elsewhre", 7, 2)))]
+    assert orphans_in(str(tmp_path)) == [str(tmp_path / name_of(ProcessMark("elsewhre", 7, 2)))]
 
 
 def test_the_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,13 +187,13 @@ def test_a_container_with_the_same_host_name_deletes_nothing_of_the_living(tmp_p
     apart = ["unshare", "--pid", "--fork", *options]
     if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces here")
-    program = f"from sframe_spark.process.leases import remove_leftovers; print(remove_leftovers({str(tmp_path)!r}))"
+    program = f"from sframe_spark.process.leases import remove_orphans; print(remove_orphans({str(tmp_path)!r}))"
     # Where the numbers of processes of the other side mean nobody.
     mine = own_directory(str(tmp_path))
     with subprocess.Popen([*apart, sys.executable, "-c", LIVES, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         directory = other.stdout.readline().strip()
-        assert remove_leftovers(str(tmp_path)) == []
+        assert remove_orphans(str(tmp_path)) == []
         assert python(program, *apart).stdout.strip() == "[]"
         assert os.path.isdir(directory) and os.path.isdir(mine)
     remove_own(mine)
@@ -208,7 +208,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     left = shared / name_of(here(DEAD, 2))
     left.mkdir()
     (left / "link").symlink_to(precious)
-    assert remove_leftovers(str(shared)) == [str(left)]
+    assert remove_orphans(str(shared)) == [str(left)]
     assert (precious / "rows").read_text() == "x" and not left.exists()
 
 
@@ -262,7 +262,7 @@ def test_the_administrator_deletes_nothing_of_others(tmp_path: Path) -> None:
     left = tmp_path / of_the_dead()
     left.mkdir()
     os.chown(left, 65534, 65534)
-    assert remove_leftovers(str(tmp_path)) == [] and left.is_dir()
+    assert remove_orphans(str(tmp_path)) == [] and left.is_dir()
 
 
 @as_root
@@ -275,7 +275,7 @@ def test_another_user_makes_nobody_delete_or_wait(tmp_path: Path) -> None:
         attack = f"cd {shared}; mkdir {of_the_dead()}; mkfifo {of_the_dead()}/_owner.json .{of_the_dead()}; ln -s mine {name_of(here(DEAD, 3))}"
         subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", attack], check=True)
         before = sorted(os.listdir(shared))
-        assert remove_leftovers(str(shared)) == []
+        assert remove_orphans(str(shared)) == []
         assert sorted(os.listdir(shared)) == before and (shared / "mine" / "rows").exists()
     finally:
         shutil.rmtree(shared)
@@ -284,14 +284,14 @@ def test_another_user_makes_nobody_delete_or_wait(tmp_path: Path) -> None:
 def test_where_anyone_may_rename_directories_nothing_is_deleted(tmp_path: Path) -> None:
     (tmp_path / of_the_dead()).mkdir()
     tmp_path.chmod(0o777)
-    assert remove_leftovers(str(tmp_path)) == []
+    assert remove_orphans(str(tmp_path)) == []
     tmp_path.chmod(0o1777)
-    assert len(remove_leftovers(str(tmp_path))) == 1
+    assert len(remove_orphans(str(tmp_path))) == 1
 
 
 def test_a_place_that_cannot_be_listed_has_no_leftovers(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert leftovers_in(str(tmp_path / "file")) == leftovers_in(str(tmp_path / "nothing")) == []
+    assert orphans_in(str(tmp_path / "file")) == orphans_in(str(tmp_path / "nothing")) == []
 
 
 def test_sizes(tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monke
     first = leases.Holder()
     # The order counts: what is abandoned is looked at first.
     gone = leases.Holder()
-    abandoned, saved = own_directory_beside(str(tmp_path), gone), own_directory_beside(str(tmp_path), first)
+    abandoned, saved = own_hidden_directory(str(tmp_path), gone), own_hidden_directory(str(tmp_path), first)
     held, deleted = [first], []
 
     def delete(path: str) -> None:
@@ -396,14 +396,14 @@ def test_a_name_that_is_taken_stays_its_holders(tmp_path: Path, monkeypatch: pyt
     names = iter([new_name(), *[new_name() for _ in range(3)]])
     taken = next(names)
     monkeypatch.setattr(leases, "new_name", lambda: taken)
-    first = own_directory_beside(str(tmp_path), held)
+    first = own_hidden_directory(str(tmp_path), held)
     drawn = [taken, *names]
     monkeypatch.setattr(leases, "new_name", lambda: drawn.pop(0))
-    second = own_directory_beside(str(tmp_path), other)
+    second = own_hidden_directory(str(tmp_path), other)
     assert os.path.basename(first) == "." + taken and second != first
     del other
     gc.collect()
-    third = own_directory_beside(str(tmp_path), held)
+    third = own_hidden_directory(str(tmp_path), held)
     assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, (first, third)))
     remove_own(first)
     remove_own(third)

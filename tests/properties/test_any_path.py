@@ -27,7 +27,7 @@ def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 2)
     monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
-    monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
+    monkeypatch.setattr(placement, "is_spark_requested", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
     monkeypatch.setattr(physical_planner, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
     monkeypatch.setattr(udf_planning, "STEPS_OF_SMALL_ROW", 10_000)
@@ -38,7 +38,7 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark is elsewhere in every other block, and few bytes are for threads of the driver, or not."""
     if block % 2:
         choose = random.Random(block)
-        monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+        monkeypatch.setattr(placement, "is_spark_local", lambda: False)
         for module in (local_strategies, physical_planner):
             monkeypatch.setattr(module, "is_sooner_here", lambda root: choose.random() < 0.3 and is_sooner_here(root))
         monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 50)

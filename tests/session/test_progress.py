@@ -21,12 +21,12 @@ from sframe_spark.session.progress import (
     TerminalLine,
     WaitingLine,
     bar_of,
-    canvas_here,
+    default_canvas,
     format_line,
-    is_wanted,
     notebook_shell,
     open_counted,
     open_progress,
+    shows_progress,
 )
 
 
@@ -79,19 +79,19 @@ def outside_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_shown_in_a_terminal_or_a_notebook_only(monkeypatch: pytest.MonkeyPatch) -> None:
     with config.using(progress="auto"):
-        assert is_wanted(Terminal())
-        assert not is_wanted(io.StringIO())
+        assert shows_progress(Terminal())
+        assert not shows_progress(io.StringIO())
         in_ipython(monkeypatch, object())
-        assert not is_wanted(io.StringIO()), "IPython in a terminal, whose stderr goes elsewhere"
+        assert not shows_progress(io.StringIO()), "IPython in a terminal, whose stderr goes elsewhere"
         in_ipython(monkeypatch, Shell())
-        assert is_wanted(io.StringIO())
+        assert shows_progress(io.StringIO())
 
 
 def test_option_wins_over_the_stream() -> None:
     with config.using(progress="off"):
-        assert not is_wanted(Terminal())
+        assert not shows_progress(Terminal())
     with config.using(progress="on"):
-        assert is_wanted(io.StringIO())
+        assert shows_progress(io.StringIO())
 
 
 def closed() -> io.StringIO:
@@ -190,14 +190,14 @@ def test_remote_counts_are_the_sum_of_stages() -> None:
 
 
 def test_a_notebook_gets_a_bar_and_others_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(canvas_here(), TerminalLine)
+    assert isinstance(default_canvas(), TerminalLine)
     in_ipython(monkeypatch, object())
-    assert isinstance(canvas_here(), TerminalLine)
+    assert isinstance(default_canvas(), TerminalLine)
     in_ipython(monkeypatch, None)
-    assert isinstance(canvas_here(), TerminalLine) and notebook_shell() is None
+    assert isinstance(default_canvas(), TerminalLine) and notebook_shell() is None
     shell = Shell()
     in_ipython(monkeypatch, shell)
-    canvas = canvas_here()
+    canvas = default_canvas()
     assert isinstance(canvas, NotebookBar) and canvas.shell is shell
     # While IPython is being imported.
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))

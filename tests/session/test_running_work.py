@@ -15,7 +15,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.session import progress
-from sframe_spark.session.progress import TerminalLine, open_counted, others_draw, running_work, showing_work
+from sframe_spark.session.progress import TerminalLine, covering_progress, open_counted, running_work, showing_work
 
 ROWS = 8
 
@@ -24,10 +24,10 @@ ROWS = 8
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """Where lines are drawn, soon and often."""
     stream = io.StringIO()
-    monkeypatch.setattr(progress, "is_wanted", lambda _: config.progress != "off")
-    monkeypatch.setattr(progress, "canvas_here", lambda: TerminalLine(stream))
+    monkeypatch.setattr(progress, "shows_progress", lambda _: config.progress != "off")
+    monkeypatch.setattr(progress, "default_canvas", lambda: TerminalLine(stream))
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.05)
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LOOKS", 0.02)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_DRAWS", 0.02)
     with config.using(progress="auto"):
         yield stream
     # What was drawn is taken away.
@@ -99,7 +99,7 @@ def test_parts_are_counted_and_others_may_draw_instead(terminal: io.StringIO) ->
         assert done("result") == "result"
         time.sleep(0.3)
         assert "1/3 tasks, 0 s, outer" in terminal.getvalue()
-        with others_draw():
+        with covering_progress():
             drawn = terminal.getvalue()
             time.sleep(0.2)
             assert terminal.getvalue() == drawn
@@ -128,7 +128,7 @@ def test_a_forked_process_draws_for_itself(terminal: io.StringIO) -> None:
         if not child:
             own = TerminalLine(io.StringIO())
             progress._WORK.set(None)
-            progress.canvas_here = lambda: own  # type: ignore[assignment]
+            progress.default_canvas = lambda: own  # type: ignore[assignment]
             try:
                 with showing_work("of the child"):
                     time.sleep(0.3)
@@ -143,6 +143,6 @@ def test_a_forked_process_draws_for_itself(terminal: io.StringIO) -> None:
 
 def test_a_system_that_starts_no_thread_shows_nothing(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_TICKER", progress.Ticker())
-    monkeypatch.setattr(progress, "has_room_for_thread", lambda: False)
+    monkeypatch.setattr(progress, "has_memory_for_thread", lambda: False)
     assert applied().sum() == sum(range(ROWS))
     assert terminal.getvalue() == ""

@@ -37,7 +37,7 @@ settings.set("spark.sql.catalog.mine.uri", "thrift://here")
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.errors import SFrameError
 from sframe_spark.session import QuerySize, get_session
-SIZES = [QuerySize.FEW_ROWS, QuerySize.USUAL, QuerySize.large(64)]
+SIZES = [QuerySize.SMALL, QuerySize.DEFAULT, QuerySize.large(64)]
 # A Connect server takes passwords and keys but shows them to nobody.
 SECRET = {} if sys.argv[2] != "classic" else {"fs.s3a.access.key": "first"}
 for key, value in SECRET.items():

@@ -21,13 +21,13 @@ from sframe_spark.operators.arrange import columns_of
 from sframe_spark.operators.sources.memory import memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
-from sframe_spark.values.datetimes import tell_of_nanoseconds
+from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.encode import encode_parts
 from sframe_spark.values.export import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
-from sframe_spark.values.from_arrow import normalized_parts, tell_of_values
-from sframe_spark.values.inexact_numbers import rounding_told
-from sframe_spark.values.input_values import library_of, require_known_extensions, require_sound
-from sframe_spark.values.value_errors import broken_texts_told, column_named
+from sframe_spark.values.from_arrow import normalized_parts, warn_of_long_decimals
+from sframe_spark.values.inexact_numbers import rounding_warnings
+from sframe_spark.values.input_values import library_of, require_known_extensions, require_valid_arrow
+from sframe_spark.values.value_errors import column_named, naming_broken_string
 
 # Frames of Arrow tables, whose fields may say what a column was before it left.
 
@@ -51,16 +51,16 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
     for name, field, column in zip(names, table.schema, table.columns, strict=True):
         with column_named(name):
             pairs.append(column_from_arrow(field, column))
-    tell_of_values(zip(names, table.columns, strict=True))
+    warn_of_long_decimals(zip(names, table.columns, strict=True))
     return memory_source_of_parts([parts for parts, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
 
 
 def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa.Array], ColumnType]:
     """A column in our physical form, in one array or several, and its type; of JSON that is all lists or all dicts, these."""
     require_known_extensions(field)
-    require_sound(column)
-    tell_of_nanoseconds(column, field.name)
-    with rounding_told(field.name):
+    require_valid_arrow(column)
+    warn_of_nanoseconds(column, field.name)
+    with rounding_warnings(field.name):
         parts, found = normalized_parts(column)
     kind, text = told(field, KIND), told(field, TEXT)
     if found == STR and kind in ENCODED and text in (JSON, TAGGED):
@@ -74,7 +74,7 @@ def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa
 
 def _of_texts(parts: Sequence[pa.Array], kind: str, tagged: bool) -> tuple[list[pa.Array], ColumnType]:
     values = values_of_texts(_texts(parts), kind, tagged)
-    with broken_texts_told(values):
+    with naming_broken_string(values):
         return encode_parts(values, ENCODED[kind]), ENCODED[kind]
 
 
@@ -180,7 +180,7 @@ def _column_that_fails(data: Any) -> str | None:
 def forms_of(node: PlannerNode) -> list[Form]:
     """What each column goes out as; date-times with an offset, and mixed lists and dicts, are computed and looked at."""
     finders = [FormFinder(column_type) for column_type in node.schema]
-    looked_at = [place for place, finder in enumerate(finders) if finder.must_look]
+    looked_at = [place for place, finder in enumerate(finders) if finder.needs_values]
     if looked_at:
         materialize(node)
         for chunk in iterate(columns_of(node, looked_at)):

@@ -38,7 +38,7 @@ from sframe_spark.types import (
     ColumnType,
 )
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.from_arrow import arrow_column_type, normalize, tell_of_types
+from sframe_spark.values.from_arrow import arrow_column_type, normalize, warn_of_decimal_types
 from sframe_spark.values.value_errors import column_named
 from sframe_spark.values.value_model import plain_dict, plain_list
 from sframe_spark.values.variant import MISSING_KIND, ZONED_KIND, VariantType, refuse_damaged, variant_kind, variant_value
@@ -460,7 +460,7 @@ def _source(df: Any) -> SparkSource:
     if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):
         native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
     selected = _selected(native, others, df.schema.fields)
-    tell_of_types((field.name, arrow) for field, arrow in fields)
+    warn_of_decimal_types((field.name, arrow) for field, arrow in fields)
     return SparkSource(selected, tuple(types), weakref.ref(df), selected is positional, tuple(df.columns))
 
 

@@ -16,7 +16,7 @@ from sframe_spark.operators.sources.memory import memory_source, memory_source_o
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType
-from sframe_spark.values.from_arrow import tell_of_values
+from sframe_spark.values.from_arrow import warn_of_long_decimals
 from sframe_spark.values.value_errors import column_named
 
 # Frames of pandas DataFrames: the columns in their order, the index left out.
@@ -50,7 +50,7 @@ def _column(series: Any, name: str, naive: bool) -> PlannerNode:
         if hasattr(series.dtype, "pyarrow_dtype"):
             values = pa.chunked_array(series.array.__arrow_array__())
             parts, column_type = column_from_arrow(pa.field(name, series.dtype.pyarrow_dtype), values)
-            tell_of_values([(name, values)])
+            warn_of_long_decimals([(name, values)])
             return memory_source_of_parts([parts], [column_type])
         if naive and series.dtype.kind == "M" and getattr(series.dtype, "tz", None) is None:
             return node_from_values(pa.array(series.copy(), from_pandas=True), name=name)

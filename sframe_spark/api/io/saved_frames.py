@@ -31,7 +31,7 @@ from sframe_spark.errors import (
     StorageError,
 )
 from sframe_spark.laws import optimize
-from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
+from sframe_spark.locations import is_private, is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.message_text import visible
 from sframe_spark.operators.arrange import columns_of
 from sframe_spark.operators.project import project, zip_columns
@@ -209,7 +209,7 @@ _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 def saving(target: str) -> AbstractContextManager[PendingSave]:
     """A save to a local directory, which takes its name when the block ends, or to a remote one, where the commit makes a version."""
-    return saving_version(target) if is_elsewhere(target) else saving_directory(target)
+    return saving_version(target) if is_remote_location(target) else saving_directory(target)
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
@@ -220,9 +220,9 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     Manifest
         Of the dataset as it was written, which may have been in a directory of another name then.
     """
-    target = place_of(path_text(path))
+    target = location_of(path_text(path))
     require_unicode(names)
-    if not is_elsewhere(target):
+    if not is_remote_location(target):
         check_replaceable(target)
 
     return look(node, lambda found: _save(found, target, names, kind), materialize)
@@ -270,7 +270,7 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
     StorageError
         If nothing is saved there, or files are not its own.
     """
-    target = place_of(path_text(path))
+    target = location_of(path_text(path))
     node, names = load_frame(path)
     source = node.operator
     if not isinstance(source, SegmentSource) or source != SegmentSource.of(source.manifest):
@@ -284,9 +284,9 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
     """Save a frame, as :func:`save_node` does, but for columns of saved frames: these stay where they are, and are read from there."""
-    target = place_of(path_text(path))
+    target = location_of(path_text(path))
     require_unicode(names)
-    if is_elsewhere(target):
+    if is_remote_location(target):
         # Who reads it there need not reach what is here.
         save_node(node, target, names)
         return
@@ -378,7 +378,7 @@ def load_frame(
         raise InvalidArgumentError(f"version is the number of a version or None, got {version!r:.30}")
     if may_have_versions(path):
         try:
-            return _frame_of(load_remote(place_of(path_text(path)), version), verify)
+            return _frame_of(load_remote(location_of(path_text(path)), version), verify)
         except NotSavedError as error:
             nothing = error
     elif version is not None:
@@ -406,7 +406,7 @@ def _frame_of(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]
 def may_have_versions(path: str | os.PathLike[str]) -> bool:
     """Say whether a path is a URI under which versions of a frame may be."""
     scheme = scheme_of(path_text(path))
-    return scheme is not None and scheme.lower() not in WEB and is_elsewhere(place_of(path_text(path)))
+    return scheme is not None and scheme.lower() not in WEB and is_remote_location(location_of(path_text(path)))
 
 
 def load_column(
@@ -494,7 +494,7 @@ def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
     """
     if may_have_versions(url):
         with contextlib.suppress(NotSavedError):
-            return load_remote(place_of(path_text(url))).kind
+            return load_remote(location_of(path_text(url))).kind
     return kind_of_archive(url) or read_manifest(normalised(path_text(url))).kind
 
 

@@ -13,7 +13,7 @@ from sframe_spark.api.io.json.reader import read_json_values
 from sframe_spark.api.io.saved_frames import STRICT
 from sframe_spark.api.node_values import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaError, UnsupportedOperationError
-from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of
+from sframe_spark.locations import is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.message_text import visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.file_kind import ARCHIVE_INDEXES
@@ -51,7 +51,7 @@ def column_from_path(
 
 
 def _is_file_elsewhere(path: str) -> bool:
-    return scheme_of(path) is not None and is_elsewhere(place := place_of(path)) and is_file(place)
+    return scheme_of(path) is not None and is_remote_location(place := location_of(path)) and is_file(place)
 
 
 def is_text(path: str) -> bool:

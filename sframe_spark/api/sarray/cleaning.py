@@ -20,7 +20,7 @@ from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.sources.memory import MemorySource, memory_source
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
 from sframe_spark.values.cast import cast_array
-from sframe_spark.values.inexact_numbers import rounding_told
+from sframe_spark.values.inexact_numbers import rounding_warnings
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.input_values import is_of_spark
 from sframe_spark.values.value_errors import require_unicode_values
@@ -87,7 +87,7 @@ class Cleaning:
         # Beside arrays and lists a column may be meant as one value, as an array of numpy is.
         if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, ClassRegistry.array) or is_column(value)):
             raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
-        with rounding_told():
+        with rounding_warnings():
             return self._function("fill_missing", value)
 
     @call_example("sf['a'].clip(lower=0, upper=1)")

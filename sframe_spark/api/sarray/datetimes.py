@@ -18,7 +18,7 @@ from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.sources.generated import range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
-from sframe_spark.values.datetimes import is_shown, moment_text, to_microseconds
+from sframe_spark.values.datetimes import is_in_years_of_python, timestamp_text, to_microseconds
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
 
 if TYPE_CHECKING:
@@ -49,9 +49,11 @@ def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
         raise InvalidArgumentError(f"a clock from {start!r} to {stop!r} every {every!r} has {count} ticks: more than any frame has rows")
     name = "float" if is_float else "zoned datetime" if first_type.is_zoned else first_type.kind
     offset = start.utcoffset() // datetime.timedelta(minutes=1) if first_type.is_zoned else None
-    if first_type.kind == DATETIME_KIND and not is_shown(tick := first + (count - 1) * int(length), offset):
+    if first_type.kind == DATETIME_KIND and not is_in_years_of_python(tick := first + (count - 1) * int(length), offset):
         clock = f"a clock from {start!r} to {stop!r}"
-        raise DateTimeRangeError(f"{clock} has ticks with the offset of its start, of which {moment_text(tick)} UTC lies outside the years 1 to 9999")
+        raise DateTimeRangeError(
+            f"{clock} has ticks with the offset of its start, of which {timestamp_text(tick)} UTC lies outside the years 1 to 9999"
+        )
     if name == "int":
         return range_source(first, count, int(length))
     begin, step = (float(first), float(length)) if is_float else (first, int(length))

@@ -28,7 +28,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.compression import without_packing
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.types import ColumnType
-from sframe_spark.values.input_values import is_of_spark, library_of, taken
+from sframe_spark.values.input_values import is_of_spark, library_of, snapshot
 from sframe_spark.values.value_errors import column_named
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def frame_from_ordered_columns(names: list[str], columns: list[Any]) -> Frame:
 def frame_from_iterable(data: Iterable[Any]) -> Frame:
     """Return the frame of SArrays as columns, or of values as one column ``X1``."""
     given = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
-    items: Any = data if given else [item if isinstance(item, SArray) else taken(item) for item in data]
+    items: Any = data if given else [item if isinstance(item, SArray) else snapshot(item) for item in data]
     if isinstance(items, list) and not items:
         return memory_source([], [], 0), []
     if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
@@ -179,7 +179,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 def frame_from_parquet(path: Any) -> Frame:
     """Return Parquet files as read-only segments, in file-name order; remote files are read in place, except those of web servers."""
     from sframe_spark.engine.runtime.dataset_writer import write_runs
-    from sframe_spark.locations import is_elsewhere
+    from sframe_spark.locations import is_remote_location
     from sframe_spark.operators.sources.source import segment_source
     from sframe_spark.storage.external.parquet import manifest_of_files, natural
     from sframe_spark.storage.filesystem.path_resolution import resolve
@@ -190,7 +190,7 @@ def frame_from_parquet(path: Any) -> Frame:
     with files.named_in_errors():
         manifest = manifest_of_files(files)
         names = list(manifest.names or ())
-        if files.holder is not None and is_elsewhere(temporary_root()) and manifest.rows:
+        if files.holder is not None and is_remote_location(temporary_root()) and manifest.rows:
             # Tasks on other machines do not see what was fetched to this one.
             return write_runs(iterate_rows(manifest, range(len(manifest.types))), manifest.types), names
     return segment_source(manifest, files.holder), names

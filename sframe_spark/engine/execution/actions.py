@@ -23,7 +23,7 @@ from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.column_lineage import shown_columns
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.user_dataframes import held_below, is_chain, narrowed, private_tops, unfixed_nodes
-from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError
+from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.udf_calls import calls_users, functions_of, looking_at, memos_at, memos_in, with_memos
@@ -161,12 +161,12 @@ def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
 
     Raises
     ------
-    CallsElsewhereError
+    UnownedCallsError
         If others would call them for the same rows.
     """
     others = not_owned(plan, owned)
     if others:
-        raise CallsElsewhereError(others)
+        raise UnownedCallsError(others)
 
 
 def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
@@ -234,7 +234,7 @@ class Attempts:
         if isinstance(error, StorageError):
             self.losses += 1
             return self.losses <= MAX_LOSSES and is_restored(self.root, make)
-        if isinstance(error, CallsElsewhereError):
+        if isinstance(error, UnownedCallsError):
             if self.in_tasks:
                 raise PlanInvariantError("a plan calls functions that it does not own") from None
             self.in_tasks = True
@@ -285,7 +285,7 @@ def look(
                 settle(root, chosen)
                 root.ran = journal
                 return result
-        except (MemoFullError, StorageError, CallsElsewhereError, RowsNotFixedError) as error:
+        except (MemoFullError, StorageError, UnownedCallsError, RowsNotFixedError) as error:
             if not attempts.learn(error, make):
                 raise
             journal.give_up(begun)

@@ -54,7 +54,7 @@ from sframe_spark.engine.runtime.tasks import RangeTask, Tries, collect_rows, co
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import asking_again
 from sframe_spark.engine.spark.query import counting_queries
-from sframe_spark.errors import NoRoomError, NotSharedError, RunTooLongError
+from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
@@ -273,7 +273,7 @@ class Runs:
             self.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")
             try:
                 found = rows_by_ranges(node, exchange, ranges)
-            except NoRoomError:
+            except MemoryReservationError:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
                 return NotAsPlanned(node)
             return self._of_exchanged(node, found)
@@ -287,7 +287,7 @@ class Runs:
                 joined.give(slot, of_side)
             try:
                 found = joined.rows_in_order()
-            except NoRoomError:
+            except MemoryReservationError:
                 self.spilled = joined.written
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
                 return NotAsPlanned(node)
@@ -510,7 +510,7 @@ class Executor:
         """Let Spark start in the background where a section is sure to need it and others run before."""
         sections = list(in_order_of_running([section]))
         # A plan that would call functions elsewhere which it does not own is given up for one that calls them first.
-        if any(map(needs_spark, sections[1:])) and not any(not_owned(each.root, self.owned) for each in sections if each.mode.is_elsewhere):
+        if any(map(needs_spark, sections[1:])) and not any(not_owned(each.root, self.owned) for each in sections if each.mode.is_remote_location):
             start_ahead()
 
     def ready(self, section: Section) -> Section:

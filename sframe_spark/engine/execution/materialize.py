@@ -26,7 +26,7 @@ from sframe_spark.engine.physical.user_dataframes import keep_frames, remember_r
 from sframe_spark.engine.runtime.result_buffer import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.laws import optimize
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.arrange import Arrange
 from sframe_spark.operators.groupby.groupby import count_all
 from sframe_spark.operators.project import project, zip_columns
@@ -39,7 +39,7 @@ from sframe_spark.planner.facts import Length, sum_of_bounds
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.deployment import is_spark_wanted
+from sframe_spark.session.deployment import is_spark_requested
 from sframe_spark.values.decode import decode
 from sframe_spark.values.equality import agree
 
@@ -103,7 +103,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
     That is so where some columns are other rows' than whole nodes', where rows are few, where results are compared, and where a Spark works: its
     queries read one source, so several would be put together for each.
     """
-    if not root.operator.arranges_columns or config.check == "result" or is_spark_wanted():
+    if not root.operator.arranges_columns or config.check == "result" or is_spark_requested():
         return None
     with GRAPH_LOCK:
         rows = root.length.rows
@@ -141,7 +141,7 @@ def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -
     width = node.facts.width
     if len(places) == width:
         node.splice(project(root, [places[column] for column in range(width)]))
-    elif not node.operator.row_wise and not functions_of(node) and not is_spark_wanted():
+    elif not node.operator.row_wise and not functions_of(node) and not is_spark_requested():
         again = PlannerNode(node.operator, node.inputs, node.facts)
         shown = [(0, places[column]) if column in places else (1, column) for column in range(width)]
         arrangement = Arrange(tuple(slot for slot, _ in shown), tuple(column for _, column in shown))
@@ -151,7 +151,7 @@ def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -
 def _may_stay(node: PlannerNode) -> bool:
     """True for rows of ours in memory or on this machine: others' files may be written anew, and those elsewhere would be fetched at each look."""
     operator = node.operator
-    return isinstance(operator, MemorySource) or (isinstance(operator, SegmentSource) and not is_elsewhere(operator.manifest.directory))
+    return isinstance(operator, MemorySource) or (isinstance(operator, SegmentSource) and not is_remote_location(operator.manifest.directory))
 
 
 Result = TypeVar("Result")

@@ -30,7 +30,7 @@ from sframe_spark.engine.runtime.pipeline import PlanRunner, require_inferred, t
 from sframe_spark.engine.runtime.result_buffer import BegunRows, begun
 from sframe_spark.engine.runtime.scheduler import RangeWorkers, Threads, range_tasks
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
-from sframe_spark.errors import NoRoomError
+from sframe_spark.errors import MemoryReservationError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.project import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
@@ -180,7 +180,7 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> 
 
     Raises
     ------
-    NoRoomError
+    MemoryReservationError
         If those of a range take more memory than they may.
     """
     operator, facts = node.operator, [child.facts for child in node.inputs]
@@ -191,7 +191,7 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> 
     found = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
     # Nothing was made yet, or written anywhere.
     if not found.have_room.all():
-        raise NoRoomError
+        raise MemoryReservationError
     return found
 
 
@@ -305,7 +305,7 @@ class JoinOfPieces:
 
         Raises
         ------
-        NoRoomError
+        MemoryReservationError
             If a piece takes more memory than it may.
         """
         pieces = [number for number in range(self.count) if self._has_rows(number)]
@@ -336,7 +336,7 @@ class JoinOfPieces:
         # Beside the other side there is room for a fourth, at least.
         slots = [slot for slot in (0, 1) if self._may_stream(slot) and sizes[1 - slot] <= most - most // 4]
         if not slots:
-            raise NoRoomError
+            raise MemoryReservationError
         return max(slots, key=lambda slot: sizes[slot])
 
     def _may_stream(self, slot: int) -> bool:

@@ -12,7 +12,7 @@ import attrs
 
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_frame import SparkSource
@@ -160,7 +160,7 @@ def lost_file(source: SegmentSource) -> str | None:
     if not isinstance(source.handle, (TemporaryHandle, Forgotten)):
         return None
     directory = source.manifest.directory
-    if is_elsewhere(directory):
+    if is_remote_location(directory):
         present = {file.uri for file in listed(directory, below=True)}
     else:
         present = {join(directory, name) for name in files_below(directory)}

@@ -20,14 +20,14 @@ from sframe_spark.engine.physical.placement import (
 )
 from sframe_spark.engine.physical.sections import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import threads_here
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.project import Project
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.memory import room_left, work_memory
+from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
 # Few bytes on a cluster: threads of this process are through with them before a job of Spark's has begun.
@@ -56,7 +56,7 @@ def is_near(node: PlannerNode) -> bool:
     operator = node.operator
     if isinstance(operator, SectionResult):
         return not operator.section.mode.is_on_spark
-    return bool(node.inputs) or operator.is_in_memory or (isinstance(operator, STORED_ROWS) and not is_elsewhere(operator.manifest.directory))
+    return bool(node.inputs) or operator.is_in_memory or (isinstance(operator, STORED_ROWS) and not is_remote_location(operator.manifest.directory))
 
 
 # Gathered rows, what is found of them, and the result.
@@ -100,7 +100,7 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     if root.operator.rows_of_ranges is not None:
         return False
     below = root.inputs[0]
-    if not is_done_elsewhere() or is_elsewhere(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+    if not is_done_elsewhere() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
     if not is_section(below):
         return False
@@ -218,7 +218,7 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
     weights = [weight for weight in map(weight_of, sides) if weight is not None]
     size = sum(weight.size for weight in weights)
     needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights)
-    return len(weights) == len(sides) and size <= room_left() and needed <= work_memory()
+    return len(weights) == len(sides) and size <= result_memory_left() and needed <= work_memory()
 
 
 def found_no_room(node: PlannerNode) -> bool:

@@ -18,7 +18,7 @@ from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.process.child_processes import can_start
 from sframe_spark.process.interpreter import interpreter
 from sframe_spark.session import is_started
-from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
+from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.types import ColumnType
 
 # Lists and dicts that operators only pass on, or that kernels of Arrow's compute: nobody decodes these in Python.
@@ -274,12 +274,12 @@ def suits_threads(root: PlannerNode) -> bool:
     """
     if not config.small_rows:
         return False
-    return are_for_threads(root) and is_work_done_here()
+    return are_for_threads(root) and is_spark_local()
 
 
 def is_done_elsewhere() -> bool:
     """True where Spark works, or would work, on other machines too."""
-    return not is_work_done_here()
+    return not is_spark_local()
 
 
 def are_for_threads(root: PlannerNode) -> bool:
@@ -290,12 +290,12 @@ def are_for_threads(root: PlannerNode) -> bool:
 
 def suits_processes() -> bool:
     """True where Python processes of ours do what Spark's tasks would do in such ones: as long as no Spark runs, which would have to start first."""
-    return bool(config.small_rows) and can_start() and not is_spark_wanted() and is_work_done_here()
+    return bool(config.small_rows) and can_start() and not is_spark_requested() and is_spark_local()
 
 
 def needs_this_process() -> bool:
     """True where no other process can call users' functions: this program has no Python interpreter that it, or Spark here, could start."""
-    return bool(config.small_rows) and interpreter() is None and is_work_done_here()
+    return bool(config.small_rows) and interpreter() is None and is_spark_local()
 
 
 def is_for_threads(node: PlannerNode) -> bool:

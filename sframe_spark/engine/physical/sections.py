@@ -57,7 +57,7 @@ class Mode(enum.Enum):
         return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
-    def is_elsewhere(self) -> bool:
+    def is_remote_location(self) -> bool:
         """True where other processes than the user's run it, or would: these call no function whose results somebody here is to remember."""
         return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES, Mode.IN_TURN, Mode.PARTS_IN_TURN)
 

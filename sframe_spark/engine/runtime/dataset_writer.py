@@ -18,7 +18,7 @@ from sframe_spark.engine.runtime.result_buffer import as_begun, begun, room_to_k
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.engine.spark.query import upload_rows
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.generated import RangeSource
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
@@ -31,7 +31,7 @@ from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.session import get_session
-from sframe_spark.session.deployment import is_spark_wanted, reads_our_files
+from sframe_spark.session.deployment import is_spark_requested, reads_our_files
 from sframe_spark.storage.datasets.commit import adopt, in_row_order, publish
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
@@ -95,7 +95,7 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """A Spark query's ordered rows as a dataset written by Spark itself."""
     with new_dataset(node.schema, options, recorded_order(node)) as dataset:
-        if is_elsewhere(dataset.directory):
+        if is_remote_location(dataset.directory):
             # Spark's writer knows other file systems, by other names.
             entries = upload_rows(node, dataset.directory)
             require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
@@ -131,7 +131,7 @@ def write_held(rows: Chunk | ChunkedRows, types: Schema, options: MaterializeOpt
 
 def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
     """Runs of rows in memory where all find room and no Spark is to read them; otherwise a temporary dataset."""
-    if is_spark_wanted():
+    if is_spark_requested():
         return write_runs(runs, types)
     rows = begun(map(Chunk.of, runs), room_to_keep())
     if rows.rest is None:

@@ -21,7 +21,7 @@ from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.external.orc import OrcTable, StripesSeen
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
-from sframe_spark.values.datetimes import tell_of_lost
+from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
 
 # A packed file may be many times as long in memory.
 WIDENING = 16
@@ -35,7 +35,7 @@ def orc_rows(table: OrcTable) -> PlannerNode:
     if table.rows <= IN_MEMORY_ROWS and table.size * WIDENING <= config.memory_budget:
         runs = list(table.arrays(stripes, seen))
         table.require_rows(seen)
-        tell_of_lost(seen.lost)
+        warn_of_lost_nanoseconds(seen.lost)
         columns = [[run[place] for run in runs] or [pa.array([], kind.physical)] for place, kind in enumerate(table.types)]
         return memory_source_of_parts(columns, list(table.types), table.rows)
     count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
@@ -51,7 +51,7 @@ def orc_rows(table: OrcTable) -> PlannerNode:
             seen.add(part_seen)
         table.require_rows(seen)
         manifest = dataset.publish([entry for entry, _ in written])
-    tell_of_lost(seen.lost)
+    warn_of_lost_nanoseconds(seen.lost)
     return segment_source(manifest, dataset.handle)
 
 

@@ -15,7 +15,7 @@ from sframe_spark.engine.runtime.dataset_writer import NewDataset
 from sframe_spark.engine.runtime.result_buffer import BegunRows, as_begun, begun, room_to_keep
 from sframe_spark.engine.runtime.scheduler import SparkTasks, Threads
 from sframe_spark.engine.spark.file_checks import require_writable, why_not_in_tasks
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.memory import MemorySource, memory_source
 from sframe_spark.operators.sources.source import segment_source, source_of
@@ -25,7 +25,7 @@ from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.redaction import redacted, without_secrets
-from sframe_spark.session.deployment import is_spark_wanted, is_work_done_here
+from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.session.progress import open_counted
 from sframe_spark.storage.filesystem.byte_streams import FileRange, divided
 from sframe_spark.storage.filesystem.compression import packing_of
@@ -84,7 +84,7 @@ def read_in_parts(
     """
     if any(file.state is not None for file in files):
         return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
-    is_here = is_work_done_here()
+    is_here = is_spark_local()
     if is_here and Threads().at_a_time() < 2:
         return None
     found = [attrs.evolve(file, state=seen(file.path)) for file in files]
@@ -128,7 +128,7 @@ def _bytes_of_part(files: Sequence[FileRange]) -> int:
     """Return how many bytes one of those who work reads at a time."""
     if _are_short(files):
         return MIN_BYTES
-    workers = Threads() if is_work_done_here() or _are_few_bytes(files) else SparkTasks()
+    workers = Threads() if is_spark_local() or _are_few_bytes(files) else SparkTasks()
     return max(MIN_BYTES, min(MAX_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
 
 
@@ -138,7 +138,7 @@ def _are_short(files: Sequence[FileRange]) -> bool:
 
 def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
     """Return results of works that read parts of files and write rows in a directory, in order; the first error ends the rest."""
-    if is_work_done_here() or _are_few_bytes(files):
+    if is_spark_local() or _are_few_bytes(files):
         with open_counted(len(works), description) as done, memory_for_batches():
             return in_threads(lambda work: done(work()), works, _threads(files))
     require_writable(directory)
@@ -147,11 +147,11 @@ def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange],
 
 def room_for_rows(files: Sequence[FileRange]) -> Room | None:
     """Return room for the rows of files here, where threads of this process make them and no Spark is to read them; None: they are written."""
-    return room_to_keep() if _are_here(files) and is_work_done_here() and not is_spark_wanted() else None
+    return room_to_keep() if _are_here(files) and is_spark_local() and not is_spark_requested() else None
 
 
 def _are_here(files: Sequence[FileRange]) -> bool:
-    return not any(is_elsewhere(file.path) for file in files)
+    return not any(is_remote_location(file.path) for file in files)
 
 
 def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:

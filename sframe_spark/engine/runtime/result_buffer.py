@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from sframe_spark.engine.memory_budget import Room, bytes_of_rows
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
-from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, coalesce_chunks, concatenate, drained
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.memory import room_left
+from sframe_spark.process.memory import result_memory_left
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ColumnType
@@ -21,18 +20,18 @@ from sframe_spark.types import ColumnType
 
 def room_to_keep() -> Room:
     """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
-    return Room(max(0, room_left()))
+    return Room(max(0, result_memory_left()))
 
 
 def has_room(node: PlannerNode) -> bool:
     """Whether the rows of a node, of which it is known how many there are, would find room."""
     rows = node.length.rows
-    return rows is not None and bytes_of_rows(node, rows) <= room_left()
+    return rows is not None and bytes_of_rows(node, rows) <= result_memory_left()
 
 
 def may_stay() -> bool:
     """Whether there is room for all that Arrow holds in this process now."""
-    return room_left() >= 0
+    return result_memory_left() >= 0
 
 
 @attrs.define(eq=False)
@@ -74,7 +73,7 @@ def begun(made: Iterator[Chunk], room: Room) -> BegunRows:
         found.append(chunk)
         try:
             room.take(chunk)
-        except NoRoomError:
+        except MemoryReservationError:
             break
     return BegunRows(found, made)
 

@@ -24,7 +24,7 @@ from sframe_spark.engine.spark.actions import is_of_spark, run_spark
 from sframe_spark.engine.spark.executor_environment import Answer, answers, ask_python_again, looking, reading, require_same_versions, this_host
 from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
-from sframe_spark.locations import is_elsewhere, is_private
+from sframe_spark.locations import is_private, is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
 from sframe_spark.operators.sources.source import Source
@@ -32,7 +32,7 @@ from sframe_spark.operators.sources.spark_scan import OURS, page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_directory_beside, remove_own
+from sframe_spark.process.leases import Holder, own_hidden_directory, remove_own
 from sframe_spark.session import get_reached, get_session, is_remote
 from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_packages
@@ -161,12 +161,12 @@ def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
         If they do not, naming a machine, the directory and the option to set.
     """
     above = os.path.dirname(directory)
-    if is_elsewhere(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
+    if is_remote_location(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
         return
     holder = Holder()
     with telling("create a directory in", above):
         # Beside the dataset, so that what cannot be removed is never published; its name says whose it is.
-        place = own_directory_beside(above, holder)
+        place = own_hidden_directory(above, holder)
     try:
         _exchange(place, above, advice)
     finally:
@@ -189,7 +189,7 @@ def require_readable(root: PlannerNode) -> None:
     if is_one_process(get_session()):
         return
     for node in postorder([root]):
-        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows and not is_elsewhere(node.operator.manifest.directory):
+        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows and not is_remote_location(node.operator.manifest.directory):
             manifest = node.operator.manifest
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
             # Files of others are not in a directory of ours, whose neighbours are shared too.
@@ -428,7 +428,7 @@ def require_sound_pages(root: PlannerNode) -> None:
     """
     stored = [scanned(node.operator) for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
     # What tasks of ours read they check as they read it.
-    checks = [check for source in stored if not is_elsewhere(source.manifest.directory) for check in page_checks(source)]
+    checks = [check for source in stored if not is_remote_location(source.manifest.directory) for check in page_checks(source)]
     if not are_much(checks):
         return
     due = due_checks(checks)

@@ -31,7 +31,7 @@ from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.lowering import LoweringContext, Relation, SummedFloats
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import Sizes, row_bytes
-from sframe_spark.process.directory_trees import remove_others
+from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.deployment import importing_safely, naming_our_python
@@ -231,7 +231,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     """
     follow_user()
     size = size_of(root, root_observed)
-    single = size == QuerySize.FEW_ROWS
+    single = size == QuerySize.SMALL
     require_readable(root)
     look_at_python()
     with translated_errors(f"checking the files of {root.operator.called()}"):
@@ -281,13 +281,13 @@ def in_one_task(relation: Relation) -> Relation:
 def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
     """How much data a query has, and so into how many partitions its exchanges go; rows that nobody has counted may be many."""
     if fits_one_task(root):
-        return QuerySize.FEW_ROWS
+        return QuerySize.SMALL
     flow = flow_of(root, root_observed)
     if flow.needs(1) <= 1:
-        return QuerySize.USUAL
+        return QuerySize.DEFAULT
     usual = shuffle_partitions()
     partitions = partitions_for(flow, usual, default_parallelism(get_session()))
-    return QuerySize.USUAL if partitions == usual else QuerySize.large(partitions)
+    return QuerySize.DEFAULT if partitions == usual else QuerySize.large(partitions)
 
 
 def said_of_exchanges(root: PlannerNode) -> str | None:
@@ -405,7 +405,7 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
 
     def written(relation: Relation) -> int | None:
         # Of a query that is made anew, tasks may have left files: the user's settings say when Spark takes them away.
-        remove_others(directory, present)
+        remove_all_except(directory, present)
         with interrupts_deferred():
             rows = relation.sorted().select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
             observed = observed_rows(rows)

@@ -18,7 +18,7 @@ from sframe_spark.expressions.functions.datetimes import offsets_of, wall_clock
 from sframe_spark.expressions.functions.scalar_function import Argument, array_of, define_function
 from sframe_spark.message_text import brief
 from sframe_spark.types import DATETIME, DATETIME_KIND, STR, STR_KIND, ZONED_DATETIME, ColumnType
-from sframe_spark.values.datetimes import MINUTE, MONTHS, SECOND, WEEKDAYS, directives, moment_texts
+from sframe_spark.values.datetimes import MINUTE, MONTHS, SECOND, WEEKDAYS, directives, format_datetimes
 from sframe_spark.values.from_arrow import zoned_array
 
 ISO = "%Y%m%dT%H%M%S%F%q"
@@ -335,7 +335,7 @@ def _infer_formatted(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -
 
 
 def _compute_formatted(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    return moment_texts(wall_clock(arguments[0], types[0], rows), offsets_of(arguments[0], types[0], rows), parameters[0])
+    return format_datetimes(wall_clock(arguments[0], types[0], rows), offsets_of(arguments[0], types[0], rows), parameters[0])
 
 
 define_function("moment_text", _infer_formatted, _compute_formatted)

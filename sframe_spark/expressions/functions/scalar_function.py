@@ -82,8 +82,8 @@ class FunctionTable(dict[str, Entry]):
         if not isinstance(entry.name, str) or not entry.name.isidentifier():
             raise InvalidArgumentError(f"a {self.kind} is named as variables are, by letters, digits and underscores, not {entry.name!r:.80}")
         holder = self.get(entry.name)
-        if holder is not None and (entry.name in self._built_in or place_of(holder.infer) != place_of(entry.infer)):
-            raise InvalidArgumentError(f"the name {entry.name!r} is taken by the {self.kind} of {place_of(holder.infer)}: choose another name")
+        if holder is not None and (entry.name in self._built_in or location_of(holder.infer) != location_of(entry.infer)):
+            raise InvalidArgumentError(f"the name {entry.name!r} is taken by the {self.kind} of {location_of(holder.infer)}: choose another name")
         self[entry.name] = entry
         return entry
 
@@ -172,7 +172,7 @@ class FunctionTable(dict[str, Entry]):
             return f"it cannot be pickled ({error})"
 
 
-def place_of(code: Callable[..., Any]) -> str:
+def location_of(code: Callable[..., Any]) -> str:
     """Module and name of a function, by which its next version is known."""
     return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
 

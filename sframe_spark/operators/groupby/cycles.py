@@ -30,7 +30,7 @@ from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import Steps, keeping, stored_results, weight
 from sframe_spark.values.decode import decode
-from sframe_spark.values.input_values import taken_each
+from sframe_spark.values.input_values import snapshots
 from sframe_spark.values.nested.python_objects import named_rows
 
 
@@ -72,7 +72,7 @@ class CycleFunction:
         for name, values in zip(self.columns, lists, strict=True):
             if not isinstance(values, (list, tuple)) or len(values) != len(rows):
                 raise error_like(TypeError, self._complaint(name, values, len(rows)), row=rows[:10])
-        return [taken_each(values or ()) for values in lists]
+        return [snapshots(values or ()) for values in lists]
 
     def _complaint(self, name: str, values: Any, rows: int) -> str:
         wanted = "a list" if self.single else f"a dict with a list under {name!r}"
@@ -171,15 +171,15 @@ class MapCycles(RunOperator):
 
     def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], wanted: np.ndarray, steps: Steps) -> Iterator[tuple[np.ndarray, Chunk]]:
         """The new columns of some rows, which are all rows of some of the cycles, a few cycles at a time, and which of these rows they are."""
-        place_of = {row: place for place, row in enumerate(wanted.tolist())}
+        location_of = {row: place for place, row in enumerate(wanted.tolist())}
         left, at, size = wanted.size, list[int](), 0.0
         added: list[list[Any]] = [[] for _ in self.types]
         for cycle in cycles:
-            if cycle[0] not in place_of:
+            if cycle[0] not in location_of:
                 continue
             with self.function.function.calling():
                 found = self.function([rows[row] for row in cycle])
-            at.extend(place_of[row] for row in cycle)
+            at.extend(location_of[row] for row in cycle)
             for column, values in zip(added, found, strict=True):
                 column.extend(values)
                 size += len(values) * weight(values[-1])

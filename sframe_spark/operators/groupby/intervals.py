@@ -29,7 +29,7 @@ from sframe_spark.planner.parameters import above_zero, column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.cast import wall_microseconds
-from sframe_spark.values.datetimes import MINUTE, is_shown, moment_text
+from sframe_spark.values.datetimes import MINUTE, is_in_years_of_python, timestamp_text
 
 SIDES = ("left", "right")
 
@@ -171,15 +171,15 @@ class AssignIntervals(Operator):
         """
         wall = wall_microseconds(labels, column, key)
         limits = pc.min_max(wall).as_py()
-        if limits["min"] is None or (is_shown(limits["min"]) and is_shown(limits["max"])):
+        if limits["min"] is None or (is_in_years_of_python(limits["min"]) and is_in_years_of_python(limits["max"])):
             return
-        row = int(np.argmax([label is not None and not is_shown(label) for label in wall.to_pylist()]))
+        row = int(np.argmax([label is not None and not is_in_years_of_python(label) for label in wall.to_pylist()]))
         side = "start" if self.grid.label == "left" else "end"
         offset = pc.struct_field(column, "offset")[row].as_py() if key.is_zoned else None
-        time = moment_text(int(instants[row]) + (offset or 0) * MINUTE)
+        time = timestamp_text(int(instants[row]) + (offset or 0) * MINUTE)
         raise DateTimeRangeError(
-            f"the {side} of the interval of {self.grid.every} microseconds that holds {time} is {moment_text(wall[row].as_py())}, which lies outside "
-            "the years 1 to 9999: take shorter intervals, the other label, or leave such rows out"
+            f"the {side} of the interval of {self.grid.every} microseconds that holds {time} is {timestamp_text(wall[row].as_py())}, which lies "
+            "outside the years 1 to 9999: take shorter intervals, the other label, or leave such rows out"
         )
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

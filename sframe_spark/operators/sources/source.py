@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
-from sframe_spark.locations import is_elsewhere, place_of
+from sframe_spark.locations import is_remote_location, location_of
 from sframe_spark.operators.sources.statistics import segment_statistics, source_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, combine
@@ -414,13 +414,13 @@ class SegmentSource(Source):
         from sframe_spark.storage.filesystem.local_files import states_below
 
         manifest = self.manifest
-        if place_of(manifest.directory) != manifest.directory:
+        if location_of(manifest.directory) != manifest.directory:
             raise StorageError(f"the plan reads from {manifest.directory!r:.200}, which is not an absolute path: write it out")
         if not all(0 <= position < len(manifest.types) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
         check_range(self.start, self.stop, manifest.rows)
         unordered = manifest.with_order(NO_RECORDED_ORDER)
-        if is_elsewhere(manifest.directory):
+        if is_remote_location(manifest.directory):
             found = with_version_checksums(unordered) if manifest.has_key else with_states_elsewhere(unordered)
             return attrs.evolve(self, manifest=found)
         states = states_below(manifest.directory)

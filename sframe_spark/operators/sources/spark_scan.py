@@ -13,7 +13,7 @@ from sframe_spark.compute.hashing import looked_up
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.launch import has_file_system, is_remote
@@ -112,7 +112,7 @@ def spark_uri(location: str, spark: SparkSession) -> str | None:
     spark
         The session.
     """
-    if not is_elsewhere(location) or is_remote(spark) or is_given(location):
+    if not is_remote_location(location) or is_remote(spark) or is_given(location):
         return None
     scheme, mark, rest = location.partition("://")
     name = SPARK_SCHEMES.get(scheme, scheme)
@@ -222,7 +222,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
 def read_by_spark(source: SegmentSource, spark: SparkSession) -> str | None:
     """Return what Spark calls the directory of a dataset that it reads itself; None where tasks of ours read it."""
     directory = source.manifest.directory
-    return spark_uri(directory, spark) if is_elsewhere(directory) else spark_path(directory)
+    return spark_uri(directory, spark) if is_remote_location(directory) else spark_path(directory)
 
 
 def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEntry]) -> frozenset[int]:

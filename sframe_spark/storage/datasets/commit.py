@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere, normalised
+from sframe_spark.locations import is_remote_location, normalised
 from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
 from sframe_spark.storage.filesystem.io_errors import telling
@@ -73,10 +73,10 @@ def publish(
     ...     publish(directory, [INT], [writer.close()]).rows
     2
     """
-    location = directory if is_elsewhere(directory) else normalised(directory)
+    location = directory if is_remote_location(directory) else normalised(directory)
     manifest = Manifest(tuple(types), in_row_order(entries, location), location, None if names is None else tuple(names), kind, order=order)
     # Remote files are whole from the moment that they exist; who saves makes a version of them.
-    return manifest if is_elsewhere(location) else publish_manifest(manifest, durable)
+    return manifest if is_remote_location(location) else publish_manifest(manifest, durable)
 
 
 def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
@@ -219,7 +219,7 @@ def remove_unnamed(manifest: Manifest, files: Iterable[str], beside: str | None 
     named = {entry.file for entry in manifest.segments} | {beside}
     with telling("clean", manifest.directory):
         for file in files:
-            if file in named or not is_leftover(file):
+            if file in named or not is_orphan(file):
                 continue
             # Writing the manifest took an unfinished one's place.
             with contextlib.suppress(FileNotFoundError):
@@ -229,12 +229,12 @@ def remove_unnamed(manifest: Manifest, files: Iterable[str], beside: str | None 
             remove_tree(unfinished)
 
 
-def is_leftover(file: str) -> bool:
+def is_orphan(file: str) -> bool:
     """Say whether a file that no manifest names was left by a writer of segments.
 
     Examples
     --------
-    >>> [is_leftover(name) for name in ("_SUCCESS", "segment-1.parquet", ".a.parquet.crc", "readme.txt")]
+    >>> [is_orphan(name) for name in ("_SUCCESS", "segment-1.parquet", ".a.parquet.crc", "readme.txt")]
     [True, True, True, False]
     """
     name = posixpath.basename(file)

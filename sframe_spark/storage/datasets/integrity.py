@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets.commit import check_file
@@ -54,7 +54,7 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
             manifest.stored.check_all()
     except StorageError as error:
         return [error]
-    if is_elsewhere(manifest.directory):
+    if is_remote_location(manifest.directory):
         look = partial(_damage_elsewhere, manifest)
     else:
         look = partial(_damage, manifest, sizes=sizes_below(manifest.directory))

@@ -18,9 +18,9 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_directory_beside, remove_leftovers
+from sframe_spark.process.leases import Holder, own_hidden_directory, remove_orphans
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.commit import TEMPORARY_SUFFIX, flush_directory, in_row_order, publish_manifest
@@ -177,9 +177,9 @@ def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Itera
     try:
         with telling("save to", target):
             os.makedirs(parent, exist_ok=True)
-            remove_leftovers(parent)
+            remove_orphans(parent)
             with interrupts_deferred():
-                staging = own_directory_beside(parent, holder)
+                staging = own_hidden_directory(parent, holder)
             _take_over_rights(target, staging)
         yield staging
         (swap or swap_into_place)(staging, target)
@@ -355,7 +355,7 @@ def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_TOG
             planned.append(SegmentEntry(entry.file, number, rows))
             copies.append(partial(_rewrite, source, stretch.offset, rows, directory, number))
     # Few links are made before threads have started.
-    few = len(copies) <= FEW_FILES and not is_elsewhere(directory)
+    few = len(copies) <= FEW_FILES and not is_remote_location(directory)
     entries = [copy() for copy in copies] if few else in_threads(lambda copy: copy(), copies, available_cores())
     return Manifest(source.types, tuple(entries), directory, order=source.order)
 
@@ -393,12 +393,12 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
     if _is_duplicated(origin, place):
         # The same bytes: what is known of the file is known of the other one.
         return known
-    if not is_elsewhere(origin):
+    if not is_remote_location(origin):
         known = attrs.evolve(_checked(origin, entry, source), file=file)
-        if not is_elsewhere(place):
+        if not is_remote_location(place):
             _copy(origin, place)
             return known
-    elif not is_elsewhere(place):
+    elif not is_remote_location(place):
         download(origin, place)
         check_bytes(place, entry, len(source.types))
         return known
@@ -412,8 +412,8 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
 
 def _is_duplicated(origin: str, place: str) -> bool:
     """Let a file system link or copy a file; False where it cannot, or the two places are on two file systems."""
-    if is_elsewhere(origin) or is_elsewhere(place):
-        return is_elsewhere(origin) and is_elsewhere(place) and copy_within(origin, place)
+    if is_remote_location(origin) or is_remote_location(place):
+        return is_remote_location(origin) and is_remote_location(place) and copy_within(origin, place)
     try:
         os.link(origin, place)
     except OSError:

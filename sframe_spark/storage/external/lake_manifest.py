@@ -21,7 +21,7 @@ from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.segments.partition_columns import facts_of
 from sframe_spark.types import DATETIME, ColumnType, common_encoding
-from sframe_spark.values.from_arrow import arrow_column_type, normalize, tell_of_types
+from sframe_spark.values.from_arrow import arrow_column_type, normalize, warn_of_decimal_types
 from sframe_spark.values.input_values import require_known_extensions
 
 FIELD_ID = b"PARQUET:field_id"
@@ -98,7 +98,7 @@ def manifests_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], s
         wait_for_tick(paths)
     read = [_read(file, path, schema, by_id) for file, path in zip(files, paths, strict=True)]
     types = tuple(_type_of(field, read, by_id) for field in schema)
-    tell_of_types((field.name, field.type) for field in schema)
+    warn_of_decimal_types((field.name, field.type) for field in schema)
     return [_manifest(root, group, schema.names, types) for group in _called_alike(read)]
 
 

@@ -27,7 +27,7 @@ from sframe_spark.storage.parquet.column_annotations import field_by_note
 from sframe_spark.storage.segments.partition_columns import partition_columns, repeated
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import lost_nanoseconds
-from sframe_spark.values.from_arrow import tell_of_types
+from sframe_spark.values.from_arrow import warn_of_decimal_types
 from sframe_spark.values.value_errors import column_named
 
 # What the footer of an ORC file says of its writer's calendar and of types that pyarrow does not know, which pyarrow does not tell.
@@ -407,7 +407,7 @@ def orc_table(found: DataFiles) -> OrcTable:
             ends.append(end)
     names = tuple(name for name in common_names(paths, ends) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, paths, ends) for name in names)
-    tell_of_types((name, ends[0].schema.field(name).type) for name in names)
+    warn_of_decimal_types((name, ends[0].schema.field(name).type) for name in names)
     return OrcTable(tuple(files), (*names, *(column.name for column in partitions)), (*types, *(column.type for column in partitions)), len(names))
 
 

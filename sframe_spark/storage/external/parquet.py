@@ -12,7 +12,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.filesystem.file_kind import PARQUET, refuse_files_of_saved, refuse_other_kind
 from sframe_spark.storage.filesystem.io_errors import telling
@@ -25,8 +25,8 @@ from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footer import Footer, footer_of, forget_footers, require_rows, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.segments.partition_columns import facts_of, partition_columns
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
-from sframe_spark.values.datetimes import tell_of_lost
-from sframe_spark.values.from_arrow import arrow_column_type, tell_of_types
+from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
+from sframe_spark.values.from_arrow import arrow_column_type, warn_of_decimal_types
 from sframe_spark.values.input_values import require_known_extensions
 
 
@@ -51,8 +51,8 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     # What the directories say of a column counts, as for Spark, though files may have it too.
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, files, footers) for name in in_files)
-    tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
-    tell_of_lost({name: None for name in in_files if any(shows_nanoseconds(footer, name) for footer in footers)})
+    warn_of_decimal_types((name, footers[0].schema.field(name).type) for name in in_files)
+    warn_of_lost_nanoseconds({name: None for name in in_files if any(shows_nanoseconds(footer, name) for footer in footers)})
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(
@@ -229,7 +229,7 @@ def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -
 
 def _common_directory(files: Sequence[str]) -> str:
     directories = [os.path.dirname(file) for file in files]
-    if not is_elsewhere(files[0]):
+    if not is_remote_location(files[0]):
         return os.path.commonpath(directories)
     # All are in one bucket; two slashes would be one.
     scheme, mark, _ = files[0].partition("://")

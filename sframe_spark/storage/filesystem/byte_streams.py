@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.compression import Continued, packing_of, require_content, says_more_than_text, unpacked
 from sframe_spark.storage.filesystem.file_kind import SAMPLE_BYTES
@@ -136,7 +136,7 @@ def open_bytes(path: str, state: FileState | None, start: int) -> Any:
 
 
 def _compared(path: str, state: FileState) -> SizedFile:
-    return BytesElsewhere(path, state) if is_elsewhere(path) else BytesHere(path, state)
+    return BytesElsewhere(path, state) if is_remote_location(path) else BytesHere(path, state)
 
 
 def open_unpacked(path: str, state: FileState | None) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere, place_of, scheme_of
+from sframe_spark.locations import is_remote_location, location_of, scheme_of
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.local_files import read_regular
@@ -138,7 +138,7 @@ def kind_of_file(path: str) -> Kind | None:
 
 
 def _start_of(path: str) -> bytes:
-    if is_elsewhere(path):
+    if is_remote_location(path):
         # Of an empty object no range can be had.
         return read_range(path, 0, SAMPLE_BYTES) if size_of(path) else b""
     with telling("read", path), open(path, "rb") as stream:
@@ -235,14 +235,14 @@ def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
 
 
 def _file_of_spark(uri: str) -> str:
-    return place_of(uri if scheme_of(uri) is None else urllib.parse.unquote(uri))
+    return location_of(uri if scheme_of(uri) is None else urllib.parse.unquote(uri))
 
 
 def _frame_of(files: Iterable[str]) -> str | None:
     """The first saved frame in which one of files is, None where there is none."""
     # A file is where it stands, wherever a link to it is.
-    for directory in dict.fromkeys(os.path.dirname(file if is_elsewhere(file) else os.path.realpath(file)) for file in files):
-        if not is_elsewhere(directory):
+    for directory in dict.fromkeys(os.path.dirname(file if is_remote_location(file) else os.path.realpath(file)) for file in files):
+        if not is_remote_location(directory):
             if _is_frame(directory):
                 return directory
             continue

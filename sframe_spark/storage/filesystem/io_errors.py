@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from pyarrow import ArrowException, ArrowNotImplementedError
 
 from sframe_spark.errors import NoMemoryError, SFrameError, StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.process.leases import owner_in
 from sframe_spark.storage.filesystem.paths import of_named
 
@@ -108,7 +108,7 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     # The system names the file, too, which may be one of ours that nobody knows.
     told = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
     said = (told.strip().splitlines() or [""])[0]
-    is_there = is_elsewhere(location) or os.path.isfile(location)
+    is_there = is_remote_location(location) or os.path.isfile(location)
     if number is None and reading and is_there and not tells_of_memory(error):
         # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
         return f"it is damaged ({said}); restore it from a copy"
@@ -234,7 +234,7 @@ def why_gone(uri: str) -> str:
 
 
 def _is_temporary(file: str) -> bool:
-    return any(map(owner_in, file.split("/" if is_elsewhere(file) else os.sep)))
+    return any(map(owner_in, file.split("/" if is_remote_location(file) else os.sep)))
 
 
 def lost(file: str, reason: str) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.process.directory_trees import entries_below
 from sframe_spark.storage.filesystem.io_errors import telling
 
@@ -51,7 +51,7 @@ class FileState(NamedTuple):
 
 def state_of(location: str, size: int | None, may_be_link: bool) -> FileState:
     """Return a file of a dataset as it is now; one elsewhere as it was written, as nobody ever changes it: its length is compared when it is read."""
-    if not is_elsewhere(location):
+    if not is_remote_location(location):
         return file_state(location, may_be_link)
     if size is None:
         raise StorageError(f"{location} has no known length: it was not saved by this package; save the frame again")

@@ -55,7 +55,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     '/frames/a'
     """
     scheme, _, rest = uri.partition("://")
-    if (given := _options().given_for(uri)) is not None:
+    if (given := _options().file_system_for(uri)) is not None:
         files = given.here()
         with telling("open", uri):
             return files, _path_in(files, scheme, rest)
@@ -94,12 +94,12 @@ def is_made_of_another(files: Any, module: str) -> bool:
 
 def is_given(uri: str) -> bool:
     """Say whether a user gave the file system of a place: others, such as Spark's, may have another there."""
-    return _options().given_for(uri) is not None
+    return _options().file_system_for(uri) is not None
 
 
 def is_shared(uri: str) -> bool:
     """Say whether other processes find the files of a place: not those in the memory of this one, nor of what cannot be sent to them."""
-    given = _options().given_for(uri)
+    given = _options().file_system_for(uri)
     if given is None:
         return not is_private(uri)
     if not given.can_be_sent:
@@ -112,13 +112,13 @@ def is_shared(uri: str) -> bool:
 
 def identity_of(uri: str) -> str:
     """Return what tells the file system of a place from others of its scheme."""
-    given = _options().given_for(uri)
+    given = _options().file_system_for(uri)
     return json.dumps(options_of(uri), sort_keys=True) if given is None else given.token
 
 
 def options_of(uri: str) -> dict[str, Any]:
     """Return the options in force here for a place; of a file system that a user gave, those that it was made with."""
-    given = _options().given_for(uri)
+    given = _options().file_system_for(uri)
     if given is None:
         return _options().of_place(uri)
     made_with = getattr(given.here(), "storage_options", None)

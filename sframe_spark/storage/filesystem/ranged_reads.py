@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.object_store import read_range, read_ranges, require_size
 
 Range = tuple[int, int]
@@ -38,7 +38,7 @@ def open_file(location: str, size: int | None = None) -> pa.NativeFile:
     StorageError
         If it is elsewhere, and nobody tells how long it is.
     """
-    if not is_elsewhere(location):
+    if not is_remote_location(location):
         return pa.OSFile(location)
     if size is None:
         raise StorageError(f"{location} is of unknown length: only files whose length a manifest tells are read elsewhere")

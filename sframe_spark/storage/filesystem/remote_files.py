@@ -19,7 +19,15 @@ from typing import Any, NamedTuple
 import attrs
 
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import INSTEAD_OF_PASSWORDS, is_private, place_of, require_named_bucket, scheme_of, with_two_slashes, with_usual_scheme
+from sframe_spark.locations import (
+    INSTEAD_OF_PASSWORDS,
+    is_private,
+    location_of,
+    require_named_bucket,
+    scheme_of,
+    with_canonical_scheme,
+    with_two_slashes,
+)
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.redaction import is_unclear, redacted, without_secrets
@@ -80,7 +88,7 @@ def file_system_of(url: str) -> tuple[Any, str]:
     StorageError
         If the packages that know it are not installed.
     """
-    usual = with_usual_scheme(url)
+    usual = with_canonical_scheme(url)
     if is_given(usual) or (usual.partition(":")[0] in PACKAGES and "::" not in usual):
         return file_system(usual)
     try:
@@ -111,7 +119,7 @@ def name_of(url: str, files: Any, place: str) -> str:
     >>> name_of("abfss://box@account.dfs.core.windows.net/a", files, "box/a/b.parquet")
     'abfss://box@account.dfs.core.windows.net/a/b.parquet'
     """
-    if is_given(with_usual_scheme(url)):
+    if is_given(with_canonical_scheme(url)):
         return f"{scheme_of(url)}://{place.lstrip('/')}"
     scheme, authority, path = scheme_of(url), url.partition("://")[2].partition("/")[0], place.lstrip("/")
     before, at, _ = authority.rpartition("@")
@@ -162,8 +170,8 @@ def listed_at(url: str, files: Any, path: str, sort_key: Callable[[str], Any], i
     """
     found = _listed(url, files, path, sort_key, is_pattern)
     if not found:
-        if not is_given(with_usual_scheme(url)):
-            require_bucket(with_usual_scheme(url))
+        if not is_given(with_canonical_scheme(url)):
+            require_bucket(with_canonical_scheme(url))
         shown = visible(without_secrets(url))
         twice = "two slashes name another file than one does; " if "//" in shown.partition("://")[2] else ""
         raise StorageError(f"there is no file {shown}: {twice}check the address")
@@ -254,7 +262,7 @@ def telling_of(url: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             raise StorageError(f"cannot fetch {shown}: {full_disk(scratch_store().directory)}") from None
         if scheme_of(url) not in WEB:
-            raise StorageError(f"cannot read {shown}: {explanation(error, with_usual_scheme(url))}") from None
+            raise StorageError(f"cannot read {shown}: {explanation(error, with_canonical_scheme(url))}") from None
         lines = str(error).strip().splitlines() or [""]
         raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
 
@@ -296,7 +304,7 @@ def found_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
         If there are none, or they cannot be listed.
     """
     url = whole(url)
-    usual = with_usual_scheme(url)
+    usual = with_canonical_scheme(url)
     if "::" in url or is_private(usual) or not (is_given(usual) or usual.partition(":")[0] in PACKAGES):
         return None
     with telling_of(url):
@@ -305,7 +313,7 @@ def found_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
             return None
         found = []
         for file in listed_at(url, files, path, sort_key, is_pattern):
-            uri, state = with_usual_scheme(name_of(url, files, file.place)), state_of_item(file.details)
+            uri, state = with_canonical_scheme(name_of(url, files, file.place)), state_of_item(file.details)
             if state is None or not _is_plain(uri, file.place):
                 return None
             found.append(FileInPlace(uri, file.inside, state))
@@ -315,7 +323,7 @@ def found_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
 def _is_plain(uri: str, path: str) -> bool:
     """Say whether a URI means the path that was listed, and nothing else to anybody."""
     try:
-        return place_of(uri) == uri and file_system(uri)[1].strip("/") == path.strip("/")
+        return location_of(uri) == uri and file_system(uri)[1].strip("/") == path.strip("/")
     except StorageError:
         return False
 

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere, normalised
+from sframe_spark.locations import is_remote_location, normalised
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.leases import (
     CLAIMS,
@@ -34,7 +34,7 @@ from sframe_spark.process.leases import (
     new_name,
     own_directory,
     owner_in,
-    remove_leftovers,
+    remove_orphans,
     require_directory,
 )
 from sframe_spark.process.resource_limits import available_cores
@@ -247,7 +247,7 @@ def remove_all_below(directory: str) -> None:
     in_threads(remove, ours, available_cores())
 
 
-def leftovers_elsewhere(root: str, now: datetime.datetime | None) -> list[str]:
+def remote_orphans(root: str, now: datetime.datetime | None) -> list[str]:
     """URIs of directories that processes which ended have left in a place; ``now`` is the time there, None if nobody knows.
 
     Of a process that cannot be seen from here, what nobody has touched for a day.
@@ -269,7 +269,7 @@ def _is_abandoned(directory: str, now: datetime.datetime) -> bool:
 
 def remove_leftovers_elsewhere(root: str, now: datetime.datetime | None) -> list[str]:
     """Remove what processes that ended have left in a place, and return the URIs of the directories."""
-    found = leftovers_elsewhere(root, now)
+    found = remote_orphans(root, now)
     for directory in found:
         remove_below(directory)
     return found
@@ -323,7 +323,7 @@ class TemporaryStore:
         location = normalised(root)
         require_directory(location)
         with telling("create a temporary directory in", location):
-            remove_leftovers(location)
+            remove_orphans(location)
             self.directory = own_directory(location)
 
     def new_dataset(self) -> DatasetHandle:
@@ -362,7 +362,7 @@ def temporary_root() -> str:
 def scratch_root() -> str:
     """Return the directory of this machine for files that nobody else reads."""
     root = temporary_root()
-    return directory_of_system() if is_elsewhere(root) else root
+    return directory_of_system() if is_remote_location(root) else root
 
 
 def temporary_store() -> TemporaryStore | StoreElsewhere:
@@ -382,7 +382,7 @@ def _store(root: str) -> TemporaryStore | StoreElsewhere:
     with _STORES_LOCK:
         key = root, os.getpid()
         store = _STORES.get(key)
-        if store is None and is_elsewhere(root):
+        if store is None and is_remote_location(root):
             store = _STORES[key] = StoreElsewhere(root)
         # Someone may have emptied the temporary directory under a process that runs for weeks.
         elif store is None or (isinstance(store, TemporaryStore) and not os.path.isdir(store.directory)):
@@ -393,7 +393,7 @@ def _store(root: str) -> TemporaryStore | StoreElsewhere:
 @contextlib.contextmanager
 def local_file(location: str) -> Iterator[str]:
     """A path of a file here or elsewhere; of one elsewhere there is a copy, as long as the block is."""
-    if not is_elsewhere(location):
+    if not is_remote_location(location):
         yield location
         return
     handle = scratch_store().new_dataset()
@@ -408,7 +408,7 @@ def local_file(location: str) -> Iterator[str]:
 @contextlib.contextmanager
 def written_here(directory: str) -> Iterator[str]:
     """A directory of this machine to write files in that go to one here or elsewhere: there they are when the block ends, unless an error ends it."""
-    if not is_elsewhere(directory):
+    if not is_remote_location(directory):
         yield directory
         return
     handle = scratch_store().new_dataset()

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.io_errors import missing, telling
 from sframe_spark.storage.filesystem.local_files import open_regular
 from sframe_spark.storage.filesystem.object_store import read_range
@@ -107,7 +107,7 @@ def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, 
         If the file is missing, damaged or another one.
     """
     start, stop, checksum = block
-    content = read_range(location, start, stop) if is_elsewhere(location) else _read_here(location, size, start, stop)
+    content = read_range(location, start, stop) if is_remote_location(location) else _read_here(location, size, start, stop)
     if len(content) != stop - start or zlib.crc32(content) != checksum:
         raise damaged_file(location, f"the check sum of bytes {start} to {stop} is another one")
     try:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import telling
@@ -170,7 +170,7 @@ def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: I
     """Return what compares page headers of columns of a file elsewhere as their bytes come; None where all of the file has to be looked at."""
     location, groups = join(manifest.directory, entry.file), footer.metadata.num_row_groups
     by_group = entry.group_pages or ((entry.pages,) if entry.pages is not None else ())
-    if not is_elsewhere(location) or len(by_group) != groups:
+    if not is_remote_location(location) or len(by_group) != groups:
         return None
     names = {manifest.file_name(column): column for column in columns}
 

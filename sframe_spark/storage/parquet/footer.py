@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, SchemaError, StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.storage.filesystem.io_errors import missing, telling
@@ -309,7 +309,7 @@ def footer_of(
     seen
         The file as it was when its statistics were taken, where no manifest of its own tells.
     """
-    if seen is not None and is_elsewhere(location):
+    if seen is not None and is_remote_location(location):
         return _seen_elsewhere(location, seen)
     with telling("read", location):
         try:
@@ -360,9 +360,9 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
     """Read a footer; the state of the file is part of the key."""
     found, unknown = None, dict[str, str]()
     try:
-        if is_elsewhere(location) and is_others:
+        if is_remote_location(location) and is_others:
             metadata, found, unknown = _foreign_footer_elsewhere(location, state.size)
-        elif is_elsewhere(location):
+        elif is_remote_location(location):
             metadata = _footer_elsewhere(location, state.size, tail)
         elif tail is None and not just_written:
             metadata, found, unknown = _foreign_footer(location, state.size)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.ranged_reads import BytesOfGroup, open_file, open_ranges
 from sframe_spark.storage.filesystem.remote_files import require_still
@@ -55,7 +55,7 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content:
 
 
 def _whole_columns(location: str, footer: Footer, names: Iterable[str]) -> pa.NativeFile:
-    if not is_elsewhere(location):
+    if not is_remote_location(location):
         return pa.OSFile(location)
     return open_ranges(location, footer.size, [ranges_of(footer, group, names) for group in range(footer.metadata.num_row_groups)])
 
@@ -90,7 +90,7 @@ def ranges_of(footer: Footer, group: int, names: Iterable[str]) -> list[tuple[in
 
 
 def _open_wanted(location: str, footer: Footer, wanted: WantedChunks | None) -> pa.NativeFile:
-    if wanted is None or not is_elsewhere(location):
+    if wanted is None or not is_remote_location(location):
         return open_file(location, footer.size)
     check, groups = wanted.check, wanted.groups
     ranges = [ranges_of(footer, group, wanted.names) for group in groups]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.io_errors import missing, telling
 from sframe_spark.storage.filesystem.local_files import read_regular
 from sframe_spark.storage.filesystem.paths import join
@@ -52,7 +52,7 @@ def is_short(directory: str, entry: SegmentEntry, rows: int) -> bool:
 
     Few rows of one that is not very short are read by themselves: whoever asks for one after the other would read all bytes each time.
     """
-    if entry.size is None or entry.size > SHORT_BYTES or entry.tail is None or is_elsewhere(directory):
+    if entry.size is None or entry.size > SHORT_BYTES or entry.tail is None or is_remote_location(directory):
         return False
     return entry.size <= VERY_SHORT_BYTES or rows * SHARE_OF_ROWS >= entry.rows
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.io_errors import missing, telling
 from sframe_spark.storage.filesystem.local_files import FileState, Seen
 from sframe_spark.storage.filesystem.paths import join
@@ -292,7 +292,7 @@ def require_unchanged(manifest: Manifest) -> None:
     StorageError
         If a file has gone, or is another one.
     """
-    if is_elsewhere(manifest.directory):
+    if is_remote_location(manifest.directory):
         require_all_still({join(manifest.directory, entry.file): entry.seen.state for entry in manifest.watched if entry.seen is not None})
         return
     touched = []

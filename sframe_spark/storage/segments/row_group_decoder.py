@@ -15,8 +15,8 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.locations import is_elsewhere
-from sframe_spark.process.memory import arrow_bytes, kept_memory, lasting_pool, threads_with_room
+from sframe_spark.locations import is_remote_location
+from sframe_spark.process.memory import affordable_threads, arrow_bytes, kept_memory, lasting_pool
 from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifest.manifest import DecodedColumns, Manifest, SegmentEntry
 from sframe_spark.storage.parquet.small_files import SHORT_BYTES
@@ -168,7 +168,7 @@ class Decoder:
         found: Found = SimpleQueue()
         try:
             if self._pool is None:
-                self._threads = threads_with_room(self._threads)
+                self._threads = affordable_threads(self._threads)
                 if not self._threads:
                     return None
                 self._pool = ThreadPool(self._threads, thread_name_prefix="sframe_spark read")
@@ -330,7 +330,7 @@ def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
     """Where packs begin, and the last one ends; none where the dataset has few short segments, is not all here, or not of ours."""
     if decoded.edges is None:
         is_of_ours = manifest.column_names_in_files is None and not manifest.watched
-        is_whole = manifest.left_out == (0, 0) and not is_elsewhere(manifest.directory)
+        is_whole = manifest.left_out == (0, 0) and not is_remote_location(manifest.directory)
         short = list(map(is_short, manifest.segments)) if is_of_ours and is_whole else []
         if sum(short) >= FEW_SEGMENTS:
             decoded.apart = frozenset(row for row, is_one in zip(manifest.offsets, short, strict=True) if not is_one)

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
-from sframe_spark.locations import is_elsewhere, normalised
+from sframe_spark.locations import is_remote_location, normalised
 from sframe_spark.process.memory import work_memory
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import telling
@@ -144,7 +144,7 @@ class Delivery:
 @contextlib.contextmanager
 def delivering(target: str) -> Iterator[Delivery]:
     """A directory to write files in that go to a directory here or elsewhere."""
-    if not is_elsewhere(target):
+    if not is_remote_location(target):
         yield Delivery(target, target)
         return
     handle = scratch_store().new_dataset()

@@ -40,7 +40,7 @@ from sframe_spark.values.nested.text_spans import (
     ITEM,
     KEY,
     LIST_PATTERN,
-    MAX_LEVELS_HERE,
+    MAX_PATTERN_LEVELS,
     NUMBER,
     OPENING,
     QUOTE,
@@ -54,7 +54,7 @@ from sframe_spark.values.nested.text_spans import (
     cut_lists,
     dicts,
     nested,
-    places_at,
+    positions_at,
     texts_between,
 )
 
@@ -63,11 +63,11 @@ from sframe_spark.values.nested.text_spans import (
 NULL, POINT, EXPONENT, LOWER_CASE = b"n.e "
 KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, FLOAT_KIND, DATETIME_KIND))]
 """Kinds of values: of missing ones none."""
-MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, MOMENTS = range(len(KINDS))
+MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES = range(len(KINDS))
 """Places of the kinds."""
 # The second letters of "dict", "array", "float" and "datetime" tell these tags, which are after a brace, a quote and their sign.
 _PLACE_OF_TAG = len('{"$d')
-_BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": MOMENTS}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
+_BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
 _BY_FIRST = np.array([{NULL: MISSING, QUOTE: TEXTS, OPENING: LISTS}.get(byte, INTS) for byte in range(256)], np.int8)
 
 
@@ -307,7 +307,7 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     if not is_known(texts, kind):
         return None
     data, bounds = bytes_of(_filled(texts, kind))
-    (places,) = places_at(data, (COMMA, 1) if kind == LIST_KIND else (OPENING, 3))
+    (places,) = positions_at(data, (COMMA, 1) if kind == LIST_KIND else (OPENING, 3))
     counts = counts_within(places, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
@@ -315,9 +315,9 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
 def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE), many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
     yield from _flat_forms(kind, keys)
     if len(texts) >= FEW_ROWS:
-        yield from _nested_forms(kind, keys, range(MAX_LEVELS_HERE))
+        yield from _nested_forms(kind, keys, range(MAX_PATTERN_LEVELS))
     if len(texts) >= many_rows:
-        yield from _nested_forms(kind, keys, [MAX_LEVELS_HERE])
+        yield from _nested_forms(kind, keys, [MAX_PATTERN_LEVELS])
 
 
 def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
@@ -328,7 +328,7 @@ def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tupl
         yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in keys)
 
 
-def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE), levels: Iterable[int] = range(MAX_LEVELS_HERE)) -> Iterator[tuple[str, bool]]:
+def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE), levels: Iterable[int] = range(MAX_PATTERN_LEVELS)) -> Iterator[tuple[str, bool]]:
     for inside in levels:
         item = nested(inside)
         if kind == LIST_KIND:
@@ -357,7 +357,7 @@ def _filled(texts: pa.Array, kind: str) -> pa.Array:
 def texts_of_items(items: pa.Array) -> pa.Array:
     """Items of one type as JSON."""
     if pa.types.is_string(items.type):
-        return json_of_texts(items).fill_null("null")
+        return json_strings(items).fill_null("null")
     return (stored_floats(items) if pa.types.is_floating(items.type) else items.cast(pa.string())).fill_null("null")
 
 
@@ -376,7 +376,7 @@ def stored_floats(numbers: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, special, pc.binary_join_element_wise(BEFORE_FLOAT, texts.filter(special), AFTER_FLOAT, ""))
 
 
-def json_of_texts(texts: pa.Array, write: Callable[[str], str] = json.encoder.encode_basestring) -> pa.Array:
+def json_strings(texts: pa.Array, write: Callable[[str], str] = json.encoder.encode_basestring) -> pa.Array:
     """Return strings as JSON; missing ones stay.
 
     Parameters
@@ -388,7 +388,7 @@ def json_of_texts(texts: pa.Array, write: Callable[[str], str] = json.encoder.en
 
     Examples
     --------
-    >>> json_of_texts(pa.array(["a", 'say "a"', None])).to_pylist()
+    >>> json_strings(pa.array(["a", 'say "a"', None])).to_pylist()
     ['"a"', '"say \\\\"a\\\\""', None]
     """
     needs = pc.match_substring_regex(texts, NEEDS_ESCAPES).fill_null(False)

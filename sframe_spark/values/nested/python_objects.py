@@ -19,11 +19,11 @@ from sframe_spark.types import LIST_KIND
 from sframe_spark.values.arrow_layouts import in_one_array, parts_of
 from sframe_spark.values.datetimes import from_microseconds
 from sframe_spark.values.inexact_numbers import note_rounded
-from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, as_floats, first_bytes, in_brackets, json_of_texts, stored_floats
-from sframe_spark.values.nested.scalar_text import instants_and_offsets, stored_moments
+from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, as_floats, first_bytes, in_brackets, json_strings, stored_floats
+from sframe_spark.values.nested.scalar_text import instants_and_offsets, stored_datetimes
 from sframe_spark.values.nested.text_spans import (
     BEFORE,
-    BEFORE_MOMENT,
+    BEFORE_DATETIME,
     BRACE,
     EMPTY_ARRAY,
     OPENING,
@@ -38,13 +38,13 @@ from sframe_spark.values.nested.text_spans import (
 # Lists that hold themselves are told by who goes value by value; before that they would become as many items as nothing has room for.
 MAX_LEVELS_AT_ONCE, MAX_ITEMS_AT_ONCE = 8, 1 << 24
 # Numbers come first.
-_INT, _LIKE_INT, _FLOAT, _TEXT, _MISSING, _MOMENT, _LIST, _DICT, _ARRAY, _NUMPY = range(10)
+_INT, _LIKE_INT, _FLOAT, _TEXT, _MISSING, _DATETIME, _LIST, _DICT, _ARRAY, _NUMPY = range(10)
 _PLAIN_CODES: dict[type, int] = {
     int: _INT,
     float: _FLOAT,
     str: _TEXT,
     type(None): _MISSING,
-    datetime.datetime: _MOMENT,
+    datetime.datetime: _DATETIME,
     list: _LIST,
     dict: _DICT,
     array.array: _ARRAY,
@@ -187,7 +187,7 @@ def _before_values(keys: list[Any]) -> pa.Array | None:
         return None
     if (codes == _TEXT).all():
         names = in_one_array(parts_of(pa.array(keys, pa.string()))).dictionary_encode()
-        return pc.binary_join_element_wise("[", json_of_texts(names.dictionary), ",", "").take(names.indices)
+        return pc.binary_join_element_wise("[", json_strings(names.dictionary), ",", "").take(names.indices)
     return pc.binary_join_element_wise("[", _by_codes(keys, codes, _SCALARS), ",", "")
 
 
@@ -195,9 +195,9 @@ _SCALARS: dict[int, Writer] = {
     _INT: _ints,
     _LIKE_INT: lambda values: _ints([*map(int, values)]),
     _FLOAT: lambda values: _floats(np.array(values, np.float64)),
-    _TEXT: lambda values: json_of_texts(in_one_array(parts_of(pa.array(values, pa.string())))),
+    _TEXT: lambda values: json_strings(in_one_array(parts_of(pa.array(values, pa.string())))),
     _MISSING: lambda values: pa.repeat("null", len(values)),
-    _MOMENT: stored_moments,
+    _DATETIME: stored_datetimes,
     _ARRAY: _arrays,
     _NUMPY: _numpy_arrays,
 }
@@ -253,7 +253,7 @@ def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     codes = np.full(len(texts), _PLAIN)
     codes[pc.match_substring(texts, "{").to_numpy(zero_copy_only=False) & (first != QUOTE)] = _OTHER
     codes[(codes == _OTHER) & (first == OPENING)] = _LIST_TEXT
-    for code, start in ((_DICT_TEXT, BEFORE), (_ARRAY_TEXT, EMPTY_ARRAY[:-2]), (_DATETIME_TEXT, BEFORE_MOMENT)):
+    for code, start in ((_DICT_TEXT, BEFORE), (_ARRAY_TEXT, EMPTY_ARRAY[:-2]), (_DATETIME_TEXT, BEFORE_DATETIME)):
         codes[pc.starts_with(texts, start).to_numpy(zero_copy_only=False)] = code
     found = np.unique(codes).tolist()
     if len(found) == 1:
@@ -295,17 +295,17 @@ def _python_arrays(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     counts, items = cut_arrays(texts)
     floats = as_floats(items)
     if floats is None:
-        return _others(texts, read)
+        return _read_each(texts, read)
     numbers = array.array("d", floats.to_numpy(zero_copy_only=False).tobytes())
     return [numbers[start:stop] for start, stop in _ranges(counts)]
 
 
-def _moments(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+def _datetimes(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     found = instants_and_offsets(texts)
-    return _others(texts, read) if found is None else [*map(from_microseconds, *(part.to_pylist() for part in found))]
+    return _read_each(texts, read) if found is None else [*map(from_microseconds, *(part.to_pylist() for part in found))]
 
 
-def _others(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+def _read_each(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     return [*map(read, texts.to_pylist())]
 
 
@@ -318,6 +318,6 @@ _READERS: dict[int, Callable[[pa.Array, Callable[[str], Any]], list[Any]]] = {
     _LIST_TEXT: _python_lists,
     _DICT_TEXT: _python_dicts,
     _ARRAY_TEXT: _python_arrays,
-    _DATETIME_TEXT: _moments,
-    _OTHER: _others,
+    _DATETIME_TEXT: _datetimes,
+    _OTHER: _read_each,
 }

@@ -9,28 +9,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.values.datetimes import MINUTE, SECOND, all_in_years_of_python, moment_texts, to_microseconds
-from sframe_spark.values.nested.text_spans import BEFORE_MOMENT, of_different, seem_repeated
+from sframe_spark.values.datetimes import MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
+from sframe_spark.values.nested.text_spans import BEFORE_DATETIME, map_distinct, seem_repeated
 
 # Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
 MIN_LIKE_PYTHON, MAX_LIKE_PYTHON = 1e-4, 1e9
 # From here on a whole number of few digits is written with an exponent.
 MIN_WITH_EXPONENT = 1e6
 # Whole numbers below have no more digits than are shown; all below the other are ints.
-SHOWN_WHOLE, LARGEST_WHOLE = 1e6, 2.0**63
+SIX_DIGIT_LIMIT, LARGEST_WHOLE = 1e6, 2.0**63
 _NOT_FINITE, _IN_JSON = pa.array(["nan", "inf", "-inf"]), pa.array(["NaN", "Infinity", "-Infinity"])
 Writer = Callable[[list[float]], list[str]]
 
 
-def shown_floats(values: pa.Array) -> pa.Array:
+def display_floats(values: pa.Array) -> pa.Array:
     """Floats with six significant digits, as casts to str write them; missing ones stay.
 
     Examples
     --------
-    >>> shown_floats(pa.array([1234567.891, 2.0, None])).to_pylist()
+    >>> display_floats(pa.array([1234567.891, 2.0, None])).to_pylist()
     ['1.23457e+06', '2', None]
     """
-    return _texts(values, SHOWN_WHOLE, write_shown, keeps_sign=True)
+    return _texts(values, SIX_DIGIT_LIMIT, write_six_digits, keeps_sign=True)
 
 
 def compared_floats(values: pa.Array) -> pa.Array:
@@ -71,7 +71,7 @@ def brief_floats(values: pa.Array) -> pa.Array:
     """
     # As bits: a negative zero is another text than zero.
     bits = values.view(pa.int64())
-    return of_different(bits, lambda bits: _brief(bits.view(pa.float64()))) if seem_repeated(bits) else _brief(values)
+    return map_distinct(bits, lambda bits: _brief(bits.view(pa.float64()))) if seem_repeated(bits) else _brief(values)
 
 
 def _brief(values: pa.Array) -> pa.Array:
@@ -81,12 +81,12 @@ def _brief(values: pa.Array) -> pa.Array:
         size = np.abs(numbers)
         is_other = (numbers == np.floor(numbers)) | ~((size >= MIN_LIKE_PYTHON) & (size < MAX_LIKE_PYTHON))
     if is_other.all():
-        return _brief_others(numbers)
+        return _brief_irregular(numbers)
     texts = values.cast(pa.string())
-    return pc.replace_with_mask(texts, pa.array(is_other), _brief_others(numbers[is_other])) if is_other.any() else texts
+    return pc.replace_with_mask(texts, pa.array(is_other), _brief_irregular(numbers[is_other])) if is_other.any() else texts
 
 
-def _brief_others(numbers: np.ndarray) -> pa.Array:
+def _brief_irregular(numbers: np.ndarray) -> pa.Array:
     """Whole numbers, and those that Arrow writes otherwise than Python."""
     with np.errstate(invalid="ignore"):
         size = np.abs(numbers)
@@ -125,7 +125,7 @@ def json_floats(values: pa.Array) -> pa.Array:
     return texts if places.null_count == len(places) else pc.coalesce(_IN_JSON.take(places), texts)
 
 
-def write_shown(numbers: list[float]) -> list[str]:
+def write_six_digits(numbers: list[float]) -> list[str]:
     """Each with six digits."""
     return (" ".join(["%g"] * len(numbers)) % tuple(numbers)).split(" ") if numbers else []
 
@@ -137,7 +137,7 @@ def write_exact(numbers: list[float]) -> list[str]:
 
 def write_brief(numbers: list[float]) -> list[str]:
     """Each with as many digits as tell it from others."""
-    pairs = zip(write_shown(numbers), numbers, strict=True)
+    pairs = zip(write_six_digits(numbers), numbers, strict=True)
     return [short if float(short) == number or number != number else float.__repr__(number) for short, number in pairs]
 
 
@@ -186,28 +186,28 @@ def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
     return (instants, offsets) if is_near and all_in_years_of_python(_wall(instants, offsets)) else None
 
 
-def moments_written(texts: pa.Array, form: str, offset_form: str) -> pa.Array | None:
+def format_stored_datetimes(texts: pa.Array, form: str, offset_form: str) -> pa.Array | None:
     """Stored date-times in a format, with one for the offset where there is one; None where Python has none such.
 
     Examples
     --------
-    >>> moments_written(pa.array(['{"$datetime":5,"offset":null}', '{"$datetime":0,"offset":60}']), "%H:%M:%S%F", "%z").to_pylist()
+    >>> format_stored_datetimes(pa.array(['{"$datetime":5,"offset":null}', '{"$datetime":0,"offset":60}']), "%H:%M:%S%F", "%z").to_pylist()
     ['00:00:00.000005', '01:00:00+0100']
     """
     found = instants_and_offsets(texts)
     if found is None:
         return None
     wall, offsets = _wall(*found), found[1]
-    shown = moment_texts(wall, offsets, form)
-    return pc.if_else(offsets.is_valid(), moment_texts(wall, offsets, form + offset_form), shown) if offset_form else shown
+    cells = format_datetimes(wall, offsets, form)
+    return pc.if_else(offsets.is_valid(), format_datetimes(wall, offsets, form + offset_form), cells) if offset_form else cells
 
 
-def stored_moments(moments: Sequence[datetime.datetime]) -> pa.Array:
+def stored_datetimes(moments: Sequence[datetime.datetime]) -> pa.Array:
     """Stored texts of date-times.
 
     Examples
     --------
-    >>> stored_moments([datetime.datetime(1970, 1, 1, 0, 0, 1)]).to_pylist()
+    >>> stored_datetimes([datetime.datetime(1970, 1, 1, 0, 0, 1)]).to_pylist()
     ['{"$datetime":1000000,"offset":null}']
     """
     if all(moment.tzinfo is None for moment in moments):
@@ -216,7 +216,7 @@ def stored_moments(moments: Sequence[datetime.datetime]) -> pa.Array:
         split = [to_microseconds(moment) for moment in moments]
         instants = pa.array([instant for instant, _ in split], pa.int64())
         offset = pa.array([minutes for _, minutes in split], pa.int32()).cast(pa.string()).fill_null("null")
-    return pc.binary_join_element_wise(BEFORE_MOMENT, instants.cast(pa.string()), ',"offset":', offset, "}", "")
+    return pc.binary_join_element_wise(BEFORE_DATETIME, instants.cast(pa.string()), ',"offset":', offset, "}", "")
 
 
 def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:
@@ -229,38 +229,38 @@ def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:
 # Of `2011-01-02 03:04:05.000006`, as Arrow writes it, and of `20110102T030405.000006`: how long they are, and where parts of so many digits start.
 _ARROW_WIDTH, _WIDTH, _WHOLE_WIDTH = 26, 22, 15
 _DIGITS = {"year": 4, "month": 2, "day": 2, "hour": 2, "minute": 2, "second": 2, "point": 1, "micros": 6}
-_THERE, _HERE = (0, 5, 8, 11, 14, 17, 19, 20), (0, 4, 6, 9, 11, 13, 15, 16)
+_ARROW_STARTS, _STARTS = (0, 5, 8, 11, 14, 17, 19, 20), (0, 4, 6, 9, 11, 13, 15, 16)
 
 
-def compact_moments(values: pa.Array, start: str = "", end: str = "") -> pa.Array:
+def compact_datetimes(values: pa.Array, start: str = "", end: str = "") -> pa.Array:
     """Date-times of the years 1 to 9999 as texts, with microseconds only where there are any, with an ASCII text before and after each.
 
     Examples
     --------
-    >>> compact_moments(pa.array([0, 1, None], pa.timestamp("us"))).to_pylist()
+    >>> compact_datetimes(pa.array([0, 1, None], pa.timestamp("us"))).to_pylist()
     ['19700101T000000', '19700101T000000.000001', None]
     """
     known = values.fill_null(0)
     micros = known.cast(pa.int64()).to_numpy()
     is_whole = micros - micros // SECOND * SECOND == 0
-    shown = known.cast(pa.string())
-    shown = np.frombuffer(shown.buffers()[2], _parts(_THERE, _ARROW_WIDTH), len(shown), int(shown.offset) * _ARROW_WIDTH)
-    texts = _compact_strings(shown, _WHOLE_WIDTH if is_whole.all() else _WIDTH, start, end)
+    cells = known.cast(pa.string())
+    cells = np.frombuffer(cells.buffers()[2], _parts(_ARROW_STARTS, _ARROW_WIDTH), len(cells), int(cells.offset) * _ARROW_WIDTH)
+    texts = _compact_strings(cells, _WHOLE_WIDTH if is_whole.all() else _WIDTH, start, end)
     if is_whole.any() and not is_whole.all():
-        texts = pc.replace_with_mask(texts, pa.array(is_whole), _compact_strings(shown[is_whole], _WHOLE_WIDTH, start, end))
+        texts = pc.replace_with_mask(texts, pa.array(is_whole), _compact_strings(cells[is_whole], _WHOLE_WIDTH, start, end))
     return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
 
 
-def _compact_strings(shown: np.ndarray, width: int, start: str, end: str) -> pa.Array:
+def _compact_strings(cells: np.ndarray, width: int, start: str, end: str) -> pa.Array:
     """Texts of one width, with what stands before and after them."""
     one = f"{start}{'T':>9}{'':{width - 9}}{end}".encode()
-    lines = np.full(len(shown), one, f"V{len(one)}")
-    within = [at for at in _HERE if at < width]
+    lines = np.full(len(cells), one, f"V{len(one)}")
+    within = [at for at in _STARTS if at < width]
     parts = lines.view(_parts([len(start) + at for at in within], len(one)))
     for name in list(_DIGITS)[: len(within)]:
-        parts[name] = shown[name]
-    offsets = np.arange(len(shown) + 1, dtype=np.int32) * np.int32(len(one))
-    return pa.StringArray.from_buffers(len(shown), pa.py_buffer(offsets), pa.py_buffer(lines))
+        parts[name] = cells[name]
+    offsets = np.arange(len(cells) + 1, dtype=np.int32) * np.int32(len(one))
+    return pa.StringArray.from_buffers(len(cells), pa.py_buffer(offsets), pa.py_buffer(lines))
 
 
 def _parts(starts: Sequence[int], width: int) -> np.dtype:

@@ -21,11 +21,11 @@ from sframe_spark.values.nested.text_spans import (
     bytes_of,
     counts_within,
     cut_arrays,
+    has_duplicates,
     has_lists_of_numbers,
-    have_twice,
     texts_between,
 )
-from sframe_spark.values.nested.text_writer import shown
+from sframe_spark.values.nested.text_writer import display_strings
 
 
 def column_of(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
@@ -50,7 +50,7 @@ def _scalars(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
 
 def _texts(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
     found = _scalars(texts, wanted)
-    return shown(texts) if found is None else found
+    return display_strings(texts) if found is None else found
 
 
 def _floats(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
@@ -132,7 +132,7 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
 def are_distinct(found: FlatItems) -> bool:
     """True when no dict has a key twice."""
     assert found.keys is not None
-    return not have_twice(found.counts, found.keys.dictionary_encode().indices.to_numpy())
+    return not has_duplicates(found.counts, found.keys.dictionary_encode().indices.to_numpy())
 
 
 def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:

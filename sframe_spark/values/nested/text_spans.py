@@ -19,20 +19,20 @@ ITEM = f"(?:{TEXT}|{NUMBER}|null)"
 LIST_PATTERN = rf"^\[(?:{ITEM}(?:,{ITEM})*)?\]$"
 # What a stored text of a dict has around its entries, and that of a float that JSON has no number for around its name.
 BEFORE, AFTER = '{"$dict":[', "]}"
-EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT, BEFORE_MOMENT = '{"$array":[]}', '{"$float":"', '"}', '{"$datetime":'
+EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT, BEFORE_DATETIME = '{"$array":[]}', '{"$float":"', '"}', '{"$datetime":'
 SPECIAL_FLOAT = r'\{"\$float":"(?:nan|inf|-inf)"\}'
 # A number of any size: what is nested is looked at more closely by who reads it.
 _ANY_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _ELEMENT = f"(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})"
 ARRAY_ITEM = rf'\{{"\$array":\[(?:{_ELEMENT}(?:,{_ELEMENT})*)?\]\}}'
-_MOMENT = r'\{"\$datetime":-?(?:0|[1-9][0-9]{0,17}),"offset":(?:-?(?:0|[1-9][0-9]{0,4})|null)\}'
-_SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_MOMENT}"
+_DATETIME = r'\{"\$datetime":-?(?:0|[1-9][0-9]{0,17}),"offset":(?:-?(?:0|[1-9][0-9]{0,4})|null)\}'
+_SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_DATETIME}"
 # Lists of numbers alone within others, but for those of an array; the entries of dicts whose keys and values are numbers look the same.
 _LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
 KEY = f"(?:{TEXT}|{WHOLE})"
 # How many lists and dicts may be inside each other for a pattern to be of use, one more where values are many: each level makes it four times as
 # long.
-MAX_LEVELS_HERE = 3
+MAX_PATTERN_LEVELS = 3
 
 
 def dicts(key: str, item: str) -> str:
@@ -160,12 +160,12 @@ def escaped(data: np.ndarray) -> np.ndarray:
     return places[within % 2 == 0] + 1
 
 
-def places_at(data: np.ndarray, *wanted: tuple[int, int]) -> list[np.ndarray]:
+def positions_at(data: np.ndarray, *wanted: tuple[int, int]) -> list[np.ndarray]:
     """Where bytes are, each inside so many brackets, its own among them; what is in quotes does not count.
 
     Examples
     --------
-    >>> [places.tolist() for places in places_at(np.frombuffer(b'[1,[2,3]][","]', np.uint8), (COMMA, 1), (COMMA, 2))]
+    >>> [places.tolist() for places in positions_at(np.frombuffer(b'[1,[2,3]][","]', np.uint8), (COMMA, 1), (COMMA, 2))]
     [[2], [5]]
     """
     found: list[list[np.ndarray]] = [[] for _ in wanted]
@@ -188,12 +188,12 @@ def places_at(data: np.ndarray, *wanted: tuple[int, int]) -> list[np.ndarray]:
     return [np.concatenate(places) if places else np.empty(0, np.int64) for places in found]
 
 
-def have_twice(counts: np.ndarray, codes: np.ndarray) -> bool:
+def has_duplicates(counts: np.ndarray, codes: np.ndarray) -> bool:
     """True if a row has a code twice; the rows have so many of them, one after the other.
 
     Examples
     --------
-    >>> have_twice(np.array([2, 1]), np.array([0, 1, 1])), have_twice(np.array([1, 2]), np.array([0, 1, 1]))
+    >>> has_duplicates(np.array([2, 1]), np.array([0, 1, 1])), has_duplicates(np.array([1, 2]), np.array([0, 1, 1]))
     (False, True)
     """
     # Much faster than numpy's search for unique numbers, which hashes them.
@@ -219,7 +219,7 @@ def cut_lists(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
     ([2, 0], ['1', '["a"]'])
     """
     data, bounds = bytes_of(texts)
-    (commas,) = places_at(data, (COMMA, 1))
+    (commas,) = positions_at(data, (COMMA, 1))
     return between_commas(data, bounds, commas, 1, 1)
 
 
@@ -234,7 +234,7 @@ def cut_dicts(texts: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
     """
     data, bounds = bytes_of(texts)
     # The brackets of a dict, of all its entries and of each.
-    opened, middle, closed = places_at(data, (OPENING, 3), (COMMA, 3), (CLOSING, 2))
+    opened, middle, closed = positions_at(data, (OPENING, 3), (COMMA, 3), (CLOSING, 2))
     return counts_within(opened, bounds), texts_between(data, opened + 1, middle), texts_between(data, middle + 1, closed)
 
 
@@ -304,12 +304,12 @@ def seem_repeated(values: pa.Array) -> bool:
     return len(sample.unique()) < _MAX_DIFFERENT * _SAMPLED
 
 
-def of_different(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
+def map_distinct(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """What is made of each of some values, of the different ones of which it is made; of missing ones, missing ones.
 
     Examples
     --------
-    >>> of_different(pa.array([2, 1, 2, None]), lambda values: values.cast(pa.string())).to_pylist()
+    >>> map_distinct(pa.array([2, 1, 2, None]), lambda values: values.cast(pa.string())).to_pylist()
     ['2', '1', '2', None]
     """
     encoded = values.dictionary_encode()

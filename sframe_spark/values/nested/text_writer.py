@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
 from sframe_spark.values.nested.json_items import (
     ARRAYS,
+    DATETIMES,
     DICTS,
     FLOATS,
     INTS,
     LISTS,
     MISSING,
-    MOMENTS,
     SPECIAL_FLOATS,
     TEXTS,
     as_floats,
@@ -26,20 +26,20 @@ from sframe_spark.values.nested.json_items import (
     in_brackets,
     is_known,
     items_of,
-    json_of_texts,
+    json_strings,
     kinds_of,
     without_quotes,
 )
 from sframe_spark.values.nested.scalar_text import (
     brief_floats,
     compared_floats,
+    display_floats,
+    format_stored_datetimes,
     instants_and_offsets,
     json_floats,
-    moments_written,
-    shown_floats,
     signed_floats,
 )
-from sframe_spark.values.nested.text_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_lists_of_numbers, have_twice
+from sframe_spark.values.nested.text_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_duplicates, has_lists_of_numbers
 
 Brackets = tuple[str, str, str]
 Writer = Callable[[pa.Array], pa.Array | None]
@@ -75,7 +75,7 @@ class TextForm:
 
     floats: Callable[[pa.Array], pa.Array]
     texts: Callable[[pa.Array], pa.Array]
-    moments: Writer
+    datetimes: Writer
     missing: str
     array: Brackets
     array_within: Brackets
@@ -97,8 +97,8 @@ def _instants(texts: pa.Array) -> pa.Array | None:
     return None if found is None else pc.binary_join_element_wise("@", found[0].cast(pa.string()), "")
 
 
-def _json_moments(texts: pa.Array) -> pa.Array | None:
-    found = moments_written(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
+def _json_datetimes(texts: pa.Array) -> pa.Array | None:
+    found = format_stored_datetimes(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
     return None if found is None else in_quotes(found)
 
 
@@ -114,11 +114,11 @@ def csv_string(value: str) -> str:
 
 
 _LIST, _DICT = ("[", ",", "]"), ("{", ",", "}")
-_SHOWN_MOMENT = "%Y%m%dT%H%M%S%F"
-SHOWN = TextForm(
-    shown_floats,
+_COMPACT_DATETIME = "%Y%m%dT%H%M%S%F"
+DISPLAY = TextForm(
+    display_floats,
     in_quotes,
-    lambda texts: moments_written(texts, _SHOWN_MOMENT, ""),
+    lambda texts: format_stored_datetimes(texts, _COMPACT_DATETIME, ""),
     missing="",
     array=("[", " ", "]"),
     array_within=("[", " ", "]"),
@@ -126,9 +126,9 @@ SHOWN = TextForm(
     dict=("{", ", ", "}"),
     rewritten="\\",
 )
-COMPARED = TextForm(
+CANONICAL = TextForm(
     compared_floats,
-    json_of_texts,
+    json_strings,
     _instants,
     missing="null",
     array=("<", ",", ">"),
@@ -139,8 +139,8 @@ COMPARED = TextForm(
 )
 IN_CSV = TextForm(
     signed_floats,
-    lambda texts: json_of_texts(texts, csv_string),
-    lambda texts: moments_written(texts, _SHOWN_MOMENT, "%z"),
+    lambda texts: json_strings(texts, csv_string),
+    lambda texts: format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
     missing="",
     array=("[", " ", "]"),
     array_within=_LIST,
@@ -151,8 +151,8 @@ IN_CSV = TextForm(
 )
 IN_JSON = TextForm(
     json_floats,
-    json_of_texts,
-    _json_moments,
+    json_strings,
+    _json_datetimes,
     missing="null",
     array=_LIST,
     array_within=_LIST,
@@ -168,7 +168,7 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     Examples
     --------
     >>> from sframe_spark.types import ENCODED_DICT
-    >>> written(pa.array(['{"$dict":[["b",1.5],["a",null]]}']), ENCODED_DICT, SHOWN).to_pylist()
+    >>> written(pa.array(['{"$dict":[["b",1.5],["a",null]]}']), ENCODED_DICT, DISPLAY).to_pylist()
     ['{"b":1.5, "a":}']
     """
     if not column_type.is_encoded:
@@ -179,12 +179,12 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     return found if found is None or not values.null_count else pc.if_else(values.is_valid(), found, pa.scalar(None, pa.string()))
 
 
-def shown(texts: pa.Array) -> pa.Array | None:
+def display_strings(texts: pa.Array) -> pa.Array | None:
     """Values that are JSON each, none of which is missing, as construction with ``str`` makes texts of them; None where one takes a closer look.
 
     Examples
     --------
-    >>> shown(pa.array(['"a"', "1", "2.50", "null", '["a"]'])).to_pylist()
+    >>> display_strings(pa.array(['"a"', "1", "2.50", "null", '["a"]'])).to_pylist()
     ['a', '1', '2.5', None, '["a"]']
     """
 
@@ -192,8 +192,8 @@ def shown(texts: pa.Array) -> pa.Array | None:
         part = texts.filter(pa.array(chosen))
         if kind in _NESTED:
             # Lists of numbers in these are arrays then, which are shown in another way.
-            return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], SHOWN)
-        return without_quotes(part) if kind == TEXTS else pa.nulls(len(part), pa.string()) if kind == MISSING else _WRITERS[kind](part, SHOWN)
+            return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], DISPLAY)
+        return without_quotes(part) if kind == TEXTS else pa.nulls(len(part), pa.string()) if kind == MISSING else _WRITERS[kind](part, DISPLAY)
 
     return by_codes(kinds_of(texts), write) if len(texts) else texts
 
@@ -274,7 +274,7 @@ def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None
     if not form.quotes_keys or are_texts.true_count == len(keys):
         return _texts(keys, form)
     found = pc.if_else(are_texts, keys, in_quotes(keys))
-    return None if are_texts.true_count and have_twice(counts, found.dictionary_encode().indices.to_numpy()) else found
+    return None if are_texts.true_count and has_duplicates(counts, found.dictionary_encode().indices.to_numpy()) else found
 
 
 def _entries(counts: np.ndarray, keys: pa.Array, items: pa.Array, form: TextForm) -> pa.Array:
@@ -304,5 +304,5 @@ _WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
     LISTS: _lists,
     DICTS: _dicts,
     ARRAYS: _arrays,
-    MOMENTS: lambda texts, form: form.moments(texts),
+    DATETIMES: lambda texts, form: form.datetimes(texts),
 }

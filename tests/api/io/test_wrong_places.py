@@ -15,7 +15,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from sframe_spark import SArray, SFrame, config, history, load_sarray, load_sframe, optimize, vacuum
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import place_of, with_usual_scheme
+from sframe_spark.locations import location_of, with_canonical_scheme
 from sframe_spark.process.leases import new_name
 from sframe_spark.storage.filesystem import object_store
 from sframe_spark.storage.filesystem.io_errors import telling
@@ -90,10 +90,10 @@ def test_all_doors_take_a_place_for_the_same(scheme: str) -> None:
     usual = {"S3A": "s3", "gcs": "gs"}.get(scheme, scheme)
     for text in (f"{scheme}:/node/a", f"{scheme}://node/a", f" {scheme}:/node/a"):
         host = "" if scheme in ("hdfs", "viewfs") and "//" not in text else "node"
-        read = with_usual_scheme(whole(text))
-        assert read == place_of(text) == (f"{usual}://{host}/a" if host else f"{usual}:///node/a")
+        read = with_canonical_scheme(whole(text))
+        assert read == location_of(text) == (f"{usual}://{host}/a" if host else f"{usual}:///node/a")
     if scheme in ("hdfs", "viewfs", "sftp", "memory", "lake"):
-        assert place_of(f"{scheme}:///a") == place_of(whole(f"{scheme}:///a"))
+        assert location_of(f"{scheme}:///a") == location_of(whole(f"{scheme}:///a"))
 
 
 @pytest.mark.parametrize("door", WRITE)

@@ -65,7 +65,7 @@ class SentToThreads(SparkTasks):
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
-    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     monkeypatch.setattr(section_runs, "SparkTasks", SentToThreads)
     monkeypatch.setattr(executor, "start_ahead", lambda: None)
     monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: True)
@@ -123,7 +123,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
     if why == "too many pieces":
         monkeypatch.setattr(local_strategies, "MAX_PIECES", 20)
     if why == "here":
-        monkeypatch.setattr(placement, "is_work_done_here", lambda: True)
+        monkeypatch.setattr(placement, "is_spark_local", lambda: True)
     with config.using(**changed):
         modes = {section.mode for section in foresee(PROGRAMS["by texts"](frame)._node).sections}
     assert Mode.EXCHANGED_BY_TASKS not in modes

@@ -149,7 +149,7 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
     with pytest.MonkeyPatch.context() as patch:
         for module in (algorithm_choice, algorithm_choice):
             patch.setattr(module, "MAX_TIES", 1)
-        patch.setattr(local_strategies, "room_left", lambda: 0)
+        patch.setattr(local_strategies, "result_memory_left", lambda: 0)
         # Whatever the sizes: a piece that has no room would be Spark's.
         patch.setattr(joined_module, "max_at_once", lambda: 1 << 20)
         with config.using(small_rows=1, work_memory=work, batch_rows=batch):
@@ -282,7 +282,7 @@ def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: st
 
     expected = expected_of(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_strategies, "room_left", lambda: 0)
+        patch.setattr(local_strategies, "result_memory_left", lambda: 0)
         # All keys are in one piece.
         patch.setattr(KeyPieces, "places_in", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
         with config.using(work_memory=200_000):

@@ -15,11 +15,11 @@ from sframe_spark.engine.memory_budget import Room
 from sframe_spark.engine.physical import late_materialization, placement
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.scheduler import Threads
-from sframe_spark.errors import NoRoomError
+from sframe_spark.errors import MemoryReservationError
 from sframe_spark.explain.dry_run import foresee
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
-from sframe_spark.session.deployment import is_work_done_here
+from sframe_spark.session.deployment import is_spark_local
 from sframe_spark.testing.oracle.values import rows_equal
 
 ROWS = 3_000
@@ -131,12 +131,12 @@ def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
-    monkeypatch.setattr(placement, "is_spark_wanted", lambda: runs)
+    monkeypatch.setattr(placement, "is_spark_requested", lambda: runs)
     sf, mode = load_sframe(place), Mode.TASKS if runs else Mode.PROCESSES
     assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is mode
     assert foresee(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].mode is mode
     assert foresee(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.THREADS
-    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
     with config.using(small_rows=0):
         assert foresee(derived(sf)._node).sections[-1].mode is Mode.TASKS
@@ -146,9 +146,9 @@ def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(plac
 def test_who_has_a_cluster_wants_it_to_work(place: str, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     if is_started():
         pytest.skip("Spark runs here")
-    assert is_work_done_here()
+    assert is_spark_local()
     monkeypatch.setenv(variable, "somewhere")
-    assert not is_work_done_here()
+    assert not is_spark_local()
     with config.using(memory_budget=20 * ROWS):
         assert foresee(derived(load_sframe(place))._node).sections[-1].mode is Mode.TASKS
 
@@ -158,7 +158,7 @@ NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a fil
 
 @pytest.mark.parametrize("name", NOT_JOINED)
 def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     mode, program = PROGRAMS[name]
     assert foresee(program(load_sframe(place))._node).sections[-1].mode is mode
     for refused in ({"small_rows": 0}, {"memory_budget": 4 * ROWS}):
@@ -173,7 +173,7 @@ def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, m
 
 
 def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     monkeypatch.setattr(late_materialization, "ROWS_FOR_EACH", 10)
     with config.using(memory_budget=20 * ROWS):
         assert foresee(load_sframe(place).topk("f", 5)._node).sections[-1].mode is Mode.PARTS_HERE
@@ -181,7 +181,7 @@ def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypat
 
 
 def test_what_is_elsewhere_is_a_clusters(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     load_sframe(place).save("memory://few-bytes-elsewhere")
     assert foresee(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].mode is Mode.TASKS
     sf = load_sframe(place)
@@ -215,7 +215,7 @@ def test_room_is_counted_in_bytes() -> None:
 
     room = Room(100, 64)
     room.take(Chunk.of([pa.array([1, 2, 3]), pa.array([1.0, 2.0, 3.0])]))
-    with pytest.raises(NoRoomError):
+    with pytest.raises(MemoryReservationError):
         room.take(Chunk.of([pa.array([1, 2, 3, 4]), pa.array([1.0, 2.0, 3.0, 4.0])]))
-    with pytest.raises(NoRoomError):
+    with pytest.raises(MemoryReservationError):
         Room(1_000, 64).take(Chunk.of([pa.array(["x" * 65])]))

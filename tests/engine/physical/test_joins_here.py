@@ -143,7 +143,7 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
     assert found.shape == (rows, 2) and found[0] == {"k": rows - 1, "sum": rows - 1}
 
 
-@pytest.mark.parametrize("refused", ["room_left", "work_memory"])
+@pytest.mark.parametrize("refused", ["result_memory_left", "work_memory"])
 @pytest.mark.parametrize("how", ["inner", "outer"])
 def test_without_room_pieces_are_joined_or_a_query_joins(refused: str, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_strategies, refused, lambda: 0)
@@ -155,7 +155,7 @@ def test_without_room_pieces_are_joined_or_a_query_joins(refused: str, how: str,
 
 
 def test_keys_that_python_compares_are_a_query_s(nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_strategies, "room_left", lambda: 0)
+    monkeypatch.setattr(local_strategies, "result_memory_left", lambda: 0)
     left, right = SFrame({"k": [{"a": 1}, {"b": 2}], "v": [1, 2]}), SFrame({"k": [{"b": 2}, {"a": 1}], "w": [1, 2]})
     assert modes(left.join(right, on="k")) == [Mode.QUERY]
 

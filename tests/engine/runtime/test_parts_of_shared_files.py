@@ -68,7 +68,7 @@ def on_a_cluster(size: int = 60, block: int = 48, behind: int = 16) -> Iterator[
     """Files are read by tasks of a cluster that shares all directories, in parts of so many bytes, read by blocks of so many."""
     tasks = Tasks()
     functions = {
-        "is_work_done_here": lambda: False,
+        "is_spark_local": lambda: False,
         "SparkTasks": lambda: tasks,
         "why_not_in_tasks": lambda _: "",
         "require_writable": lambda _: None,

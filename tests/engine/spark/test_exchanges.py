@@ -71,7 +71,7 @@ def test_there_are_few_different_numbers_and_so_few_sessions() -> None:
     sizes = {partitions_for(known(1.1**power), 200, cores) for power in range(500) for cores in (1, 37, 1_600)}
     assert len(sizes) <= 1 + math.log2(MAX_PARTITIONS)
     assert QuerySize.large(512) == QuerySize.large(512) != QuerySize.large(1_024)
-    assert QuerySize.large(1) != QuerySize.FEW_ROWS
+    assert QuerySize.large(1) != QuerySize.SMALL
 
 
 def test_rows_flow_with_their_key_into_a_sort() -> None:

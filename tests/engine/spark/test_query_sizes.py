@@ -27,11 +27,11 @@ def most_usual_rows() -> int:
 
 
 def test_size_follows_the_rows_of_the_sources() -> None:
-    assert size_of(rows(1_000)) == QuerySize.FEW_ROWS
-    assert size_of(rows(100_000)) == QuerySize.USUAL
-    assert size_of(rows(most_usual_rows())) == QuerySize.USUAL
+    assert size_of(rows(1_000)) == QuerySize.SMALL
+    assert size_of(rows(100_000)) == QuerySize.DEFAULT
+    assert size_of(rows(most_usual_rows())) == QuerySize.DEFAULT
     assert size_of(rows(most_usual_rows() + 1)) == QuerySize.large(next_power(shuffle_partitions() + 1))
-    assert size_of(rows(most_usual_rows() + 1), root_observed=False) == QuerySize.USUAL
+    assert size_of(rows(most_usual_rows() + 1), root_observed=False) == QuerySize.DEFAULT
 
 
 def test_exchanges_of_much_data_start_with_more_partitions() -> None:

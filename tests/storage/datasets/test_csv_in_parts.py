@@ -252,7 +252,7 @@ def test_many_short_files_are_few_segments(store: Store, parts: pytest.MonkeyPat
 
 def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that shares no directory needs none for them."""
-    monkeypatch.setattr(parallel_scan, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(parallel_scan, "is_spark_local", lambda: False)
     for number in range(30):
         store.write(f"t/{number:02d}.csv", f"a\n{number}\n")
     frame = SFrame.read_csv("mine://t", verbose=False)
@@ -332,7 +332,7 @@ def test_a_request_that_fails_is_told_and_leaves_nothing(store: Store, parts: py
 @pytest.fixture
 def on_spark(parts: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Parts are read by Spark's tasks, which are other processes."""
-    parts.setattr(parallel_scan, "is_work_done_here", lambda: False)
+    parts.setattr(parallel_scan, "is_spark_local", lambda: False)
     yield parts
 
 

@@ -133,7 +133,7 @@ def test_parts_are_read_by_works_of_their_own(store: Store, parts: pytest.Monkey
 
 def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that shares no directory needs none for them."""
-    monkeypatch.setattr(parallel_scan, "is_work_done_here", lambda: False)
+    monkeypatch.setattr(parallel_scan, "is_spark_local", lambda: False)
     for number in range(30):
         store.write(f"t/{number:02d}.json", lines({"a": number}))
     frame = SFrame.read_json("mine://t", orient="lines")
@@ -166,7 +166,7 @@ def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest
 @pytest.mark.spark
 @pytest.mark.parametrize("temporary", ["here", "elsewhere"])
 def test_tasks_read_parts(bucket: Bucket, parts: pytest.MonkeyPatch, tmp_path: Path, temporary: str) -> None:
-    parts.setattr(parallel_scan, "is_work_done_here", lambda: False)
+    parts.setattr(parallel_scan, "is_spark_local", lambda: False)
     text = lines(*ROWS * 5, {"a": "late", "z": 1})
     put(bucket, {"t/a.json": text.encode(), "t/b.json.gz": gzip.compress(text.encode()), "bad.json": (text + "{oh\n" + text).encode()})
     (tmp_path / "a.json").write_text(text)

@@ -30,7 +30,7 @@ from sframe_spark.storage.filesystem.object_store import listed, put_bytes
 from sframe_spark.storage.filesystem.temporary_datasets import (
     StoreElsewhere,
     TemporaryStore,
-    leftovers_elsewhere,
+    remote_orphans,
     remove_leftovers_elsewhere,
     scratch_store,
     temporary_store,
@@ -216,10 +216,10 @@ def test_of_processes_that_cannot_be_seen_what_is_a_day_old_is_left(root: str) -
         put_bytes(f"{root}/{name}/dataset-000000/{SEGMENT}", b"rows")
     dead = [name for name in {file.partition("/")[0] for file in names(root)} if "-999999999-" in name]
     now = datetime.datetime.now(datetime.UTC)
-    assert leftovers_elsewhere(root, now) == [f"{root}/{dead[0]}"]
-    assert leftovers_elsewhere(root, None) == [f"{root}/{dead[0]}"]
+    assert remote_orphans(root, now) == [f"{root}/{dead[0]}"]
+    assert remote_orphans(root, None) == [f"{root}/{dead[0]}"]
     later = now + datetime.timedelta(days=1, minutes=5)
-    assert sorted(leftovers_elsewhere(root, later)) == sorted([f"{root}/{dead[0]}", f"{root}/{of_other_machine()}"])
+    assert sorted(remote_orphans(root, later)) == sorted([f"{root}/{dead[0]}", f"{root}/{of_other_machine()}"])
     remove_leftovers_elsewhere(root, later)
     assert len(names(root)) == 8
 

@@ -21,7 +21,7 @@ from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.export import compact_json_text
 from sframe_spark.values.nested import json_items, text_reader, text_spans, text_writer
 from sframe_spark.values.nested import python_objects as python_cells
-from sframe_spark.values.nested.scalar_text import brief_floats, compared_floats, exact_floats, shown_floats
+from sframe_spark.values.nested.scalar_text import brief_floats, compared_floats, display_floats, exact_floats
 from sframe_spark.values.tagged_json import canonical_value, decode_value, display_text, encode_value, exact_float_text, float_text
 from tests.examples import examples
 
@@ -103,8 +103,8 @@ def csv_text(value: Any) -> str:
 
 
 FORMS = [
-    (text_writer.SHOWN, display_text),
-    (text_writer.COMPARED, canonical_value),
+    (text_writer.DISPLAY, display_text),
+    (text_writer.CANONICAL, canonical_value),
     (text_writer.IN_CSV, csv_text),
     (text_writer.IN_JSON, compact_json_text),
 ]
@@ -134,7 +134,7 @@ def test_each_character_is_written_as_in_a_value_alone(character: str) -> None:
 def test_floats_are_written_as_each_is(numbers: list[float | None]) -> None:
     values = pa.array(numbers, pa.float64())
     for write, alone in (
-        (shown_floats, float_text),
+        (display_floats, float_text),
         (compared_floats, canonical_value),
         (exact_floats, float.__repr__),
         (brief_floats, exact_float_text),

@@ -37,15 +37,15 @@ from sframe_spark.engine.runtime.parallel_scan import (
 )
 from sframe_spark.engine.task_pickling import Shared
 from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project import project
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.memory import memory_for_batches, room_left
+from sframe_spark.process.memory import memory_for_batches, result_memory_left
 from sframe_spark.process.threads import in_threads_ahead
 from sframe_spark.redaction import without_secrets
-from sframe_spark.session.deployment import is_spark_wanted
+from sframe_spark.session.deployment import is_spark_requested
 from sframe_spark.storage.filesystem.byte_streams import FileRange, WatchedFiles
 from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.path_resolution import resolve
@@ -233,7 +233,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
         return None
     files.files = placed
     # As text, which takes four times as long; elsewhere a request for more takes as long as one for little.
-    files.first_bytes = None if is_elsewhere(placed[0].path) else TYPES_BYTES
+    files.first_bytes = None if is_remote_location(placed[0].path) else TYPES_BYTES
     forms = files.no_forms()
     files.first_rows(forms, files.blocks())
     whole = whole_files(files.files)
@@ -252,7 +252,7 @@ def _are_few_here(size: int) -> bool:
     Others are written, which several threads do for a part each.
     """
     # What there is room for is asked of the system.
-    return size <= FEW_BYTES_HERE or (not is_spark_wanted() and size <= room_left() // BYTES_OF_CHARACTER)
+    return size <= FEW_BYTES_HERE or (not is_spark_requested() and size <= result_memory_left() // BYTES_OF_CHARACTER)
 
 
 def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> PlannerNode:

@@ -20,15 +20,15 @@ from sframe_spark.api.io.csv.parser import SPACE, closing_bracket
 from sframe_spark.api.io.paths import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
-from sframe_spark.locations import place_of
+from sframe_spark.locations import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.convert import ESCAPES as READ_ESCAPES
 from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
 from sframe_spark.values.decode import decode
-from sframe_spark.values.nested.scalar_text import brief_floats, compact_moments
-from sframe_spark.values.nested.text_spans import int_texts, of_different, seem_repeated
+from sframe_spark.values.nested.scalar_text import brief_floats, compact_datetimes
+from sframe_spark.values.nested.text_spans import int_texts, map_distinct, seem_repeated
 from sframe_spark.values.nested.text_writer import IN_CSV, csv_string, written
 from sframe_spark.values.tagged_json import display_text, exact_float_text
 from sframe_spark.values.value_model import is_number, plain_number
@@ -328,7 +328,7 @@ def string_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> 
         return quote_strings(values, form)
     marks = characters_in(values, _marks(form))
     if marks and seem_repeated(values):
-        return of_different(values, lambda texts: _fields_of_some(texts, form, is_alone))
+        return map_distinct(values, lambda texts: _fields_of_some(texts, form, is_alone))
     chosen = _perhaps_special(values, form, marks)
     if not chosen.any():
         return values
@@ -562,7 +562,7 @@ class ColumnWriter:
         start, _, end = self.form.quoted(digits).partition(digits)
         if not all_in_years_of_python(values) or start + digits + end != self.form.quoted(digits):
             return None
-        return compact_moments(values, start, end)
+        return compact_datetimes(values, start, end)
 
 
 # Frames as CSV: written range by range into a file that appears when it is complete, so that ``read_csv`` gives every value back.
@@ -581,7 +581,7 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     chosen = form or CsvFormat()
     require_unicode(names)
     chosen.require_readable(len(names))
-    write_text(node, place_of(file_path_text(path)), CsvRows(chosen, tuple(names), tuple(node.schema)))
+    write_text(node, location_of(file_path_text(path)), CsvRows(chosen, tuple(names), tuple(node.schema)))
 
 
 @attrs.frozen

@@ -19,7 +19,7 @@ import pyarrow.json as pjson
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.nested.json_items import FlatItems, flat_items
 from sframe_spark.values.nested.text_reader import NUMBER, TEXT, read_stored
-from sframe_spark.values.nested.text_spans import QUOTE, WHOLE, all_match, counts_within, have_twice, is_flat, outside_quotes, texts_between
+from sframe_spark.values.nested.text_spans import QUOTE, WHOLE, all_match, counts_within, has_duplicates, is_flat, outside_quotes, texts_between
 
 # Of 64 bits, but none that a float holds.
 LARGE_INT = "large int"
@@ -183,7 +183,7 @@ def members_of(text: str, on_lines: bool) -> JsonMembers | None:
     counts = counts_within(before, bounds)
     names = texts_between(data, *_without_space(data, before + 1, colons)).dictionary_encode()
     codes = names.indices.to_numpy()
-    if have_twice(counts, codes):
+    if has_duplicates(counts, codes):
         return None
     return JsonMembers(data, counts, [name[1:-1] for name in names.dictionary.to_pylist()], codes, *_without_space(data, colons + 1, after))
 

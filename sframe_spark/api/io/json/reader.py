@@ -36,7 +36,7 @@ from sframe_spark.engine.runtime.parallel_scan import (
 )
 from sframe_spark.engine.task_pickling import Shared
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
-from sframe_spark.locations import is_elsewhere
+from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
@@ -379,7 +379,7 @@ class _Reader:
             # Types and values may come from two readings of a file, which must find the same.
             self.watched.require_unchanged(file.path)
             # A store takes as long to send little as to send much.
-            blocks = None if is_elsewhere(file.path) else (FIRST_BYTES, LATER_BYTES)
+            blocks = None if is_remote_location(file.path) else (FIRST_BYTES, LATER_BYTES)
             columns, place = self.columns, FileRange(file.path, file.state, 0)
             with open_json(place, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
                 yield from text.elements() if self.columns.is_array else self._on_lines(text)

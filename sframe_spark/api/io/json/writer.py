@@ -15,14 +15,14 @@ from sframe_spark.api.io.csv.writer import string_data
 from sframe_spark.api.io.paths import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
-from sframe_spark.locations import place_of
+from sframe_spark.locations import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
-from sframe_spark.values.datetimes import all_in_years_of_python, moment_texts
+from sframe_spark.values.datetimes import all_in_years_of_python, format_datetimes
 from sframe_spark.values.decode import decode
 from sframe_spark.values.export import compact_json_text
-from sframe_spark.values.nested.json_items import json_of_texts
+from sframe_spark.values.nested.json_items import json_strings
 from sframe_spark.values.nested.scalar_text import json_floats
 from sframe_spark.values.nested.text_spans import int_texts
 from sframe_spark.values.nested.text_writer import IN_JSON, in_quotes, written
@@ -57,7 +57,7 @@ def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) 
     """
     require_orient(orient)
     require_unicode(names)
-    write_text(node, place_of(file_path_text(path)), JsonRows(orient == RECORDS, tuple(names), tuple(node.schema)))
+    write_text(node, location_of(file_path_text(path)), JsonRows(orient == RECORDS, tuple(names), tuple(node.schema)))
 
 
 @attrs.frozen
@@ -119,9 +119,9 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
     if kind == FLOAT:
         return json_floats(values)
     if kind == STR:
-        return json_of_texts(values)
+        return json_strings(values)
     if kind == DATETIME and all_in_years_of_python(values):
-        return in_quotes(moment_texts(values, pa.nulls(len(values), pa.int32()), _MOMENT))
+        return in_quotes(format_datetimes(values, pa.nulls(len(values), pa.int32()), _MOMENT))
     found = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND) else None
     if found is not None:
         return found

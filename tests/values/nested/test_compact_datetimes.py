@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.values.nested.scalar_text import compact_moments
+from sframe_spark.values.nested.scalar_text import compact_datetimes
 
 MOMENTS = st.one_of(
     st.datetimes(),
@@ -27,7 +27,7 @@ def compact(moment: datetime.datetime) -> str:
 def test_texts_are_those_of_python(moments: list[datetime.datetime | None], skipped: int, around: tuple[str, str]) -> None:
     start, end = around
     column = pa.array(moments, pa.timestamp("us")).slice(skipped)
-    found = compact_moments(column, start, end)
+    found = compact_datetimes(column, start, end)
     assert found.type == pa.string()
     found.validate(full=True)
     assert found.to_pylist() == [None if moment is None else start + compact(moment) + end for moment in moments[skipped:]]
@@ -37,4 +37,4 @@ def test_texts_are_those_of_python(moments: list[datetime.datetime | None], skip
 def test_microseconds_are_there_where_there_are_any(micros: list[int | None]) -> None:
     """Of whole seconds only, of others only, of both, and where there is nothing."""
     expected = [None if number is None else "19700101T000000" + (".000001" if number else "") for number in micros]
-    assert compact_moments(pa.array(micros, pa.timestamp("us"))).to_pylist() == expected
+    assert compact_datetimes(pa.array(micros, pa.timestamp("us"))).to_pylist() == expected
