@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.memory_budget import Room, bytes_of_rows
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
+from sframe_spark.errors import MemoryReservationError
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, coalesce_chunks, concatenate, drained
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import result_memory_left

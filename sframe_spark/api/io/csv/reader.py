@@ -414,7 +414,7 @@ class _Reader:
         self.files.first_bytes = first_block_bytes(size)
         # Elsewhere a request for little takes as long as one for much.
         threads = 1 if self._is_little(size) else threads_that_read()
-        self.files.later_bytes = None if is_elsewhere(self.files.files[0].path) else block_bytes_for(size, threads)
+        self.files.later_bytes = None if is_remote_location(self.files.files[0].path) else block_bytes_for(size, threads)
         for block in self._more_rows():
             self.files.learn(forms, block.read(NO_NUMBERS))
         with closing(self.files.blocks()) as blocks:
