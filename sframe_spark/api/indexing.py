@@ -28,7 +28,7 @@ from sframe_spark.errors import (
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
 from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND
@@ -82,7 +82,7 @@ def function_as_now(
     bound = FunctionAsNow(fn, form)
     compute_captured(bound)
     if rows is None or rows > tried:
-        bound.keep(is_for_others=rows is None or rows > config.small_rows)
+        bound.keep(is_for_other_processes=rows is None or rows > config.small_rows)
     return bound
 
 
@@ -256,7 +256,7 @@ class RecentRows:
         """Return whether ranges should grow: this row is next to those read before, or there are few rows in all."""
         if index // size - 1 in ranges:
             return True
-        if not ranges or calls_users(self.node):
+        if not ranges or calls_user_functions(self.node):
             return False
         rows = infer_planner_node_length(self.node)
         return (rows is not None and rows <= MAX_RANGES * MAX_RANGE_ROWS) or abs(index - self._last) < MAX_RANGE_ROWS

@@ -19,7 +19,7 @@ from sframe_spark.engine.runtime.dataset_writer import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.expressions.program import Literal
 from sframe_spark.operators.append import append
-from sframe_spark.operators.arrange import column_of, columns_beside, replace_column
+from sframe_spark.operators.arrange import column_of, columns_alongside, replace_column
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
@@ -77,7 +77,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
     chunks = [rows for rows in held if isinstance(rows, Chunk)]
     if len(chunks) == len(nodes):
         return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
-    return columns_beside(*nodes)
+    return columns_alongside(*nodes)
 
 
 def row_count(node: PlannerNode) -> int:

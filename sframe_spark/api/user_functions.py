@@ -55,7 +55,7 @@ def infer_result_type(
             except Exception as error:
                 raise user_error(describe_function(fn), value, error) from None
     present = [result for result in results if _family(result) != MISSING]
-    kept_results = results if fixed and not fn.is_other_elsewhere else []
+    kept_results = results if fixed and not fn.order_differs_across_processes else []
     if declared is not None:
         suits = all(_family(result) == DATETIME_KIND for result in present)
         # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.

@@ -15,7 +15,7 @@ from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode,
 from sframe_spark.engine.physical.user_dataframes import held_directly
 from sframe_spark.operators.groupby.aggregation import adds_up_floats
 from sframe_spark.operators.sort import MAX_TIES
-from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.graph import fold, postorder, private_copy, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
@@ -51,7 +51,7 @@ def alternatives_of(section: Section) -> list[Alternative]:
         found.append(Alternative.MATCHES_COUNTED)
     if mode is Mode.QUERY and root.operator.group_keys is not None:
         found.append(Alternative.FEW_GROUPS)
-    if mode is Mode.QUERY and any(map(adds_up_floats, nodes)) and not calls_users(root):
+    if mode is Mode.QUERY and any(map(adds_up_floats, nodes)) and not calls_user_functions(root):
         found.append(Alternative.MORE_DIGITS)
     if any(node.operator.otherwise() is not None and not has_few_rows(node) for node in nodes):
         found.append(Alternative.TOO_MANY_TIES)

@@ -20,10 +20,10 @@ from sframe_spark.planner.row_sizes import fixed_size
 from sframe_spark.session.progress import counted_calls
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.udf.bound_function import entered, hashes, now, original, packed, still_right
-from sframe_spark.udf.errors import error_like, shown, user_error
+from sframe_spark.udf.errors import displayable, error_like, user_error
 from sframe_spark.udf.pickling import PackedFunction, load_program
 from sframe_spark.udf.pure_functions import steps_of_call
-from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_CHECK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, stored_results, weight
+from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_CHECK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, min_size, stored_results
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.input_values import UNCHANGING, container_text, snapshot, snapshots
 from sframe_spark.values.nested.python_objects import named_rows
@@ -163,7 +163,7 @@ class PythonFunction:
                 what = f"{self.describe()} returned {brief(result, 80)} ({type(result).__name__})"
                 message = f"{what}, which does not fit a column of {self.result.kind}"
                 advice = advice_on(result, self.result, self.guess, "apply()", "dtype=float", "dtype=int")
-                return error_like(TypeError, f"{message}: {advice}", row=shown(value))
+                return error_like(TypeError, f"{message}: {advice}", row=displayable(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
     def _call(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], max_bytes: float) -> None:
@@ -175,7 +175,7 @@ class PythonFunction:
                 result = None if skip_missing and value is None else function(value)
                 append(result if type(result) in UNCHANGING else take(result))
                 if not len(results) % ROWS_PER_CHECK:
-                    size += ROWS_PER_CHECK * weight(result)
+                    size += ROWS_PER_CHECK * min_size(result)
                     if size > max_bytes:
                         break
         elif self.result.kind == STR_KIND:

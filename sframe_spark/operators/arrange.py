@@ -167,7 +167,7 @@ def columns_of(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     return _arranged(node.inputs, slots, places, Facts(_picked(node.schema, positions), node.length, node.facts.domain))
 
 
-def columns_beside(node: PlannerNode, *others: PlannerNode) -> PlannerNode:
+def columns_alongside(node: PlannerNode, *others: PlannerNode) -> PlannerNode:
     """The columns of a node, then those of others with as many rows.
 
     Raises

@@ -25,7 +25,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
-from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, stored_results, weight
+from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, min_size, stored_results
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.input_values import UNCHANGING, snapshots
 from sframe_spark.values.nested.python_objects import named_rows
@@ -95,7 +95,7 @@ class FlatMap(Operator):
             waiting.extend(found)
             if not number % ROWS_PER_CHECK and found:
                 # Those in between are taken to be as long.
-                size += ROWS_PER_CHECK * len(found) * weight(found[-1])
+                size += ROWS_PER_CHECK * len(found) * min_size(found[-1])
             while len(waiting) > (most := max_rows()) or (size > max_bytes and waiting):
                 yield self._encoded(waiting[:most])
                 waiting, size = waiting[most:], 0
@@ -141,7 +141,7 @@ class FlatMap(Operator):
         for found in self._called(chosen, schema[:-1]):
             rows.extend(found)
             if not len(counts) % ROWS_PER_CHECK and found:
-                size += ROWS_PER_CHECK * len(found) * weight(found[-1])
+                size += ROWS_PER_CHECK * len(found) * min_size(found[-1])
             counts.append(len(found))
             if size > max_bytes and len(counts) < places.size:
                 numbers = np.asarray(chunk.columns[-1])[places[: len(counts)]]
@@ -170,7 +170,7 @@ class FlatMap(Operator):
                 except (TypeError, ValueError, OverflowError, pa.ArrowException):
                     returned = f"{self.function.describe()} returned {brief(value, 80)} ({type(value).__name__})"
                     message = f"{returned} for column {place} of its rows, which does not fit a column of {column_type.kind}"
-                    advice = advice_on(value, column_type, self.function.guess, "flat_map()", *_asked_for(place, self.types))
+                    advice = advice_on(value, column_type, self.function.guess, "flat_map()", *_column_type_arguments(place, self.types))
                     return error_like(TypeError, f"{message}: {advice}")
         return error_like(TypeError, f"{self.function.describe()} returned values that do not fit their columns together: {error}")
 
@@ -188,7 +188,7 @@ class FlatMap(Operator):
         return self._rows_of(result, row)
 
     def _rows_of(self, result: Sequence[Any], row: dict[str, Any]) -> list[Sequence[Any]]:
-        """The rows that the function returned, as they are now, as :func:`taken_rows`.
+        """The rows that the function returned, as they are now, as :func:`snapshot_rows`.
 
         One by one, as calls would take as long as the function; tuples of what nobody can change are nothing for Python's search for garbage.
         """
@@ -229,19 +229,19 @@ class FlatMap(Operator):
         return self.function.describe()
 
 
-def _asked_for(place: int, types: Sequence[ColumnType]) -> tuple[str, str]:
+def _column_type_arguments(place: int, types: Sequence[ColumnType]) -> tuple[str, str]:
     """What makes one of some columns one of floats, and one of ints."""
     names = [[name if i == place else column_type.kind for i, column_type in enumerate(types)] for name in ("float", "int")]
     return f"column_types=[{', '.join(names[0])}]", f"column_types=[{', '.join(names[1])}]"
 
 
-def taken_rows(rows: Sequence[Any]) -> list[Any]:
+def snapshot_rows(rows: Sequence[Any]) -> list[Any]:
     """What a function returned as rows, as it is now: the function may change it in its next call.
 
     Examples
     --------
     >>> row = ["a", [1]]
-    >>> rows = taken_rows([row])
+    >>> rows = snapshot_rows([row])
     >>> row[1].append(2)
     >>> rows
     [['a', [1]]]

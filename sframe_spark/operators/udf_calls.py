@@ -31,7 +31,7 @@ from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.udf.bound_function import looked_at
+from sframe_spark.udf.bound_function import during_action
 from sframe_spark.udf.results import CallMemo
 
 
@@ -57,18 +57,18 @@ def memos_at(node: PlannerNode) -> Iterator[CallMemo]:
     return (function.memo for function in functions_of(node) if function.memo is not None)
 
 
-def calls_users(root: PlannerNode) -> bool:
+def calls_user_functions(root: PlannerNode) -> bool:
     """Return whether a node of the graph calls a user's function."""
     return any(functions_of(node) for node in postorder([root]))
 
 
 @contextlib.contextmanager
-def looking_at(plan: PlannerNode) -> Iterator[None]:
+def running_user_functions(plan: PlannerNode) -> Iterator[None]:
     """A block in which a plan runs: functions that it calls in this process are those of the state that they were given in."""
     with contextlib.ExitStack() as stack:
         for node in postorder([plan]):
             for function in functions_of(node):
-                stack.enter_context(looked_at(function.function))
+                stack.enter_context(during_action(function.function))
         yield
 
 

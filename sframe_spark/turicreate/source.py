@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError
-from sframe_spark.operators.sources.source import MAX_BYTES_OF_PIECE, Reader, Saved, Source, check_range
+from sframe_spark.operators.sources.source import MAX_CHUNK_BYTES, Reader, Saved, Source, check_range
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
@@ -171,15 +171,15 @@ class ArchiveSource(Source):
         """One that decodes each block once for who reads rows in order."""
         return _BlockReader(self)
 
-    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+    def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows, some at a time, of long ones fewer."""
-        for rows, columns in ArchiveReader(self.archive).batches(self.positions, self.start, self.stop, config.batch_rows, MAX_BYTES_OF_PIECE):
+        for rows, columns in ArchiveReader(self.archive).batches(self.positions, self.start, self.stop, config.batch_rows, MAX_CHUNK_BYTES):
             yield Chunk(tuple(map(combine, columns)), rows)
         if self.start == self.stop:
             yield self.read_all()
 
     @property
-    def shown(self) -> Sequence[int]:
+    def exposed(self) -> Sequence[int]:
         """The selected columns."""
         return self.positions
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf import process_state
-from sframe_spark.udf.code_analysis import found_by_name, is_class, names_in
+from sframe_spark.udf.code_analysis import is_class, is_importable, names_in
 from sframe_spark.udf.name_binding import Family, copied, itself, meanings
 from sframe_spark.udf.pickling import PackedFunction, addressed, copy_of_program, pack_program
 from sframe_spark.udf.process_state import state_now
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OUR_THREADS = "sframe_spark"
 # A function that reaches more bytes is not kept with them: they are data.
-MAX_KEPT = 8 << 20
+MAX_SNAPSHOT_BYTES = 8 << 20
 
 Function = Callable[..., Any]
 
@@ -59,12 +59,12 @@ class FunctionAsNow:
     def __init__(self, given: Function, form: Callable[[Function], Function] | None = None) -> None:
         self.given = given
         self._form = form or itself
-        self._family = None if found_by_name(given) or is_class(given) else Family(given)
+        self._family = None if is_importable(given) or is_class(given) else Family(given)
         self._called = self._form(given)
         self._is_copied = False
         self._state, self._context = state_now(), contextvars.copy_context()
         # The function packed when it was given, if it reaches state; and that state when the function was called last.
-        self._kept: PackedProgram | None = None
+        self._saved: PackedProgram | None = None
         self._rested: tuple[bytes | None, bytes | None] | None = None
         # The mutable objects that its names mean, as long as it only reads them.
         self._objects: list[Any] = []
@@ -73,21 +73,21 @@ class FunctionAsNow:
         self._is_for_others = False
         self._received: ReceivedFunction | None = None
 
-    def keep(self, is_for_others: bool = True) -> None:
+    def keep(self, is_for_other_processes: bool = True) -> None:
         """Keep the function packed with what it reaches now, for rows that other processes compute later, unless that takes many bytes.
 
         Parameters
         ----------
-        is_for_others
+        is_for_other_processes
             There are more rows than this process computes itself.
         """
-        self._is_for_others = is_for_others
+        self._is_for_others = is_for_other_processes
         if reaches_state(self.given, self._family):
-            self._kept = self._snapshot()
+            self._saved = self._snapshot()
             self._objects = objects_of(self._family) if self._family is not None else []
             self._rested = self._state_reached()
 
-    def rest(self, is_called: bool = True) -> None:
+    def record_state(self, is_called: bool = True) -> None:
         """Take note of the state that the function reaches after it was called: later differences are changes by other code.
 
         Parameters
@@ -97,28 +97,28 @@ class FunctionAsNow:
             was not called, they are the user's, and changes to them are seen.
         """
         self._is_to_be_compared = False
-        if self._kept is not None and self._received is None:
+        if self._saved is not None and self._received is None:
             before, self._rested = self._rested, self._state_reached()
             if self._objects and (not is_called or before != self._rested):
                 self._objects = []
                 self._rested = self._state_reached()
 
     def _state_reached(self) -> tuple[bytes | None, bytes | None] | None:
-        if self._kept is None or (self._kept.state.is_none and not self._objects):
+        if self._saved is None or (self._saved.state.is_none and not self._objects):
             return None
         from sframe_spark.udf.program_pickler import content_now
 
-        return self._kept.state.now(), content_now(self._objects)
+        return self._saved.state.now(), content_now(self._objects)
 
     def _snapshot(self) -> PackedProgram | None:
         try:
-            return pack_program(self._called, self._state, self._context, MAX_KEPT)
+            return pack_program(self._called, self._state, self._context, MAX_SNAPSHOT_BYTES)
         except Exception:
             # The error is raised where the function has to be sent.
             return None
 
     @contextmanager
-    def looked_at(self) -> Iterator[None]:
+    def during_action(self) -> Iterator[None]:
         """A block in which rows are computed: before the first call, the state that the function reaches is compared with what it was."""
         self._is_to_be_compared = self._rested is not None
         try:
@@ -129,7 +129,7 @@ class FunctionAsNow:
             raise
         finally:
             if self._rested is not None and not self._is_to_be_compared:
-                self.rest()
+                self.record_state()
 
     def entered(self) -> AbstractContextManager[None]:
         """A block in which this process has the state that it had when this was made."""
@@ -137,7 +137,7 @@ class FunctionAsNow:
 
     def packed(self, description: str) -> PackedFunction:
         """Return the function as it is sent to other processes."""
-        kept = self._kept or pack_program(self.now(), self._state, self._context)
+        kept = self._saved or pack_program(self.now(), self._state, self._context)
         return addressed(description, kept)
 
     @functools.cached_property
@@ -151,13 +151,13 @@ class FunctionAsNow:
         return self._does(lambda code: code.makes_sets)
 
     @property
-    def is_other_elsewhere(self) -> bool:
+    def order_differs_across_processes(self) -> bool:
         """Whether processes that call it for most rows may order sets differently, so that results of this process must not be mixed with theirs."""
         return self._is_for_others and self.makes_sets and not self.hashes
 
     def _does(self, asked: Callable[[Any], bool]) -> bool:
         codes = [each.__code__ for each in self.reached_functions()]
-        return self.given is hash or (self._kept is not None and asked(self._kept)) or any(asked(names_in(code)) for code in codes)
+        return self.given is hash or (self._saved is not None and asked(self._saved)) or any(asked(names_in(code)) for code in codes)
 
     def reached_functions(self) -> list[types.FunctionType]:
         """Return the functions whose names are bound, or the one that was given."""
@@ -175,13 +175,13 @@ class FunctionAsNow:
         """Return what is to be called now, for some rows."""
         if self._is_to_be_compared:
             self._is_to_be_compared = False
-            if self._kept is not None and self._received is None and self._rested != self._state_reached():
-                self._call_as_kept(self._kept)
+            if self._saved is not None and self._received is None and self._rested != self._state_reached():
+                self._call_snapshot(self._saved)
         if not self._is_copied and self._family is not None and not self._family.is_as_it_was():
             self._called, self._is_copied = self._form(copied(self.given, self._family)), True
         return self._called
 
-    def _call_as_kept(self, kept: PackedProgram) -> None:
+    def _call_snapshot(self, kept: PackedProgram) -> None:
         """Call a copy of the function, its modules and classes as they were: other code has changed what it reaches."""
         try:
             self._received = copy_of_program(kept)
@@ -196,7 +196,7 @@ class FunctionAsNow:
             # Asked after each call of some functions, so names are compared once.
             if self._family.is_as_it_was():
                 return self._called is function
-            self._family.take_for_its_own(all_of_them=not others_run())
+            self._family.take_for_its_own(all_of_them=not other_threads_run())
         return self.now() is function
 
     def __call__(self, *values: Any) -> Any:
@@ -208,7 +208,7 @@ class FunctionAsNow:
             self.was(function)
 
 
-def others_run() -> bool:
+def other_threads_run() -> bool:
     """Return whether another thread may assign names at the same time: one that is neither ours nor waits for us."""
     here = threading.current_thread()
     waiting = {threading.main_thread()} if here.name.startswith(OUR_THREADS) else set()
@@ -232,9 +232,9 @@ def hashes(function: Function) -> bool:
     return type(function) is FunctionAsNow and function.hashes
 
 
-def looked_at(function: Function) -> AbstractContextManager[None]:
+def during_action(function: Function) -> AbstractContextManager[None]:
     """A block in which rows are computed that may need a function."""
-    return function.looked_at() if type(function) is FunctionAsNow else nullcontext()
+    return function.during_action() if type(function) is FunctionAsNow else nullcontext()
 
 
 def packed(function: Function, description: str) -> PackedFunction:

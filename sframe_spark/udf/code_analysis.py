@@ -163,12 +163,12 @@ def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
     return any(type(constant) is str for constant in constants[:2])
 
 
-def found_by_name(value: Any) -> bool:
+def is_importable(value: Any) -> bool:
     """Return whether others find a function or class under its name in its module, so that it goes to other processes by that name.
 
     Examples
     --------
-    >>> found_by_name(dis.Bytecode.from_traceback.__func__), found_by_name(lambda: 1)
+    >>> is_importable(dis.Bytecode.from_traceback.__func__), is_importable(lambda: 1)
     (True, False)
     """
     if type(value) not in (types.FunctionType, CACHED) and not is_class(value):
@@ -206,7 +206,7 @@ def cells_of(function: types.FunctionType) -> dict[str, types.CellType]:
 def functions_of(owner: type) -> Iterator[types.FunctionType]:
     """Functions that a class has, those of the classes above it included, but for those of other modules."""
     for kind in type.__dict__["__mro__"].__get__(owner):
-        if kind is owner or kind.__module__ == owner.__module__ or not found_by_name(kind):
+        if kind is owner or kind.__module__ == owner.__module__ or not is_importable(kind):
             for value in list(type.__dict__["__dict__"].__get__(kind).values()):
                 yield from (part for part in _parts_of(value) if type(part) is types.FunctionType)
 

@@ -33,7 +33,7 @@ from sframe_spark.errors import (
 from sframe_spark.message_text import visible
 from sframe_spark.values.tagged_json import decode_value, encode_value
 
-MAX_SHOWN = 500
+MAX_VALUE_TEXT = 500
 MAX_TEXT = 10_000
 GAP = " ... "
 OUR_CODE = str(Path(__file__).parents[1]) + os.sep
@@ -56,12 +56,12 @@ class Excerpt(str):
 
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
     """Return the error for a function that fails: the user's own traceback, and the value that the function was given."""
-    return error_like(type(error), *_told(description, error), shown(value))
+    return error_like(type(error), *_described(description, error), displayable(value))
 
 
 def failure(description: str, error: BaseException) -> UserFunctionError:
     """Return the error for a function of whole columns that fails: its own traceback."""
-    return error_like(type(error), *_told(description, error), Excerpt("whole columns"))
+    return error_like(type(error), *_described(description, error), Excerpt("whole columns"))
 
 
 def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
@@ -77,7 +77,7 @@ def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
     )
 
 
-def _told(description: str, error: BaseException) -> tuple[str, str]:
+def _described(description: str, error: BaseException) -> tuple[str, str]:
     # The class may have attributes of its own in place of any that every error has.
     trace = vars(BaseException)["__traceback__"].__get__(error)
     frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(trace))
@@ -120,7 +120,7 @@ def _last_lines(error: BaseException, otherwise: str) -> str:
         return otherwise
 
 
-def shown(value: Any) -> Any:
+def displayable(value: Any) -> Any:
     """Return a value as an error shows it: cut where it is long, and such that it can be sent.
 
     Examples
@@ -134,8 +134,8 @@ def shown(value: Any) -> Any:
         return Excerpt(f"a {type(value).__name__} that is nested too deep to be shown")
     except Exception as failure:
         return Excerpt(f"a {type(value).__name__} whose __repr__ failed with {type(failure).__name__}")
-    if len(text) > MAX_SHOWN:
-        return Excerpt(text[:MAX_SHOWN] + "...")
+    if len(text) > MAX_VALUE_TEXT:
+        return Excerpt(text[:MAX_VALUE_TEXT] + "...")
     return value if _is_plain(value, text) else Excerpt(text)
 
 
@@ -154,7 +154,7 @@ def error_like(cause: type[BaseException], message: str, text: str = "", row: An
 
 
 # What Python, pytest, pickle and we ask errors for, and how: a class that answers otherwise would make an error that nobody can handle.
-_ASKED_FOR = {
+_ANSWERS = {
     *("message", "traceback_text", "row", "args", "with_traceback", "add_note", "__notes__", "__traceback__", "__cause__", "__context__"),
     *("__suppress_context__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__init_subclass__", "__new__", "__eq__", "__hash__"),
     *("__class__", "__dict__", "__reduce_ex__", "__del__", "__set_name__", "__mro_entries__", "__instancecheck__", "__subclasscheck__"),
@@ -168,7 +168,7 @@ def _is_ordinary(cause: type[BaseException]) -> bool:
     if type(cause) is not type or issubclass(cause, _OTHERWISE_USED):
         return False
     own = (base for base in cause.__mro__ if base.__module__ != "builtins")
-    return not any(_ASKED_FOR.intersection(vars(base)) for base in own) and all(type(name) is str for name in (cause.__module__, cause.__qualname__))
+    return not any(_ANSWERS.intersection(vars(base)) for base in own) and all(type(name) is str for name in (cause.__module__, cause.__qualname__))
 
 
 @lru_cache(maxsize=128)
@@ -267,7 +267,7 @@ class ErrorTransport:
         """
         payload = base64.b64encode(error_text(error).encode("ascii")).decode("ascii")
         # The words are for users who run a DataFrame of `to_spark` themselves, and see Spark's message.
-        return f"{MARKER}{payload}:{self._code(payload)}; {told(error)}"
+        return f"{MARKER}{payload}:{self._code(payload)}; {first_words(error)}"
 
     def unpacked(self, text: str) -> SFrameError | None:
         """Return the first error in a Spark message that a task of this process has packed; None if there is none."""
@@ -316,7 +316,7 @@ def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
     return [_cut(error)]
 
 
-def told(error: SFrameError) -> str:
+def first_words(error: SFrameError) -> str:
     """Return the first words of an error, in one line."""
     return visible(" ".join(str(error).split()))[:MAX_WORDS]
 

@@ -13,11 +13,11 @@ from typing import Any
 from sframe_spark.udf.code_analysis import (
     CACHED,
     cells_of,
-    found_by_name,
     functions_of,
     is_built_in,
     is_class,
     is_full,
+    is_importable,
     names_in,
 )
 
@@ -49,7 +49,7 @@ class Family:
         self._may_assign_any = False
         # Visited objects are kept, so that no other object gets their ``id``.
         self._met: dict[int, Any] = {}
-        self._look_around([*attributes_of(given).values(), called(given), given])
+        self._visit([*attributes_of(given).values(), called(given), given])
         # Globals and names that members read and none assigns, with what they mean; by ``id``, cells with what they hold.
         self.names = list(self._read_names())
         self.cells = dict(self._read_cells())
@@ -58,7 +58,7 @@ class Family:
         """Return all objects that were visited when the family was made."""
         return list(self._met.values())
 
-    def _look_around(self, waiting: list[Any]) -> None:
+    def _visit(self, waiting: list[Any]) -> None:
         while waiting and len(self._met) < MAX_VISITED:
             value = waiting.pop()
             if type(value) in _PLAIN or id(value) in self._met:
@@ -66,13 +66,13 @@ class Family:
             self._met[id(value)] = value
             if type(value) is types.FunctionType:
                 self._note(value)
-                if not found_by_name(value):
+                if not is_importable(value):
                     self.members.append(value)
                     waiting += meanings(value)
                 elif any(other.__globals__ is value.__globals__ for other in self.members):
                     # It may assign what a member reads.
                     waiting += meanings(value)
-            elif is_class(value) and (not found_by_name(value) or self._shares_names_with(value)):
+            elif is_class(value) and (not is_importable(value) or self._shares_names_with(value)):
                 for function in functions_of(value):
                     self._note(function)
                     waiting += meanings(function)
@@ -180,7 +180,7 @@ def parts(value: Any) -> Iterator[Any]:
     else:
         yield kind
         # Objects of importable classes are data.
-        yield from () if found_by_name(kind) else list(attributes_of(value).values())
+        yield from () if is_importable(kind) else list(attributes_of(value).values())
 
 
 # Collections within collections that go deeper are data.
@@ -197,7 +197,7 @@ def itself(function: Function) -> Function:
 def copied(given: Function, family: Family) -> Function:
     """Copy a function and those that it uses; in the copies names mean what they meant when the family was made."""
     copies = _Copies(family)
-    function = copies.of_given(given)
+    function = copies.copy_of_callable(given)
     scopes = [scope for scope in copies.scopes.values() if type(scope) is Scope]
     return AssigningFunction(function, scopes) if scopes else function
 
@@ -281,7 +281,7 @@ class _Copies:
         # When all are there: they use each other.
         self._fill()
 
-    def of_given(self, given: Any) -> Any:
+    def copy_of_callable(self, given: Any) -> Any:
         """What is called in the place of what the user gave: an object with functions in it, or one that is called, as well."""
         bound = self.bound(given.__func__ if type(given) is staticmethod else given)
         if bound is not given or type(given) in (types.FunctionType, types.MethodType):
@@ -303,7 +303,7 @@ class _Copies:
             made = value if function is value.__func__ else types.MethodType(function, value.__self__)
         elif issubclass(kind, functools.partial):
             made = self._partial(value)
-        elif kind is CACHED and not found_by_name(value):
+        elif kind is CACHED and not is_importable(value):
             function = self.bound(value.__wrapped__)
             made = value if function is value.__wrapped__ else functools.lru_cache(**value.cache_parameters())(function)
         elif kind in COLLECTIONS and self._depth < _MAX_DEPTH and self._looked_at < MAX_VISITED:

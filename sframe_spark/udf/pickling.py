@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Its description, the pickled function, the directories of its modules, and how an error gets back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]
 # Bytes of a function that a worker keeps; a larger one is loaded again for each range of rows.
-_MAX_KEPT = 4 << 20
+_MAX_RETAINED = 4 << 20
 _IS_PACKING: ContextVar[bool] = ContextVar("sframe_spark_is_packing", default=False)
 
 
@@ -96,7 +96,7 @@ def load_program(description: str, content: bytes, directories: Sequence[str], t
     >>> load_program(*addressed("abs", pack_program(abs, {}, copy_context())))(-2)
     2
     """
-    load = _received if len(content) > _MAX_KEPT else _kept
+    load = _received if len(content) > _MAX_RETAINED else _load_retained
     function: ReceivedFunction = _loaded(load, description, content, directories, transport)
     return function
 
@@ -122,7 +122,7 @@ def _received(content: bytes, is_users_process: bool = False) -> ReceivedFunctio
 
 
 @functools.lru_cache(maxsize=16)
-def _kept(content: bytes) -> ReceivedFunction:
+def _load_retained(content: bytes) -> ReceivedFunction:
     """Load a function of which more rows come: what its modules have loaded or counted stays until the process ends, as in plain Python."""
     return _received(content)
 

@@ -42,7 +42,7 @@ class _Kind:
     read: Callable[[], Any]
     enter: Callable[[ExitStack, Any], None]
     is_of_thread: bool = False
-    tells: bool = True
+    affects_results: bool = True
 
 
 def _decimal() -> Any:
@@ -145,7 +145,7 @@ def _enter_filters(stack: ExitStack, value: Any) -> None:
     warnings.filters.extend(value)  # type: ignore[attr-defined]
 
 
-def _number(module: str, read: str, write: str, tells: bool) -> _Kind:
+def _number(module: str, read: str, write: str, affects_results: bool) -> _Kind:
     """Make the kind of state that is a number, which two functions of a module read and set."""
 
     def enter(stack: ExitStack, value: Any) -> None:
@@ -153,7 +153,7 @@ def _number(module: str, read: str, write: str, tells: bool) -> _Kind:
         stack.callback(getattr(functions, write), getattr(functions, read)())
         getattr(functions, write)(value)
 
-    return _Kind(module, lambda: getattr(sys.modules[module], read)(), enter, tells=tells)
+    return _Kind(module, lambda: getattr(sys.modules[module], read)(), enter, affects_results=affects_results)
 
 
 def _read_field_size() -> Any:
@@ -183,11 +183,11 @@ _KINDS: Mapping[str, _Kind] = {
     "NumPy's error modes": _Kind("numpy", _read_numpy_errors, _enter_numpy_errors, is_of_thread=True),
     "NumPy's print options": _Kind("numpy", _read_print_options, _enter_print_options, is_of_thread=True),
     "the locale": _Kind("locale", _read_locale, _enter_locale),
-    "the recursion limit": _Kind("sys", sys.getrecursionlimit, _enter_recursion_limit, tells=False),
-    "the longest text of an int": _number("sys", "get_int_max_str_digits", "set_int_max_str_digits", tells=True),
-    "the filters of warnings": _Kind("warnings", _read_filters, _enter_filters, tells=False),
+    "the recursion limit": _Kind("sys", sys.getrecursionlimit, _enter_recursion_limit, affects_results=False),
+    "the longest text of an int": _number("sys", "get_int_max_str_digits", "set_int_max_str_digits", affects_results=True),
+    "the filters of warnings": _Kind("warnings", _read_filters, _enter_filters, affects_results=False),
     "the longest field of CSV": _Kind("csv", _read_field_size, _enter_field_size),
-    "the timeout of sockets": _number("socket", "getdefaulttimeout", "setdefaulttimeout", tells=False),
+    "the timeout of sockets": _number("socket", "getdefaulttimeout", "setdefaulttimeout", affects_results=False),
     **({"the time zone": _Kind("time", _read_zone, _enter_zone)} if hasattr(time, "tzset") else {}),
 }
 
@@ -225,7 +225,7 @@ def entered(state: State, is_users_process: bool = False) -> Iterator[None]:
                 continue
             if kind.is_of_thread or not is_users_process:
                 kind.enter(stack, value)
-            elif kind.tells:
+            elif kind.affects_results:
                 raise changed_since(name)
         yield
 

@@ -29,7 +29,7 @@ from pyspark import cloudpickle
 
 from sframe_spark.errors import StateTooLargeError, VariableNotSentError
 from sframe_spark.udf import received_program
-from sframe_spark.udf.code_analysis import CACHED, found_by_name, is_class
+from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable
 from sframe_spark.udf.process_state import State
 from sframe_spark.udf.received_program import TEXT, UsersProgram, module_of, owner_of, variables_of
 from sframe_spark.udf.user_modules import (
@@ -199,7 +199,7 @@ class ProgramPickler(cloudpickle.Pickler):
             return NotImplemented
         if kind is CACHED:
             return self._cached(value)
-        other = _local if issubclass(kind, threading.local) else _OTHERS.get(kind)
+        other = _local if issubclass(kind, threading.local) else _REDUCERS.get(kind)
         if other is not None:
             return other(self, value)
         if self._is_of_module and kind.__module__ == "_thread" and kind.__name__ in ("lock", "RLock"):
@@ -281,7 +281,7 @@ class ProgramPickler(cloudpickle.Pickler):
         return received_program.enumeration_of, (*arguments[:3], arguments[4], kind, given)
 
     def _cached(self, value: Any) -> Any:
-        if found_by_name(value) and users_module(value.__module__) is None:
+        if is_importable(value) and users_module(value.__module__) is None:
             return NotImplemented
         own = {name: each for name, each in vars(value).items() if not (name.startswith("__") and name.endswith("__"))}
         return received_program.caching_function, (value.__wrapped__, value.cache_parameters()), own or None
@@ -356,7 +356,7 @@ def _local(pickler: ProgramPickler, value: threading.local) -> Any:
 
 
 # What Python pickles not at all, or by a name that leads to another process's own.
-_OTHERS: dict[type, Callable[[ProgramPickler, Any], Any]] = {
+_REDUCERS: dict[type, Callable[[ProgramPickler, Any], Any]] = {
     ContextVar: ProgramPickler.context_variable,
     typing.TypeVar: ProgramPickler.type_variable,
     functools.cached_property: lambda _, value: (received_program.cached_attribute, (type(value), value.func, value.attrname)),

@@ -379,7 +379,7 @@ def keeping(memo: CallMemo | None) -> CallMemo | None:
     return memo if memo is not None and memo.keeps else None
 
 
-def weight(value: Any) -> int:
+def min_size(value: Any) -> int:
     """Return a lower bound for the bytes of a result: those of its texts and numbers; 0 for one that no column can hold.
 
     Examples
@@ -388,19 +388,19 @@ def weight(value: Any) -> int:
     (3, 11, 17)
     """
     try:
-        return _weight(value)
+        return _min_size(value)
     except Exception:
         # Nested without end, or of a class that cannot tell: the column says so, and names the row.
         return 0
 
 
-def _weight(value: Any) -> int:
+def _min_size(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(map(_weight, value)) + sum(map(_weight, value.values()))
+        return sum(map(_min_size, value)) + sum(map(_min_size, value.values()))
     if isinstance(value, (list, tuple)):
-        return sum(map(_weight, value))
+        return sum(map(_min_size, value))
     return int(getattr(value, "nbytes", 8))
 
 

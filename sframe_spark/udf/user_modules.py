@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
-from sframe_spark.udf.code_analysis import CACHED, found_by_name, is_class, names_in
+from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable, names_in
 from sframe_spark.udf.name_binding import Family, meanings
 
 MAIN = "__main__"
@@ -68,7 +68,7 @@ def is_users_file(path: str) -> bool:
     found = [os.path.abspath(path), os.path.realpath(path)]
     if any(place.startswith(_installed_directories()) for place in found):
         return False
-    return not any(directory in place.split(os.sep) for place in found for directory in _SITE_DIRECTORIES) and not _is_beside_metadata(found[0])
+    return not any(directory in place.split(os.sep) for place in found for directory in _SITE_DIRECTORIES) and not _is_pip_target(found[0])
 
 
 @functools.lru_cache(maxsize=1)
@@ -80,7 +80,7 @@ def _installed_directories() -> tuple[str, ...]:
     return tuple({os.path.join(form(each), "") for each in directories for form in (os.path.abspath, os.path.realpath)})
 
 
-def _is_beside_metadata(path: str) -> bool:
+def _is_pip_target(path: str) -> bool:
     """Return whether a file lies in a directory that an installer has filled, as ``pip install --target`` does."""
     parent = os.path.dirname(path)
     while os.path.exists(os.path.join(parent, "__init__.py")) and os.path.dirname(parent) != parent:
@@ -118,7 +118,7 @@ def may_be_changed(value: Any, module: str) -> bool:
         home = getattr(value, "__module__", None)
         if users_module(home) is not None or (kind is types.FunctionType and module_of_globals(value.__globals__) is not None):
             return True
-        return kind is types.FunctionType and str(home).partition(".")[0] != root and found_by_name(value)
+        return kind is types.FunctionType and str(home).partition(".")[0] != root and is_importable(value)
     if kind is types.MethodType:
         return may_be_changed(value.__func__, module)
     home = str(kind.__module__)

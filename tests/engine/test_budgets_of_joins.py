@@ -147,7 +147,7 @@ def test_a_long_row_of_many_matches_comes_in_pieces(how: str, long_side: str, ki
     texts = SFrame({"k": [kind(7)] + [kind(8)] * 3_000, "v": [long] + ["s"] * 3_000})
     numbers = SFrame({"k": [kind(7)] * matches + [kind(9)], "w": list(range(matches + 1))})
     joined = texts.join(numbers, on="k", how=how) if long_side == "left" else numbers.join(texts, on="k", how=how)
-    monkeypatch.setattr(sorted_join, "MAX_BYTES_OF_A_PIECE", 400 << 10)
+    monkeypatch.setattr(sorted_join, "MAX_CHUNK_BYTES", 400 << 10)
     with config.using(batch_bytes=400 << 10, memory_budget=1_600 << 10):
         section = ready_root(joined._node)
         sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(section)).stream(0, placement_of(section).rows_to_run, 131_072)]

@@ -225,7 +225,7 @@ FAULTS = (
     Fault("memo-part-order", "engine", "return taken(rows, counts, np.argsort(np.concatenate(chosen)))", "return rows"),
     Fault("cursor-kept", "engine", "self._first + len(self._kept[0][0]) <= start:", "self._first + len(self._kept[0][0]) < start:"),
     # user functions
-    Fault("power-computes", "user functions", 'return not step.argrepr.startswith(("<<", "**"))', 'return not step.argrepr.startswith("<<")'),
+    Fault("power-computes", "user functions", 'step.argrepr.startswith(("<<", "**"))', 'step.argrepr.startswith("<<")'),
     # storage
     Fault("size-unchecked", "storage", "if size is not None and size == entry.size:", "if size is not None:"),
     Fault(

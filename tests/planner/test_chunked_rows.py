@@ -69,7 +69,7 @@ def test_a_source_of_pieces_tells_what_one_of_a_chunk_does(lengths: list[int], d
     one, other = (MemorySource.of(rows_held, SCHEMA).rows_between(first, last).with_columns([1, 0]) for rows_held in (whole, held))
     assert memory_statistics(one) == memory_statistics(other)
     assert one.column_sizes((), (), (STR, INT))[1] == other.column_sizes((), (), (STR, INT))[1]
-    assert rows(one.read_all()) == rows(other.read_all()) == [row for part in other.in_pieces() for row in rows(part)]
+    assert rows(one.read_all()) == rows(other.read_all()) == [row for part in other.read_batches() for row in rows(part)]
     assert rows(one.read(1, 3)) == rows(other.read(1, 3))
     assert rows(concatenate(other.held.chunks_between(0, last, [0, 1]), (STR, INT))) == rows(one.read_all())
 

@@ -64,7 +64,7 @@ def arrange_some(growth: Growth) -> PlannerNode | None:
         if growth.choose.random() < 0.5:
             made = arrange.replace_column(made, growth.choose.randrange(made.facts.width), column)
         else:
-            made = arrange.columns_beside(made, column)
+            made = arrange.columns_alongside(made, column)
     if growth.choose.random() < 0.3:
         made = arrange.columns_of(made, growth.choose.sample(range(made.facts.width), growth.choose.randint(1, made.facts.width)))
     return growth.add(made)

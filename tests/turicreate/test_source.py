@@ -133,8 +133,8 @@ def test_columns_and_rows_are_those_of_the_whole(place: Path) -> None:
     assert part.describe().endswith("columns [3, 0], rows 95..510")
     nothing = source.with_columns([])
     assert (nothing.read(3, 7).rows, nothing.read_all().rows) == (4, ROWS)
-    assert [chunk.rows for chunk in source.rows_between(5, 5).in_pieces()] == [0]
-    assert sum(chunk.rows for chunk in source.in_pieces()) == ROWS
+    assert [chunk.rows for chunk in source.rows_between(5, 5).read_batches()] == [0]
+    assert sum(chunk.rows for chunk in source.read_batches()) == ROWS
 
 
 def test_sources_of_one_archive_are_equal_and_of_another_reading_of_changed_files_not(place: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.udf.errors import MAX_TEXT, error_of_text, error_text, shown, user_error
+from sframe_spark.udf.errors import MAX_TEXT, displayable, error_of_text, error_text, user_error
 
 
 def fails(*_: Any, **__: Any) -> Any:
@@ -152,7 +152,7 @@ def test_a_value_that_cannot_be_shown() -> None:
     class Hidden:
         __repr__ = fails
 
-    assert shown(Hidden()) == "a Hidden whose __repr__ failed with ValueError"
+    assert displayable(Hidden()) == "a Hidden whose __repr__ failed with ValueError"
     with pytest.raises(KeyError, match="whose __repr__ failed with ValueError"):
         raise user_error("f", Hidden(), KeyError("lost"))
 

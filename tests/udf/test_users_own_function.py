@@ -117,7 +117,7 @@ def test_other_callables_are_what_they_are(function: Any) -> None:
 
 def test_what_the_code_does_not_show_is_a_functions_own_where_nobody_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     # Libraries that other tests use leave threads behind.
-    monkeypatch.setattr(bound_function, "others_run", lambda: False)
+    monkeypatch.setattr(bound_function, "other_threads_run", lambda: False)
     given, names = of_main("import operator\ntotal = 0\ndef given(x):\n    put(total + x)\n    return total")
     names["put"] = functools.partial(names.__setitem__, "total")
     assert list(SFrame({"x": range(ROWS)})["x"].apply(given, dtype=int)) == list(itertools.accumulate(range(ROWS)))

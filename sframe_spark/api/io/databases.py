@@ -393,7 +393,7 @@ def _transaction_of(conn: Any, cursor: Any) -> _Transaction:
     has_savepoints = not _is_duckdb(conn)
     if is_autocommit:
         # Who has begun a transaction on such a connection says when it ends.
-        return _Inside(conn, cursor, has_savepoints) if is_open else _begun(conn, cursor)
+        return _Inside(conn, cursor, has_savepoints) if is_open else _grouped(conn, cursor)
     return _Waiting(conn, cursor, bool(is_open) and has_savepoints)
 
 
@@ -435,7 +435,7 @@ def _is_open(conn: Any, cursor: Any) -> bool | None:
     return bool(flags & _MYSQL_IN_TRANSACTION) if isinstance(flags, int) else None
 
 
-def _begun(conn: Any, cursor: Any) -> _Transaction:
+def _grouped(conn: Any, cursor: Any) -> _Transaction:
     """A transaction on a connection that commits each statement: by its own member, by its switch, or by the statement.
 
     Raises

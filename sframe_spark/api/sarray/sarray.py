@@ -333,7 +333,7 @@ class SArray(
         """
         fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_VALUES)
         result, first, guess = infer_result_type(fn, lambda: preview_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
-        fn.rest(bool(first))
+        fn.record_state(bool(first))
         applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), guess=guess)
         return SArray(_node=with_first_results(applied, first))
 

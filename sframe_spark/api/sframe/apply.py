@@ -16,7 +16,7 @@ from sframe_spark.api.user_functions import SAMPLE_ROWS, general, infer_result_t
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
 from sframe_spark.expressions.python_function import describe_function
 from sframe_spark.operators.elementwise import apply_lambda
-from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, taken_rows
+from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, snapshot_rows
 from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
@@ -61,7 +61,7 @@ class RowFunctions(Columns):
         """
         fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_ROWS)
         result, first, guess = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
-        fn.rest(bool(first))
+        fn.record_state(bool(first))
         return make_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
 
     def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
@@ -116,7 +116,7 @@ class RowFunctions(Columns):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
         given = None if infers else [of_any_offset(column_type_for(item)) for item in column_types]
         types, first, guess = (given, [], None) if given is not None else self._flat_map_types(fn, len(names))
-        fn.rest(bool(first))
+        fn.record_state(bool(first))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
         node = flat_map(self._node, fn, self._names, types, guess)
@@ -137,7 +137,7 @@ class RowFunctions(Columns):
                     raise user_error(describe_function(fn), row, error) from None
                 if not isinstance(rows, list):
                     raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
-                first.append(taken_rows(rows))
+                first.append(snapshot_rows(rows))
         samples = [item for rows in first for item in rows]
         if not samples:
             raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")

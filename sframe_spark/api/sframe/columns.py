@@ -25,7 +25,7 @@ from sframe_spark.errors import (
     UnknownNameError,
 )
 from sframe_spark.message_text import brief
-from sframe_spark.operators.arrange import column_of, columns_beside, columns_of, replace_column
+from sframe_spark.operators.arrange import column_of, columns_alongside, columns_of, replace_column
 from sframe_spark.operators.project import all_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sources.memory import memory_source
@@ -240,7 +240,7 @@ class Columns:
         elif place is not None:
             self._with(replace_column(self._node, place, column._node), self._names)
         else:
-            self._with(columns_beside(self._node, column._node), self._names.with_appended(str(name)))
+            self._with(columns_alongside(self._node, column._node), self._names.with_appended(str(name)))
 
     def _check_length(self, column: SArray, name: str) -> None:
         if self._names and not equal_length(self._node, column._node):
@@ -337,7 +337,7 @@ class Columns:
             frame._check_length(column, name)
             taken[name] = None
             parts.append(column._node)
-        return (columns_beside(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
+        return (columns_alongside(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """A frame without a column.
@@ -510,7 +510,7 @@ class Columns:
         name = column_name or automatic_name([])
         if name in self._names:
             raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
-        node = columns_beside(row_number(self._node, start), self._node)
+        node = columns_alongside(row_number(self._node, start), self._node)
         names = [name, *self._names]
         return self._with(node, names) if inplace else make_frame(node, names)
 

@@ -19,7 +19,7 @@ from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
-from sframe_spark.operators.arrange import column_of, columns_beside, columns_of
+from sframe_spark.operators.arrange import column_of, columns_alongside, columns_of
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.joins.key_window import KeyWindow, key_window
@@ -196,7 +196,7 @@ class Joins(Relational):
             return make_frame(self._node, self._names)
         join = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
         found = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, join)
-        return make_frame(columns_beside(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
+        return make_frame(columns_alongside(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
 
     def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
         """All rows of two frames in the order of columns by which both are sorted already; of equal rows those of this frame come first.
@@ -293,7 +293,7 @@ class Joins(Relational):
         moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
         window = KeyWindow(place[key], tuple(place[position] for position in groups), low, high, tuple(moved))
         found = key_window(columns_of(self._node, needed), window)
-        return make_frame(columns_beside(self._node, found) if aggregations else self._node, names)
+        return make_frame(columns_alongside(self._node, found) if aggregations else self._node, names)
 
     def _group_position(self, name: str) -> int:
         """Return the position of a group column."""

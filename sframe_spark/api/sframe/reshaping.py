@@ -27,7 +27,7 @@ from sframe_spark.errors import (
 from sframe_spark.expressions.functions.packing import value_parameter
 from sframe_spark.expressions.program import Program, Register, Step
 from sframe_spark.message_text import brief
-from sframe_spark.operators.arrange import column_of, columns_beside, columns_of
+from sframe_spark.operators.arrange import column_of, columns_alongside, columns_of
 from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.operators.explode import explode, natural_types
 from sframe_spark.operators.project import zip_columns
@@ -346,7 +346,7 @@ class Reshaping(Relational):
         if not others:
             return make_frame(parts._node, names)
         kept = columns_of(self._node, [self._names.index(other) for other in others])
-        return make_frame(columns_beside(kept, parts._node), names)
+        return make_frame(columns_alongside(kept, parts._node), names)
 
 
 def unstacked_names(column_names: Any) -> list[str]:
@@ -402,7 +402,7 @@ def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ..
         if not becomes(found.kind, other.kind):
             raise SchemaError(f"items of {found.kind} do not become {other.kind} here: stack them as they are, and use astype()")
     items = [apply_function("cast", column_of(node, first + place), parameters=(kind, False)) for place, kind in enumerate(wanted)]
-    return columns_beside(columns_of(node, list(range(first))), *items) if first else zip_columns(*items)
+    return columns_alongside(columns_of(node, list(range(first))), *items) if first else zip_columns(*items)
 
 
 _PACKED = {LIST_KIND: "pack_list", ARRAY_KIND: "pack_array", DICT_KIND: "pack_dict"}

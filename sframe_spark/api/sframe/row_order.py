@@ -16,7 +16,7 @@ from sframe_spark.explain.order_reasons import origin_of_order
 from sframe_spark.laws import optimize
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sort import assume_order
-from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
@@ -200,7 +200,7 @@ class RowOrder(Relational):
             self._check_order(by)
         with GRAPH_LOCK:
             plan = optimize(self._node) if verify else self._node
-            if calls_users(plan):
+            if calls_user_functions(plan):
                 # The results of users' functions stay with the nodes that call them.
                 return make_frame(assume_order(self._node, by), self._names)
             return make_frame(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)

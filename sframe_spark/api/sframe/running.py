@@ -14,7 +14,7 @@ from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.program import Literal
 from sframe_spark.message_text import brief
-from sframe_spark.operators.arrange import column_of, columns_beside, columns_of, replace_column
+from sframe_spark.operators.arrange import column_of, columns_alongside, columns_of, replace_column
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
@@ -73,7 +73,7 @@ class RunningColumns(Relational):
         places = {position: place for place, position in enumerate(used)}
         moved = [attrs.evolve(a, positions=tuple(places[p] for p in a.positions)) for a in aggregations]
         added = running(columns_of(self._node, used), [places[key] for key in keys], moved)
-        return make_frame(columns_beside(self._node, added), names)
+        return make_frame(columns_alongside(self._node, added), names)
 
     def _running_keys(self, by: Any) -> list[int]:
         names = [] if by is None else [by] if isinstance(by, str) else by

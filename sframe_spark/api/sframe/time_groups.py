@@ -182,7 +182,7 @@ class TimeGroups(Relational):
         function = CycleFunction(PythonFunction(bound, INT, tuple(self._names)), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         sample = self._cycle_sample(function, time, keys) if given is None else None
-        bound.rest(sample is not None)
+        bound.record_state(sample is not None)
         types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in given or ()]
         if len(types) != len(names):
             raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")

@@ -26,7 +26,7 @@ from sframe_spark.engine.physical.user_dataframes import held_below, is_chain, n
 from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.project import project, zip_columns
-from sframe_spark.operators.udf_calls import calls_users, functions_of, looking_at, memos_at, memos_in, with_memos
+from sframe_spark.operators.udf_calls import calls_user_functions, functions_of, memos_at, memos_in, running_user_functions, with_memos
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import learn_lengths
 from sframe_spark.planner.node import PlannerNode
@@ -280,7 +280,7 @@ def look(
         try:
             chosen, busy = attempts.next_plan(action)
             if busy is None and not chosen.missing:
-                with looking_at(chosen.plan), showing_work(f"computing {root.operator.called()}"):
+                with running_user_functions(chosen.plan), showing_work(f"computing {root.operator.called()}"):
                     result = run(chosen)
                 settle(root, chosen)
                 root.ran = journal
@@ -344,7 +344,7 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> 
     """What a look at a graph may run now, or what it has to wait for."""
     trace = Trace()
     learn_lengths(root)
-    if not calls_users(root):
+    if not calls_user_functions(root):
         return Look(optimize(root, None, trace), root, trace)
     held = held_below(root) if becomes else set()
     graph, owners = with_memos(root, everywhere=True, kept=root if becomes else None)

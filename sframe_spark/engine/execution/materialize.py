@@ -456,7 +456,7 @@ def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
             operator = source_of(source)
             if rows and isinstance(operator, SegmentSource):
                 operator = operator.rows_between(rows, operator.row_count)
-            for chunk in operator.in_pieces(threads_here()):
+            for chunk in operator.read_batches(threads_here()):
                 rows += chunk.rows
                 yield chunk
         except StorageError:

@@ -19,7 +19,7 @@ from sframe_spark.engine.spark.query import counted, from_spark_table, lower
 from sframe_spark.errors import ExecutionError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.graph import private_copy
 from sframe_spark.planner.node import PlannerNode
@@ -56,7 +56,7 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
     Users' functions are called once for each row, which only rows with a number can promise. ``parts``: also of some of the first rows.
     """
     with GRAPH_LOCK:
-        if not frames_in(node) or calls_users(node):
+        if not frames_in(node) or calls_user_functions(node):
             return None
         plan = private_copy(optimize(node))
     below = plan

@@ -17,7 +17,7 @@ from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.source import SegmentSource, source_of
-from sframe_spark.operators.udf_calls import calls_users, functions_of
+from sframe_spark.operators.udf_calls import calls_user_functions, functions_of
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.graph import postorder
@@ -208,7 +208,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """
     if not may_look_at_first_rows(root, count):
         return None
-    budget = SCANNED_ROWS_WITH_FUNCTION if calls_users(root) else SCANNED_ROWS
+    budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_functions(root) else SCANNED_ROWS
     runner = PlanRunner(FlatPlan.of(root))
     found: list[Chunk] = []
     left, position, size, made = count, 0, FIRST_ROWS, 0

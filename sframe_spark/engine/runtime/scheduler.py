@@ -24,7 +24,7 @@ from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.engine.task_pickling import Parcel, dumped, packed, pickling_told
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
@@ -301,7 +301,7 @@ def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int)
 def is_of_numbers(node: PlannerNode, plan: FlatPlan) -> bool:
     """Whether all that a plan reads and makes is of a fixed size, and no user's function is called: work that ends soon for each byte."""
     fixed = all(fixed_size(column_type) is not None for facts in plan.facts for column_type in facts.schema)
-    return fixed and not calls_users(node)
+    return fixed and not calls_user_functions(node)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers, most: int | None = None) -> list[tuple[int, int]]:

@@ -28,7 +28,7 @@ from sframe_spark.locations import is_private, is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
 from sframe_spark.operators.sources.source import Source
-from sframe_spark.operators.sources.spark_scan import OURS, page_checks
+from sframe_spark.operators.sources.spark_scan import FRAME_SCAN, page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
@@ -379,7 +379,7 @@ def _told_by_server(df: DataFrame) -> list[str]:
     from pyspark.errors import PySparkException
 
     # What frames of ours became is read by options of ours.
-    if next(iter(OURS)) in str(df._plan.to_proto(df.sparkSession.client)):
+    if next(iter(FRAME_SCAN)) in str(df._plan.to_proto(df.sparkSession.client)):
         return []
     # Spark optimizes the query to tell, and whatever is wrong with it is told where its rows are looked at.
     with contextlib.suppress(PySparkException):
@@ -394,7 +394,7 @@ def _is_of_files(gateway: Any, relation: Any) -> bool:
 
 
 def _is_ours(relation: Any) -> bool:
-    return all(bool(relation.options().contains(option)) for option in OURS)
+    return all(bool(relation.options().contains(option)) for option in FRAME_SCAN)
 
 
 def _each(found: Any) -> Iterator[Any]:

@@ -23,7 +23,7 @@ from sframe_spark.engine.spark.file_checks import observed_rows, require_known_r
 from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.udf_calls import calls_users
+from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder, sizes_of
@@ -341,7 +341,7 @@ def _count_query(number: int) -> None:
 def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with more of them."""
     # Functions of users are called once for each row, so a query that calls some leaves out no float from the start.
-    tried = () if calls_users(root) else (SummedFloats.COMMON, SummedFloats.MORE)
+    tried = () if calls_user_functions(root) else (SummedFloats.COMMON, SummedFloats.MORE)
     # Outside of the block, so that errors of the next query do not show the one before, nor keep its frames.
     for number, summed in enumerate(tried, start=1):
         _count_query(number)

@@ -18,7 +18,7 @@ from sframe_spark.compute.key_runs import PLAIN_ZERO, differs, members, plain_nu
 from sframe_spark.compute.sorting import order_of, ranks_of
 from sframe_spark.expressions.aggregates.extremes import ORDERED
 from sframe_spark.expressions.aggregates.numeric import added_vectors
-from sframe_spark.operators.groupby.aggregation import TAKEN_FROM_ONE_ROW, Aggregation
+from sframe_spark.operators.groupby.aggregation import ROW_CHOOSING, Aggregation
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
@@ -29,7 +29,7 @@ from sframe_spark.values.nested.json_items import FlatItems
 # Codes below this are sorted by their digits, in two passes.
 SHORT_CODES = 1 << 16
 # So many rows are looked at together: numbers of all rows would be memory that is new to the process.
-ROWS_TOGETHER = 1 << 14
+ROWS_PER_STEP = 1 << 14
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -108,13 +108,13 @@ def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
     [1, 3, 0]
     """
     found = np.full(count, len(codes), dtype=np.int64)
-    backwards = np.arange(min(len(codes), ROWS_TOGETHER))[::-1]
+    backwards = np.arange(min(len(codes), ROWS_PER_STEP))[::-1]
     # Of several rows with one code the last one that is assigned stays. Few codes are all among the first rows.
     found[codes[: len(backwards)][::-1]] = backwards
     if found.max(initial=-1) < len(codes):
         return found
-    for start in range((len(codes) - 1) // ROWS_TOGETHER * ROWS_TOGETHER, -1, -ROWS_TOGETHER):
-        part = codes[start : start + ROWS_TOGETHER][::-1]
+    for start in range((len(codes) - 1) // ROWS_PER_STEP * ROWS_PER_STEP, -1, -ROWS_PER_STEP):
+        part = codes[start : start + ROWS_PER_STEP][::-1]
         found[part] = backwards[len(backwards) - len(part) :] + start
     return found
 
@@ -224,7 +224,7 @@ class PartialAggregate:
 
 
 # What is found of the arguments of an aggregate, of groups of rows.
-FoundOfGroups = Callable[[PartialAggregate, Sequence[pa.Array], GroupsOfRows], Arrays]
+GroupedColumns = Callable[[PartialAggregate, Sequence[pa.Array], GroupsOfRows], Arrays]
 
 
 def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:
@@ -706,7 +706,7 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         return SummedVectors(aggregation, types, 1)
     if function in ("min", "max") and kind in ORDERED:
         return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
-    if function in TAKEN_FROM_ONE_ROW:
+    if function in ROW_CHOOSING:
         return Chosen(aggregation, types, len(types))
     if function == "freq_count":
         return Frequencies(aggregation, types, 2)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # Aggregates that choose a row of the group, and give its last argument.
-TAKEN_FROM_ONE_ROW = frozenset({"select_one", "argmin", "argmax"})
+ROW_CHOOSING = frozenset({"select_one", "argmin", "argmax"})
 
 
 @attrs.frozen
@@ -69,7 +69,7 @@ class Aggregation:
 
     def value_moved(self) -> Sequence[Origin]:
         """The column of which it gives the value of one row as it is; none where it computes."""
-        return [(0, self.positions[-1])] if self.function in TAKEN_FROM_ONE_ROW else []
+        return [(0, self.positions[-1])] if self.function in ROW_CHOOSING else []
 
     def describe(self) -> str:
         """As text."""
@@ -130,7 +130,7 @@ def adds_up_floats(node: PlannerNode) -> bool:
     )
 
 
-def with_columns_beside(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
+def with_helper_columns(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
     """The rows with what the aggregates read beside their columns."""
     for step in zip_longest(*(several.beside for several in aggregates), fillvalue={}):
         found = {name: text for columns in step for name, text in columns.items()}
@@ -147,7 +147,7 @@ def grouped_in_spark(
     df: DataFrame, by: Sequence[Column | str], kept: Sequence[str], aggregates: Sequence[SeveralColumns], others: Sequence[Column] = ()
 ) -> tuple[DataFrame, list[Column]]:
     """The groups of rows after all steps, with the columns that are kept, of keys and of other aggregates, and the values of the aggregates."""
-    return finished_aggregates(with_columns_beside(df, aggregates).groupBy(*by).agg(*others, *named_columns(aggregates)), kept, aggregates)
+    return finished_aggregates(with_helper_columns(df, aggregates).groupBy(*by).agg(*others, *named_columns(aggregates)), kept, aggregates)
 
 
 def finished_aggregates(df: DataFrame, kept: Sequence[str], aggregates: Sequence[SeveralColumns]) -> tuple[DataFrame, list[Column]]:

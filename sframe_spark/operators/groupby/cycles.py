@@ -28,7 +28,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
-from sframe_spark.udf.results import Steps, keeping, stored_results, weight
+from sframe_spark.udf.results import Steps, keeping, min_size, stored_results
 from sframe_spark.values.decode import decode
 from sframe_spark.values.input_values import snapshots
 from sframe_spark.values.nested.python_objects import named_rows
@@ -182,7 +182,7 @@ class MapCycles(RunOperator):
             at.extend(location_of[row] for row in cycle)
             for column, values in zip(added, found, strict=True):
                 column.extend(values)
-                size += len(values) * weight(values[-1])
+                size += len(values) * min_size(values[-1])
             if left > len(at) and (len(at) >= steps.rows or size > steps.max_bytes):
                 made = self._columns(added)
                 yield np.array(at, dtype=np.int64), made

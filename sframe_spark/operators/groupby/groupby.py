@@ -25,7 +25,7 @@ from sframe_spark.operators.groupby.aggregation import (
     moved,
     named_columns,
     used_aggregations,
-    with_columns_beside,
+    with_helper_columns,
 )
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
 from sframe_spark.operators.project import places_of
@@ -256,7 +256,7 @@ class Reduce(DecomposableOperator):
             # Each select costs Spark's analyzer a third of what a short query takes.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
         else:
-            made = with_columns_beside(relation.df, aggregates).select(*named_columns(aggregates))
+            made = with_helper_columns(relation.df, aggregates).select(*named_columns(aggregates))
             df, finished = finished_aggregates(made, [], aggregates)
         df = df.select(*[column.alias(f"c{i}") for i, column in enumerate(finished)])
         return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))

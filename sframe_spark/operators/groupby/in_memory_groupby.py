@@ -14,9 +14,9 @@ from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.sorting import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.operators.groupby.accumulators import (
-    ROWS_TOGETHER,
+    ROWS_PER_STEP,
     SHORT_CODES,
-    FoundOfGroups,
+    GroupedColumns,
     GroupsOfRows,
     PartialAggregate,
     partial_aggregate,
@@ -90,7 +90,7 @@ class GroupingByKeys:
             lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(self.schema))],
         )
 
-    def _by_groups(self, chunk: Chunk, found: FoundOfGroups) -> Chunk:
+    def _by_groups(self, chunk: Chunk, found: GroupedColumns) -> Chunk:
         """The keys of groups of rows, and what is found of the arguments of each aggregate."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         if self._only_numbers(keys):
@@ -257,7 +257,7 @@ def distinct_numbers(column: pa.Array) -> pa.Array:
 def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
     """For each list how many different ones come before it, and how many there are."""
     numbers: dict[Any, int] = {}
-    codes = [numbered(column.slice(start, ROWS_TOGETHER), numbers) for start in range(0, len(column), ROWS_TOGETHER)]
+    codes = [numbered(column.slice(start, ROWS_PER_STEP), numbers) for start in range(0, len(column), ROWS_PER_STEP)]
     places = {token: place for place, token in enumerate(sorted(numbers))}
     of_numbers = np.array([places[token] for token in numbers], dtype=np.int64)
     return of_numbers[np.concatenate(codes)] if codes else of_numbers, len(numbers)

@@ -155,13 +155,13 @@ class AssignIntervals(Operator):
         labels = pa.array(found, from_pandas=False) if inside.all() else pa.array(found, mask=~inside)
         if key.is_numeric:
             return labels
-        self._check_shown(numbers, labels, column, key)
+        self._check_displayable(numbers, labels, column, key)
         labels = labels.cast(pa.timestamp("us"))
         if not key.is_zoned:
             return labels
         return pa.StructArray.from_arrays([labels, pc.struct_field(column, "offset")], fields=list(ZONED_PHYSICAL), mask=pa.array(~inside))
 
-    def _check_shown(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> None:
+    def _check_displayable(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> None:
         """Refuse labels that no date-time shows.
 
         Raises

@@ -13,7 +13,7 @@ import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the t
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.groupby.accumulators import FoundOfGroups, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
+from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
     Aggregation,
@@ -129,7 +129,7 @@ class StreamingGroupBy(RunOperator):
         _, state = super().advance([chunk.slice(last, chunk.rows)], facts, self.initial_state(facts))
         return concatenate([before, *([] if ended is None else [ended]), whole], self.infer_type(facts)), state
 
-    def _by_groups(self, chunk: Chunk, schema: Schema, found: FoundOfGroups) -> Chunk:
+    def _by_groups(self, chunk: Chunk, schema: Schema, found: GroupedColumns) -> Chunk:
         """The keys of each group of each run, then what is found of the arguments of each aggregate."""
         keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
         grouping = self._groups(keys, schema)

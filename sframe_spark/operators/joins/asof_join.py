@@ -12,7 +12,7 @@ import numpy as np
 
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.lookup.key_search import KeySearch, WantedKeys, ascending_by, known_ascending
+from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, ascending_by, known_ascending
 from sframe_spark.operators.lookup.numeric_keys import (
     WIDE,
     GroupCodes,
@@ -134,7 +134,7 @@ def normal(key: Column) -> Column:
 
 DIRECTIONS = ("backward", "forward", "nearest")
 # A right side of so many rows stays in memory however the left rows jump about in it.
-MAX_RIGHT_ROWS_TO_ROAM = 4_000_000
+MAX_RIGHT_ROWS_IN_MEMORY = 4_000_000
 # Fewer left rows than this read each part of the right side a few times at most.
 MAX_ROWS_OUT_OF_ORDER = 524_288
 GROUPS = ("int", "float", "str", "datetime")
@@ -244,13 +244,13 @@ class AsofJoin(Operator):
         search = lookup.note(self, lambda: self._search(lookup, facts, as_float))
         keys, there = key_numbers(left.columns[0], facts[0].schema[0], as_float)
         codes, grouped = search.groups.of(left.columns[1 : 1 + len(self.by)], left.rows)
-        found = self._nearest(search, WantedKeys(keys, codes, there & grouped))
+        found = self._nearest(search, ProbeKeys(keys, codes, there & grouped))
         return Chunk((*left.select(self.kept).columns, *lookup.take(found, self.values).columns), left.rows)
 
     def _search(self, lookup: Lookup, facts: Sequence[Facts], as_float: bool) -> KeySearch:
         return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1 : 1 + len(self.by)]), as_float)
 
-    def _nearest(self, search: KeySearch, wanted: WantedKeys) -> Positions:
+    def _nearest(self, search: KeySearch, wanted: ProbeKeys) -> Positions:
         """Row numbers of the matches."""
         if self.direction != "nearest":
             after = self.direction == "forward"
@@ -287,7 +287,7 @@ def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerN
     side read again and again, so such a left side is sorted for the search, and its answers back.
     """
     right = ascending_by(right, join.on)
-    if known_ascending(left, 0) or fits(right, MAX_RIGHT_ROWS_TO_ROAM) or fits(left, MAX_ROWS_OUT_OF_ORDER):
+    if known_ascending(left, 0) or fits(right, MAX_RIGHT_ROWS_IN_MEMORY) or fits(left, MAX_ROWS_OUT_OF_ORDER):
         return join.make_planner_node(left, right)
     width, found = left.facts.width, len(join.values)
     ordered = sort_rows(zip_columns(left, row_number(left)), [(0, True)])

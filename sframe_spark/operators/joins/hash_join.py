@@ -31,7 +31,7 @@ BEHIND = 1 << 62
 PAIRS_AT_A_TIME = 131_072
 
 # So many rows are looked at together: what is made between stays in the cache of a core.
-ROWS_TOGETHER = 1 << 14
+ROWS_PER_STEP = 1 << 14
 # Pairs of which none is longer than so many times the mean are taken to be as long as that: others are made to be weighed.
 MAX_TIMES_MEAN = 1.5
 
@@ -213,8 +213,8 @@ class Pairs:
         of_looking, of_others = (of_right, of_left) if self.turned else (of_left, of_right)
         so_far = np.concatenate([[0], np.cumsum(of_others[self.order])])
         looking, others, keys = 0, int(of_others[self.alone].sum()), 0 if self.turned else int(of_keys[self.alone].sum())
-        for start in range(0, len(self.found.first), ROWS_TOGETHER):
-            part = slice(start, start + ROWS_TOGETHER)
+        for start in range(0, len(self.found.first), ROWS_PER_STEP):
+            part = slice(start, start + ROWS_PER_STEP)
             first, counts = self.found.first[part], np.diff(self.found.ends[part], prepend=self.found.ends[start - 1] if start else 0)
             matched = first >= 0
             looking += int(np.dot(of_looking[part], counts))
@@ -337,8 +337,8 @@ def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:
     firsts = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
     counts = np.maximum(sizes, 1) if keep_all else sizes
     first, ends = new_array(len(codes), np.int64), new_array(len(codes), np.int64)
-    for start in range(0, len(codes), ROWS_TOGETHER):
-        part = slice(start, start + ROWS_TOGETHER)
+    for start in range(0, len(codes), ROWS_PER_STEP):
+        part = slice(start, start + ROWS_PER_STEP)
         first[part], ends[part] = firsts[codes[part]], counts[codes[part]]
     return Matches(first, np.cumsum(ends, out=ends))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.hashing import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.joins.join import Join, joined_properties
-from sframe_spark.operators.lookup.key_search import KeySearch, WantedKeys, key_run
+from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, key_run
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
 from sframe_spark.order.properties import RelationProperties
@@ -122,7 +122,7 @@ class SearchedKeys:
 
 def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
     """First and last row with each key, -1 where there is none; the last one is only searched where there is a first."""
-    first = search.nearest(WantedKeys(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
+    first = search.nearest(ProbeKeys(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
     candidates = np.flatnonzero(first >= 0)
     column = search.lookup.take(first[candidates], [search.on]).columns[0]
     equal = key_numbers(column, search.lookup.schema[search.on])[0] == keys[candidates]
@@ -130,12 +130,12 @@ def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions
     matched = candidates[equal]
     last = np.full(len(keys), -1, dtype=np.int64)
     everyone = np.ones(len(matched), dtype=bool)
-    last[matched] = search.nearest(WantedKeys(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
+    last[matched] = search.nearest(ProbeKeys(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
     return first, last
 
 
 # As long rows as these come one by one.
-MAX_BYTES_OF_A_PIECE = 64 << 20
+MAX_CHUNK_BYTES = 64 << 20
 
 
 @register
@@ -223,7 +223,7 @@ class SortedJoin(Operator):
         found, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
         start = 0
         while True:
-            stop = self._end_of_piece(of_left, lookup, found, start, min(start + max_rows(), found.rows))
+            stop = self._chunk_end(of_left, lookup, found, start, min(start + max_rows(), found.rows))
             yield self._pairs(left, lookup, found, start, stop)
             start = stop
             if start >= found.rows:
@@ -240,9 +240,9 @@ class SortedJoin(Operator):
         size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, found, start, stop)
         return self._pairs(left, lookup, found, start, stop) if size <= max_bytes else None
 
-    def _end_of_piece(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+    def _chunk_end(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
         """Where a piece ends that does not get long: a row with many matches may be much longer than others."""
-        while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MAX_BYTES_OF_A_PIECE:
+        while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MAX_CHUNK_BYTES:
             stop = start + (stop - start) // 2
         return stop
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.compute.sorting import SMALL_SORT, first_break, order_of, places_in
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
-from sframe_spark.operators.lookup.source_lookup import OUT_OF_ORDER, Lookup, Recent, runs
+from sframe_spark.operators.lookup.source_lookup import OUT_OF_ORDER, Lookup, LruCache, runs
 from sframe_spark.operators.project import Project, Zip, part_of_zip
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.source import Source
@@ -29,7 +29,7 @@ PLACE_BITS = 32
 
 
 @attrs.frozen(eq=False)
-class WantedKeys:
+class ProbeKeys:
     """Keys to search for.
 
     Parameters
@@ -271,10 +271,10 @@ class KeySearch:
     by: tuple[int, ...]
     groups: GroupCodes
     as_float: bool = False
-    _indexes: Recent = attrs.field(factory=lambda: Recent(INDEX_BYTES))
-    _ends: Recent = attrs.field(factory=lambda: Recent(INDEX_BYTES))
+    _indexes: LruCache = attrs.field(factory=lambda: LruCache(INDEX_BYTES))
+    _ends: LruCache = attrs.field(factory=lambda: LruCache(INDEX_BYTES))
 
-    def nearest(self, wanted: WantedKeys, after: bool, equal: bool, reach: int | float | None) -> Positions:
+    def nearest(self, wanted: ProbeKeys, after: bool, equal: bool, reach: int | float | None) -> Positions:
         """Row number of the last row before each key (``after``: the first one after it), -1 where there is none.
 
         Parameters
@@ -302,7 +302,7 @@ class KeySearch:
             result[rows] = self._further(wanted, rows, blocks[rows], after, reach)
         return result
 
-    def _further(self, wanted: WantedKeys, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
+    def _further(self, wanted: ProbeKeys, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
         """Answers from the blocks beyond the first ones: they depend only on the group and the block where the walk starts."""
         keys, codes = wanted.keys[rows], wanted.codes[rows]
         order = np.lexsort((keys, codes, blocks))

@@ -31,8 +31,8 @@ from sframe_spark.storage.segments.reader import together
 # Rows of a block that is not a row group.
 BLOCK_ROWS = 131_072
 # Segments together in a block take no more than this, and are no more: each is a file to open, and neighbouring tasks may need the same block.
-TOGETHER_BYTES = 32 * 1024 * 1024
-MAX_TOGETHER = 64
+MAX_BLOCK_BYTES = 32 * 1024 * 1024
+MAX_BLOCK_SEGMENTS = 64
 # Row groups of other writers may be of any size; one of ours is smaller.
 LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
@@ -77,7 +77,7 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     if not isinstance(source, SegmentSource):
         return tuple(RowBlock(start) for start in range(0, source.row_count, BLOCK_ROWS))
     found: list[RowBlock] = []
-    for run in together(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, TOGETHER_BYTES, MAX_TOGETHER):
+    for run in together(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, MAX_BLOCK_BYTES, MAX_BLOCK_SEGMENTS):
         entry, offset = run[0]
         if entry.group_bytes is None:
             found += _row_groups(source, entry, offset)
@@ -164,7 +164,7 @@ class Fences:
 
 
 @attrs.define(eq=False)
-class Recent:
+class LruCache:
     """Values used last, up to a total size; those that belong together with the one put last stay with it, however large they are.
 
     Examples
@@ -235,7 +235,7 @@ class Lookup:
     blocks: tuple[RowBlock, ...]
     starts: Positions
     blocks_read: int = 0
-    _columns: Recent = attrs.field(factory=lambda: Recent(min(CACHE_BYTES, work_memory() // SHARE_OF_WORK)))
+    _columns: LruCache = attrs.field(factory=lambda: LruCache(min(CACHE_BYTES, work_memory() // SHARE_OF_WORK)))
     _fences: dict[tuple[int, bool], Fences] = attrs.field(factory=dict)
     _notes: dict[Hashable, Any] = attrs.field(factory=dict)
 
@@ -249,7 +249,7 @@ class Lookup:
     def of_rows(cls, rows: Chunk, schema: Schema) -> Lookup:
         """Look-up in rows in memory, of which nothing has to be read or kept: how much memory there is makes no difference."""
         source = MemorySource.of(rows, schema)
-        return cls(source, blocks := blocks_of(source), np.array([*(block.start for block in blocks), rows.rows]), columns=Recent(CACHE_BYTES))
+        return cls(source, blocks := blocks_of(source), np.array([*(block.start for block in blocks), rows.rows]), columns=LruCache(CACHE_BYTES))
 
     @cached_property
     def schema(self) -> Schema:

@@ -25,8 +25,8 @@ from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
-MAX_ROWS_KEPT_OPEN = 20_000
-MAX_BYTES_KEPT_OPEN = 4 << 20
+MAX_CACHED_ROWS = 20_000
+MAX_CACHED_BYTES = 4 << 20
 # Where a table remembers the dataset of its columns.
 STORED = "stored columns"
 
@@ -63,14 +63,14 @@ class MemorySource(Source):
         """A slice of the arrays, not copied unless it goes over several pieces."""
         return self.data.between(self.start + start, min(self.start + stop, self.stop), self.positions)
 
-    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+    def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows as they lie in memory."""
         return self.data.chunks_between(self.start, self.stop, self.positions)
 
     @property
     def held(self) -> Chunk | ChunkedRows:
         """All rows, as they lie in memory."""
-        parts = tuple(self.in_pieces())
+        parts = tuple(self.read_batches())
         return ChunkedRows(parts) if len(parts) > 1 else self.read_all()
 
     def batch_end(self, start: int, stop: int) -> int:
@@ -82,7 +82,7 @@ class MemorySource(Source):
         return memory_statistics(self)
 
     @property
-    def shown(self) -> Sequence[int]:
+    def exposed(self) -> Sequence[int]:
         """The selected columns."""
         return self.positions
 
@@ -132,7 +132,7 @@ class MemorySource(Source):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A local relation with the row number as key."""
         rows = self.stop - self.start
-        if rows > MAX_ROWS_KEPT_OPEN or row_bytes(self.sizes_between(0, rows), 0) > MAX_BYTES_KEPT_OPEN:
+        if rows > MAX_CACHED_ROWS or row_bytes(self.sizes_between(0, rows), 0) > MAX_CACHED_BYTES:
             return self._local_relation(context)
         # The key holds the data, whose identity is therefore not given to another table while the relation is kept.
         key = ("memory", self.data, self.positions, self.start, self.stop)

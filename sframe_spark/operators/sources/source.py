@@ -31,7 +31,7 @@ from sframe_spark.storage.segments.row_group_decoder import Cursor, DecodedPart,
 # Those who read sources for one plan: rows that follow those read last are not looked for anew.
 
 # So many ranges, some way behind each other, are read in turn by plans that are not odd.
-MAX_GOERS = 4
+MAX_SCANS = 4
 
 
 class Reader:
@@ -81,7 +81,7 @@ class SegmentReader(Reader):
         self._threads, self._max_bytes = threads, max_bytes
         self._coded = frozenset(source.positions[place] for place in coded)
         # The range that was read last by each who goes through the rows, and what it reads with; who was last asked for comes last.
-        self._goers: list[tuple[int, int, Cursor]] = []
+        self._scans: list[tuple[int, int, Cursor]] = []
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows of the source, from what was decoded before where it is there."""
@@ -91,17 +91,17 @@ class SegmentReader(Reader):
         packed = self._stored.packed(first, last)
         if packed is not None:
             return packed
-        found = [goer for goer in self._goers if follows(goer[:2], first, last) or goer[2].can_go_on(first)]
+        found = [scan for scan in self._scans if follows(scan[:2], first, last) or scan[2].can_go_on(first)]
         if not found:
             # One range alone is not where somebody goes through the rows.
-            cursor = self._cursor(len(self._goers)) if len(self._goers) < MAX_GOERS else self._goers.pop(0)[2]
+            cursor = self._cursor(len(self._scans)) if len(self._scans) < MAX_SCANS else self._scans.pop(0)[2]
             cursor.close()
-            self._goers.append((first, last, cursor))
+            self._scans.append((first, last, cursor))
             return self._stored.read(start, stop)
-        goer = min(found, key=lambda goer: abs(goer[1] - first))
-        self._goers.remove(goer)
-        self._goers.append((first, last, goer[2]))
-        return self._stored.chunk_of(self._columns(goer[2].read(first, last)), first, last)
+        scan = min(found, key=lambda scan: abs(scan[1] - first))
+        self._scans.remove(scan)
+        self._scans.append((first, last, scan[2]))
+        return self._stored.chunk_of(self._columns(scan[2].read(first, last)), first, last)
 
     def _cursor(self, number: int) -> Cursor:
         """All of them together decode about twice as much at a time as one may."""
@@ -110,7 +110,7 @@ class SegmentReader(Reader):
             stored.manifest, stored.positions, stored.stop, partial(size_between, stored), self._max_bytes / (number + 1), threads, self._coded
         )
 
-    def in_pieces(self) -> Iterator[Chunk]:
+    def read_batches(self) -> Iterator[Chunk]:
         """All rows, in pieces as they are decoded."""
         first, stop = self._stored.start, self._stored.stop
         if first == stop or not self._stored.positions:
@@ -129,7 +129,7 @@ class SegmentReader(Reader):
 
     def close(self) -> None:
         """Decode nothing more."""
-        for _, _, cursor in self._goers:
+        for _, _, cursor in self._scans:
             cursor.close()
 
     def _columns(self, parts: list[DecodedPart]) -> list[pa.ChunkedArray]:
@@ -172,7 +172,7 @@ def size_between(source: SegmentSource, first: int, last: int) -> float | None:
 
 
 # What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
-MAX_BYTES_OF_PIECE = 256 << 20
+MAX_CHUNK_BYTES = 256 << 20
 Saved = TypeVar("Saved")
 
 
@@ -219,7 +219,7 @@ class Source(Operator):
         """
         return Reader(self)
 
-    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+    def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows in order, for who keeps them, but not each column in one array."""
         yield self.read_all()
 
@@ -261,7 +261,7 @@ class Source(Operator):
         return save(self)
 
     @property
-    def shown(self) -> Sequence[int]:
+    def exposed(self) -> Sequence[int]:
         """Of which columns of what is stored or held its own are; none where that is not told."""
         return ()
 
@@ -344,9 +344,9 @@ class SegmentSource(Source):
         """One that decodes each row group once for who reads rows in order."""
         return SegmentReader(self, threads, batch_bytes(), coded)
 
-    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+    def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows as they are decoded: pieces are as long as row groups, of very long ones shorter."""
-        return SegmentReader(self, threads, MAX_BYTES_OF_PIECE).in_pieces()
+        return SegmentReader(self, threads, MAX_CHUNK_BYTES).read_batches()
 
     def chunk_of(self, columns: Sequence[pa.ChunkedArray], first: int, last: int) -> Chunk:
         """Columns that were read as rows ``first`` to ``last`` of the dataset, if they have as many.
@@ -366,7 +366,7 @@ class SegmentSource(Source):
         return segment_statistics(self)
 
     @property
-    def shown(self) -> Sequence[int]:
+    def exposed(self) -> Sequence[int]:
         """The selected columns."""
         return self.positions
 

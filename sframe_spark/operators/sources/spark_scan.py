@@ -131,7 +131,7 @@ def ranges_of_segments(chosen: Sequence[tuple[int, SegmentEntry]], start: int, s
 
 
 # Tells queries over frames of ours from those over their files: Spark has no option of this name.
-OURS = {"sframe_spark.rows": "of a frame"}
+FRAME_SCAN = {"sframe_spark.rows": "of a frame"}
 # Pages are compared with the check sums that they carry.
 CHECKED = {"parquet.page.verify-checksum.enabled": "true"}
 # What Spark would otherwise take from the session in which a query runs, which may be the user's.
@@ -209,7 +209,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
         # Spark takes what footers and page headers say for true.
         check.run_if_due()
     paths = [as_named(join(directory, entry.file)) for _, entry in chosen]
-    df = context.spark.read.options(**OURS, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
+    df = context.spark.read.options(**FRAME_SCAN, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
     if first_offset < source.start:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sframe_spark.operators.sources.source import SegmentSource, Source
 
 # Facts about rows in memory are found by looking at them, which pays for so many at a time: 10 ns a float or text, 1 ns an int.
-MAX_CELLS_LOOKED_AT = 20_000_000
+MAX_CELLS_SCANNED = 20_000_000
 # Of so many parts of a table the facts are kept, of those asked for lately.
 MAX_PARTS = 16
 # Of very wide frames only some orderings are written down.
@@ -67,7 +67,7 @@ def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
         positions, segments = source.stored
         known |= {position: found for position, found in zip(positions, segment_statistics(segments), strict=True) if position not in known}
     unknown = set(source.positions) - known.keys()
-    if data.rows * len(unknown) <= MAX_CELLS_LOOKED_AT:
+    if data.rows * len(unknown) <= MAX_CELLS_SCANNED:
         known |= {position: column_statistics(data.column(position, 0, data.rows), source.types[position]) for position in unknown}
     return known
 
@@ -78,7 +78,7 @@ def part_statistics(source: MemorySource) -> Statistics:
     parts: dict[tuple[int, int], dict[int, ColumnStatistics]] = data.remembered.setdefault("statistics of parts", {})
     known = parts.pop((source.start, source.stop), {})
     unknown = set(source.positions) - known.keys()
-    if rows * len(unknown) > MAX_CELLS_LOOKED_AT:
+    if rows * len(unknown) > MAX_CELLS_SCANNED:
         whole = known_statistics(source)
         return tuple(of_some_rows(whole.get(position, UNKNOWN_STATISTICS)) for position in source.positions)
     known |= {position: column_statistics(data.column(position, source.start, source.stop), source.types[position]) for position in unknown}
@@ -113,7 +113,7 @@ def range_statistics(source: RangeSource) -> ColumnStatistics:
 def source_properties(source: Source) -> RelationProperties:
     """Order, constants, keys and bounds of a source's rows, from its statistics and from what was proved of it."""
     statistics = source_statistics(source)
-    recorded = shown_order(source.recorded, source.shown)
+    recorded = shown_order(source.recorded, source.exposed)
     facts = dict(enumerate(statistics))
     order = OrderingProperties(
         constants=[place for place, known in facts.items() if known.constant],
@@ -137,7 +137,7 @@ def source_properties(source: Source) -> RelationProperties:
 def equal_columns(source: Source) -> list[list[int]]:
     """Places at which a source shows one and the same column."""
     places: dict[int, list[int]] = {}
-    for place, position in enumerate(source.shown):
+    for place, position in enumerate(source.exposed):
         places.setdefault(position, []).append(place)
     return [group for group in places.values() if len(group) > 1]
 

@@ -111,7 +111,7 @@ class Cumulative(SequentialOperator):
         valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
         values = (column if valid is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
         if isinstance(state, Moments):
-            return self._advance_moments(values.astype(np.float64, copy=False), valid, state)
+            return self._advance_variance(values.astype(np.float64, copy=False), valid, state)
         if self.kind == "sum" and column_type == FLOAT:
             running, total = running_sum(values, ExactSum() if state is None else state)
             missing = None if valid is None or state is not None else ~np.logical_or.accumulate(valid)
@@ -138,7 +138,7 @@ class Cumulative(SequentialOperator):
         is_known = len(running) > 0 and (missing is None or not missing[-1])
         return Chunk.of([result]), (running[-1] if is_known else state)
 
-    def _advance_moments(self, values: np.ndarray, valid: np.ndarray | None, state: Moments) -> tuple[Chunk, Any]:
+    def _advance_variance(self, values: np.ndarray, valid: np.ndarray | None, state: Moments) -> tuple[Chunk, Any]:
         if not len(values):
             return Chunk.of([pa.array(values)]), state
         found, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_moments(state, self.kind != "mean"))

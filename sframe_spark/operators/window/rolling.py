@@ -190,7 +190,7 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
     """
 
     def of_block(number: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_moments)[1:]
+        means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_variances)[1:]
         with np.errstate(over="ignore", invalid="ignore"):
             # Equal numbers have none, which is right. What is infinite or NaN may be so on the way only.
             believed = squares >= np.square(means) * (MIN_SPREAD * width)
@@ -228,7 +228,7 @@ def window_sums(values: np.ndarray, width: int) -> np.ndarray:
         return total[width:] - total[:-width]
 
 
-def merged_moments(first: States, second: States) -> States:
+def merged_variances(first: States, second: States) -> States:
     """Count, mean and sum of squared deviations of the values behind two of each.
 
     Source: Chan, Golub and LeVeque (1979), updating formulae for sample variances. Equal means add nothing, so the spread of

@@ -16,7 +16,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollect
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.project import places_of
-from sframe_spark.operators.window.running_collections import DistinctAggregate, FrequencyAggregate, GrowingAggregate, RunCountAggregate
+from sframe_spark.operators.window.running_collections import DistinctAggregate, FrequencyAggregate, ListAggregate, RunCountAggregate
 from sframe_spark.operators.window.running_quantiles import QuantileAggregate
 from sframe_spark.operators.window.running_vectors import VectorAggregate
 from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, RowGroups, Scan, numbers, scan_of, valid
@@ -117,7 +117,7 @@ class ScanAggregate:
         components = tuple(component.copy() for component in state.components)
         for component, new in zip(components, total, strict=True):
             component[slots] = new[groups.stops - 1]
-        return settled(components, pool)
+        return compacted(components, pool)
 
     def merged(self, first: ScanState, second: ScanState, slots: np.ndarray) -> ScanState:
         """State of both; ``slots`` are the places of the second's groups in the first, which has them all."""
@@ -131,7 +131,7 @@ class ScanAggregate:
             combined = self.scan.combine(tuple(component[slots] for component in components), later)
         for component, new in zip(components, combined, strict=True):
             component[slots] = new
-        return settled(components, pool)
+        return compacted(components, pool)
 
     def widened(self, state: ScanState, groups: int) -> ScanState:
         """The state with groups without rows added up to that many."""
@@ -140,7 +140,7 @@ class ScanAggregate:
         return ScanState(tuple(np.concatenate([a, b]) for a, b in zip(state.components, added.components, strict=True)), pool)
 
 
-def settled(components: Components, pool: pa.Array | None) -> ScanState:
+def compacted(components: Components, pool: pa.Array | None) -> ScanState:
     """A state that keeps only the values it points at."""
     if pool is None:
         return ScanState(components)
@@ -368,7 +368,7 @@ def built_in(aggregation: Aggregation, types: tuple[ColumnType, ...], result: Co
     if function in ("sum", "mean", "var", "std"):
         return ExactAggregate(function) if types[0].is_numeric else VectorAggregate(function)
     if function in ("concat", "distinct"):
-        return GrowingAggregate(function, types, result)
+        return ListAggregate(function, types, result)
     if function == "quantile":
         return QuantileAggregate(aggregation.parameters)
     return OF_VALUES[function](types[0]) if function in OF_VALUES else None

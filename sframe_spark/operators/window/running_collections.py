@@ -21,11 +21,11 @@ from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
 
 # So many values are put into lists at a time, which then need not have room twice.
-PIECE = 1 << 18
+VALUES_PER_BATCH = 1 << 18
 
 
 @attrs.frozen(eq=False)
-class HeldValues:
+class GroupValues:
     """Values of some groups.
 
     Parameters
@@ -40,7 +40,7 @@ class HeldValues:
     columns: tuple[pa.Array, ...]
 
     @classmethod
-    def nothing(cls, groups: int, types: Sequence[pa.DataType]) -> HeldValues:
+    def nothing(cls, groups: int, types: Sequence[pa.DataType]) -> GroupValues:
         """Of so many groups without values."""
         return cls(np.zeros(groups, dtype=np.int64), tuple(pa.array([], data_type) for data_type in types))
 
@@ -53,25 +53,25 @@ class HeldValues:
         """The group of each value."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
-    def widened(self, groups: int) -> HeldValues:
+    def widened(self, groups: int) -> GroupValues:
         """The same with groups without values added up to that many."""
-        return HeldValues(widened_with(self.counts, groups, 0), self.columns)
+        return GroupValues(widened_with(self.counts, groups, 0), self.columns)
 
-    def taken(self, groups: np.ndarray) -> HeldValues:
+    def taken(self, groups: np.ndarray) -> GroupValues:
         """Those of some of the groups."""
         if len(groups) == len(self.counts) and bool((groups == np.arange(len(groups))).all()):
             return self
         places = pa.array(ranges(self.starts[groups], self.counts[groups]))
-        return HeldValues(self.counts[groups], tuple(column.take(places) for column in self.columns))
+        return GroupValues(self.counts[groups], tuple(column.take(places) for column in self.columns))
 
-    def kept(self, which: np.ndarray) -> HeldValues:
+    def kept(self, which: np.ndarray) -> GroupValues:
         """Some of the values."""
         if which.all():
             return self
         counts = np.bincount(self.group_of_values()[which], minlength=len(self.counts))
-        return HeldValues(counts, tuple(column.filter(pa.array(which)) for column in self.columns))
+        return GroupValues(counts, tuple(column.filter(pa.array(which)) for column in self.columns))
 
-    def with_more(self, more: HeldValues, groups: np.ndarray) -> HeldValues:
+    def with_more(self, more: GroupValues, groups: np.ndarray) -> GroupValues:
         """These values and others, which come behind those of the groups of these numbers; each is named once at most."""
         added = len(more.columns[0])
         if not added:
@@ -80,12 +80,12 @@ class HeldValues:
         counts[groups] += more.counts
         columns = tuple(in_one_array([first, second]) for first, second in zip(self.columns, more.columns, strict=True))
         if len(counts) == 1:
-            return HeldValues(counts, columns)
+            return GroupValues(counts, columns)
         starts, before = np.cumsum(counts) - counts, len(self.columns[0])
         places = np.empty(before + added, dtype=np.int64)
         places[ranges(starts, self.counts)] = np.arange(before)
         places[ranges(starts[groups] + self.counts[groups], more.counts)] = np.arange(before, before + added)
-        return HeldValues(counts, tuple(column.take(pa.array(places)) for column in columns))
+        return GroupValues(counts, tuple(column.take(pa.array(places)) for column in columns))
 
 
 def widened_with(numbers: np.ndarray, count: int, filled: int) -> np.ndarray:
@@ -93,12 +93,12 @@ def widened_with(numbers: np.ndarray, count: int, filled: int) -> np.ndarray:
     return np.concatenate([numbers, np.full(count - len(numbers), filled, dtype=numbers.dtype)])
 
 
-def in_pieces(lengths: np.ndarray, most: int) -> Iterator[slice]:
+def batches_by_size(lengths: np.ndarray, most: int) -> Iterator[slice]:
     """Neighbours that have about so many items together, or one that has more.
 
     Examples
     --------
-    >>> [(piece.start, piece.stop) for piece in in_pieces(np.array([3, 1, 1, 9, 0]), 4)]
+    >>> [(piece.start, piece.stop) for piece in batches_by_size(np.array([3, 1, 1, 9, 0]), 4)]
     [(0, 2), (2, 3), (3, 5)]
     """
     ends, first = np.cumsum(lengths), 0
@@ -128,13 +128,13 @@ def lists_of_firsts(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np
     ['[]', '[5,[6]]']
     """
     refuse_more_than_an_array(columns, starts, lengths, beside=1)
-    found = [_lists([column.take(pa.array(places)) for column in columns], lengths[piece], result) for piece, places in pieces_of(starts, lengths)]
+    found = [_lists([column.take(pa.array(places)) for column in columns], lengths[piece], result) for piece, places in list_batches(starts, lengths)]
     return in_one_array(found) if found else pa.array([], result.physical)
 
 
-def pieces_of(starts: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+def list_batches(starts: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """Some rows after the other, and the places of the values that they have: so many from one on."""
-    for piece in in_pieces(lengths, PIECE):
+    for piece in batches_by_size(lengths, VALUES_PER_BATCH):
         yield piece, ranges(starts[piece], lengths[piece])
 
 
@@ -174,7 +174,7 @@ Types = Sequence[ColumnType]
 
 
 @attrs.frozen(eq=False)
-class GrowingAggregate:
+class ListAggregate:
     """A running ``concat`` or ``distinct``; the state is what each group's value holds, and what tells equal ones.
 
     Parameters
@@ -196,16 +196,16 @@ class GrowingAggregate:
         """Whether only the first of equal values, or keys, is held."""
         return self.function == "distinct" or len(self.types) == 2
 
-    def empty(self, groups: int) -> HeldValues:
+    def empty(self, groups: int) -> GroupValues:
         """No value in any group."""
         nothing = self._candidates([pa.array([], column_type.physical) for column_type in self.types])
-        return HeldValues.nothing(groups, [column.type for column in nothing])
+        return GroupValues.nothing(groups, [column.type for column in nothing])
 
-    def widened(self, state: HeldValues, groups: int) -> HeldValues:
+    def widened(self, state: GroupValues, groups: int) -> GroupValues:
         """The state with groups without rows added up to that many."""
         return state.widened(groups)
 
-    def advance(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, HeldValues]:
+    def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
         """Values of a run, row by row, and the state after it."""
         before, (rows, there) = state.taken(slots), self._in_order(columns, groups)
         new = self._are_new(before, rows)
@@ -215,18 +215,18 @@ class GrowingAggregate:
         sizes = groups.stops - groups.starts
         lengths = groups.to_row_order(totals_so_far(grows, groups) + np.repeat(before.counts, sizes))
         starts = groups.to_row_order(np.repeat(after.starts, sizes))
-        shown = after.columns[: self._shown_columns()]
+        shown = after.columns[: self._value_columns()]
         return lists_of_firsts(shown, starts, lengths, self.result), state.with_more(more, slots)
 
-    def summarized(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> HeldValues:
+    def summarized(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> GroupValues:
         """State after a run."""
         return self.merged(state, self._in_order(columns, groups)[0], slots)
 
-    def merged(self, first: HeldValues, second: HeldValues, slots: np.ndarray) -> HeldValues:
+    def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
         """What both hold, that of the first before."""
         return first.with_more(second.kept(self._are_new(first.taken(slots), second)), slots)
 
-    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[HeldValues, np.ndarray]:
+    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[GroupValues, np.ndarray]:
         """What rows would add to their groups, and which these rows are along the order of the groups; missing values and keys add nothing."""
         order = groups.order
         there = np.arange(groups.rows)
@@ -234,7 +234,7 @@ class GrowingAggregate:
             there = np.flatnonzero(valid(columns[0])[order])
         counts = np.bincount(groups.group_of_rows()[there], minlength=len(groups.starts))
         places = pa.array(order[there])
-        return HeldValues(counts, tuple(self._candidates([column.take(places) for column in columns]))), there
+        return GroupValues(counts, tuple(self._candidates([column.take(places) for column in columns]))), there
 
     def _candidates(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """What is shown of rows, then what tells equal ones."""
@@ -247,17 +247,17 @@ class GrowingAggregate:
             shown = texts if len(texts) == 1 else [entries(*texts)]
         return [*shown, *comparable_values(columns[0], self.types[0])] if self.has_each_once else shown
 
-    def _shown_columns(self) -> int:
+    def _value_columns(self) -> int:
         return 1 if self.result.is_encoded else len(self.types)
 
-    def _are_new(self, before: HeldValues, rows: HeldValues) -> np.ndarray:
+    def _are_new(self, before: GroupValues, rows: GroupValues) -> np.ndarray:
         """Which rows hold what neither their group nor a row of it before them does."""
         if not self.has_each_once:
             return np.ones(len(rows.columns[0]), dtype=bool)
-        return first_of_each(before, rows, self._shown_columns())[0]
+        return first_of_each(before, rows, self._value_columns())[0]
 
 
-def first_of_each(before: HeldValues, rows: HeldValues, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which rows are the first of their group with their value, not counting some first columns.
 
     Also a number of each value of a group, for what it held before and then for rows, and where each of these is first there.
@@ -373,7 +373,7 @@ def with_values(state: SeenValues, added: dict[int, Any]) -> SeenValues:
 # Running counts of each value: a group's values are held in the order in which they came, with how often each did.
 
 # Digits of a count, and what stands around it.
-MAX_BESIDE = 24
+MAX_COUNT_BYTES = 24
 
 
 @attrs.frozen(eq=False)
@@ -388,15 +388,15 @@ class FrequencyAggregate:
 
     column_type: ColumnType
 
-    def empty(self, groups: int) -> HeldValues:
+    def empty(self, groups: int) -> GroupValues:
         """No value in any group."""
-        return HeldValues.nothing(groups, [self.column_type.physical, pa.int64()])
+        return GroupValues.nothing(groups, [self.column_type.physical, pa.int64()])
 
-    def widened(self, state: HeldValues, groups: int) -> HeldValues:
+    def widened(self, state: GroupValues, groups: int) -> GroupValues:
         """The state with groups without rows added up to that many."""
         return state.widened(groups)
 
-    def advance(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, HeldValues]:
+    def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
         """Counts of a run, row by row, and the state after it."""
         before, rows = state.taken(slots), self._in_order(columns, groups)
         after, places, new = added(before, rows)
@@ -406,22 +406,22 @@ class FrequencyAggregate:
         texts = stored_counts(after, places, starts, groups.to_row_order(lengths), numbers)
         return texts, replaced(state, after, slots)
 
-    def summarized(self, state: HeldValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> HeldValues:
+    def summarized(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> GroupValues:
         """State after a run."""
         return self.merged(state, self._in_order(columns, groups), slots)
 
-    def merged(self, first: HeldValues, second: HeldValues, slots: np.ndarray) -> HeldValues:
+    def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
         """Values and counts of both, those of the first before."""
         return replaced(first, added(first.taken(slots), second)[0], slots)
 
-    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> HeldValues:
-        return HeldValues(groups.stops - groups.starts, (columns[0].take(pa.array(groups.order)), pa.repeat(1, groups.rows)))
+    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
+        return GroupValues(groups.stops - groups.starts, (columns[0].take(pa.array(groups.order)), pa.repeat(1, groups.rows)))
 
 
-def added(before: HeldValues, more: HeldValues) -> tuple[HeldValues, np.ndarray, np.ndarray]:
+def added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarray, np.ndarray]:
     """What groups hold with more values, the place there of each of these, and which of them are new."""
     held = len(before.columns[0])
-    new, numbers, firsts = first_of_each(HeldValues(before.counts, before.columns[:1]), HeldValues(more.counts, more.columns[:1]), 0)
+    new, numbers, firsts = first_of_each(GroupValues(before.counts, before.columns[:1]), GroupValues(more.counts, more.columns[:1]), 0)
     found = before.with_more(more.kept(new), np.arange(len(before.counts)))
     places = np.empty(len(numbers), dtype=np.int64)
     places[:held] = ranges(found.starts, before.counts)
@@ -430,18 +430,18 @@ def added(before: HeldValues, more: HeldValues) -> tuple[HeldValues, np.ndarray,
     places = places[firsts][numbers]
     counts = np.zeros(len(found.columns[0]), dtype=np.int64)
     np.add.at(counts, places, np.concatenate([before.columns[1].to_numpy(), more.columns[1].to_numpy()]))
-    return HeldValues(found.counts, (found.columns[0], pa.array(counts))), places[held:], new
+    return GroupValues(found.counts, (found.columns[0], pa.array(counts))), places[held:], new
 
 
-def replaced(state: HeldValues, groups: HeldValues, slots: np.ndarray) -> HeldValues:
+def replaced(state: GroupValues, groups: GroupValues, slots: np.ndarray) -> GroupValues:
     """A state with what some of its groups hold in place of what they did."""
     kept = np.ones(len(state.counts), dtype=bool)
     kept[slots] = False
     others = state.kept(np.repeat(kept, state.counts))
-    return HeldValues(others.counts, others.columns).with_more(groups, slots)
+    return GroupValues(others.counts, others.columns).with_more(groups, slots)
 
 
-def stored_counts(held: HeldValues, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
+def stored_counts(held: GroupValues, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
     """For each row a stored dict of so many values from one on, with the counts they had then.
 
     Parameters
@@ -456,13 +456,13 @@ def stored_counts(held: HeldValues, places: np.ndarray, starts: np.ndarray, leng
         Where each row is along the order of the groups.
     """
     keys = pc.binary_join_element_wise("[", texts_of_items(held.columns[0]), ",", "")
-    refuse_more_than_an_array([keys], starts, lengths, MAX_BESIDE)
+    refuse_more_than_an_array([keys], starts, lengths, MAX_COUNT_BYTES)
     # Each value's rows, one after the other: those up to a row are in its count, and those behind it are not.
     met = np.sort(places * len(places) + np.arange(len(places)))
     times = np.bincount(places, minlength=len(keys))
     base = held.columns[1].to_numpy() - np.cumsum(times)
     found = []
-    for piece, chosen in pieces_of(starts, lengths):
+    for piece, chosen in list_batches(starts, lengths):
         counts = base[chosen] + np.searchsorted(met, chosen * len(places) + np.repeat(numbers[piece], lengths[piece]), "right")
         entries = pc.binary_join_element_wise(keys.take(pa.array(chosen)), pa.array(counts).cast(pa.string()), "]", "")
         found.append(in_brackets(lengths[piece], entries, brackets_of(ENCODED_DICT)))

@@ -11,14 +11,14 @@ import pyarrow as pa
 from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.exact_window_sum import Sums, joined_sums, running_sums
 from sframe_spark.compute.key_runs import ranges
-from sframe_spark.operators.window.running_collections import in_pieces, widened_with
+from sframe_spark.operators.window.running_collections import batches_by_size, widened_with
 from sframe_spark.operators.window.segmented_scan import RowGroups, valid
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
 # Widths of groups that have no vector yet, and of those with vectors of different lengths.
 UNKNOWN, RAGGED = -1, -2
 # So many numbers are added up at a time.
-NUMBERS_TOGETHER = 1 << 20
+NUMBERS_PER_STEP = 1 << 20
 
 
 @attrs.frozen(eq=False)
@@ -91,7 +91,7 @@ class VectorAggregate:
             found[begins_in_order[rows] + places] = values
             parts.append(after)
         column = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), pa.array(found, from_pandas=False), mask=pa.array(missing))
-        return column, run.settled(laid, parts, slots, is_whole=True)
+        return column, run.state_after(laid, parts, slots, is_whole=True)
 
     def summarized(self, state: VectorSums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> VectorSums:
         """State after a run."""
@@ -101,7 +101,7 @@ class VectorAggregate:
             numbers, there, _, _ = run.numbers_of(segments)
             sizes = run.sizes[run.groups[segments]]
             parts.append(Sums.of(numbers, there, np.repeat(np.arange(len(sizes)), sizes), len(sizes), False))
-        return run.settled(run.laid_out(state, slots), parts, slots, is_whole=False)
+        return run.state_after(run.laid_out(state, slots), parts, slots, is_whole=False)
 
     def merged(self, first: VectorSums, second: VectorSums, slots: np.ndarray) -> VectorSums:
         """State of both; ``slots`` are the places of the second's groups in the first, which has them all."""
@@ -172,7 +172,7 @@ class VectorsOfRun:
 
     def pieces(self) -> Iterator[slice]:
         """Segments, as many at a time as are added up together."""
-        return in_pieces(self.sizes[self.groups], NUMBERS_TOGETHER)
+        return batches_by_size(self.sizes[self.groups], NUMBERS_PER_STEP)
 
     def starts_of(self, segments: slice) -> np.ndarray:
         """Where the numbers of each of some segments start."""
@@ -217,7 +217,7 @@ class VectorsOfRun:
         widths[slots] = self.widths
         return state.with_widths(widths)
 
-    def settled(self, laid: VectorSums, parts: list[Sums], slots: np.ndarray, is_whole: bool) -> VectorSums:
+    def state_after(self, laid: VectorSums, parts: list[Sums], slots: np.ndarray, is_whole: bool) -> VectorSums:
         """The state after the run, from what is known of segments with (``is_whole``) or without what was before."""
         if parts:
             chosen = self.places_of(slice(None), laid, slots)

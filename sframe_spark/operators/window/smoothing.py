@@ -180,7 +180,7 @@ class ExponentialSmoothing(SequentialOperator):
         if not inputs[0].rows:
             return nothing
         with np.errstate(all="ignore"):
-            run = self._begun(inputs[0], facts[0].schema, nothing)
+            run = self._grouped(inputs[0], facts[0].schema, nothing)
             if not len(run.valued):
                 return run.after
             return run.ended(SmoothedCells.of(run.values, run.places[run.valued], self._cells(run.after)))
@@ -205,18 +205,18 @@ class ExponentialSmoothing(SequentialOperator):
             return Chunk.empty((FLOAT,)), state
         with np.errstate(all="ignore"):
             cells = self._cells(state)
-            run = self._begun(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.last_ones(cells)))
+            run = self._grouped(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.last_ones(cells)))
             if not len(run.valued):
                 return Chunk.of([run.in_row_order(np.zeros(0))]), run.after
             slots = run.places[run.valued]
             sums, after = run.values.scanned(slots, *run.after.cells.later.last_of(slots), cells)
             smoothed = means(sums, run.values.values, run.values.specials_so_far(run.after.specials[slots]))
-            return Chunk.of([run.in_row_order(smoothed)]), run.ended(run.after.cells.gone_on(after))
+            return Chunk.of([run.in_row_order(smoothed)]), run.ended(run.after.cells.with_last_cells(after))
 
     def _cells(self, state: SmoothingState) -> TimeCells:
         return TimeCells.of(self.half_life, state.latest[0].dtype)
 
-    def _begun(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> SmoothedRun:
+    def _grouped(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> SmoothedRun:
         """A run by group, and a copy of the state with room for its groups that knows the times of the run, but not the values yet."""
         groups = RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
         slots, places = placed(state.slots, groups.tokens)
@@ -252,7 +252,7 @@ class ExponentialSmoothing(SequentialOperator):
         backwards = found < earlier
         if backwards.any():
             row = int(backwards.argmax())
-            before, after = (moment_text(values[row], column_type) for values in (earlier, found))
+            before, after = (time_text(values[row], column_type) for values in (earlier, found))
             raise ExecutionError(f"exponential smoothing needs times that do not go backwards, but {after} comes after {before}: sort by time first")
         put(state.latest, slots, (found[np.append(starts[1:], len(found)) - 1], np.ones(len(slots), dtype=bool)))
 
@@ -291,7 +291,7 @@ def put(components: Components, places: np.ndarray, values: Components) -> None:
         component[places] = new
 
 
-def moment_text(value: Any, column_type: ColumnType) -> str:
+def time_text(value: Any, column_type: ColumnType) -> str:
     """A time as text."""
     return str(from_microseconds(int(value)) if column_type.kind == DATETIME_KIND else value)
 

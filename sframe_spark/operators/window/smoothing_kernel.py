@@ -23,7 +23,7 @@ HALF_LIVES = 64
 # Weights are at most the inverse of two to this power: so many values of one moment add up to a float.
 ROOM = 40
 # Weights of so many moments of a cell are looked up.
-MAX_LOOKED_UP = 1 << 16
+MAX_WEIGHTS_TABLED = 1 << 16
 # After so many half-lives less is left of a weight than any float but zero.
 MIN_EXPONENT = -1075
 # After so many, the largest float is less than the last bit of the smallest one.
@@ -116,7 +116,7 @@ class TimeCells:
         """What a value of each time weighs in its cell, which begins when it says: little, so that sums stay floats."""
         if times.dtype.kind == "f":
             return self._weights_after(np.where(times == begins, 0.0, times - begins))
-        if self.length > MAX_LOOKED_UP:
+        if self.length > MAX_WEIGHTS_TABLED:
             return self._weights_after((times - begins).astype(np.float64))
         return self._weights_after(np.arange(self.length, dtype=np.float64)).take(times - begins)
 
@@ -201,15 +201,15 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
     given, added = (in_stretches(numbers, steps, stretches) for numbers in (first, np.concatenate([np.zeros((rows, 1)), sums[:, :-1]], axis=1)))
     before = np.zeros((rows, stretches))
     # The last few cells of a stretch tell most often what goes over to the next one.
-    before[:, 1:] = gone_through(before, given[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
-    found = gone_through(before, given, added, shares)
+    before[:, 1:] = decayed_steps(before, given[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
+    found = decayed_steps(before, given, added, shares)
     while True:
         # NaN is equal to itself here.
         changed = np.flatnonzero((found[-1, :, :-1].view(np.int64) != before[:, 1:].view(np.int64)).any(axis=0)) + 1
         if not len(changed):
             return found.transpose(1, 2, 0).reshape(rows, -1)[:, :count]
         before[:, changed] = found[-1][:, changed - 1]
-        found[:, :, changed] = gone_through(before[:, changed], given[:, :, changed], added[:, :, changed], shares[:, changed])
+        found[:, :, changed] = decayed_steps(before[:, changed], given[:, :, changed], added[:, :, changed], shares[:, changed])
 
 
 def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list[float]:
@@ -229,7 +229,7 @@ def in_stretches(numbers: np.ndarray, steps: int, stretches: int) -> np.ndarray:
     return np.ascontiguousarray(filled.reshape(len(numbers), stretches, steps).transpose(2, 0, 1))
 
 
-def gone_through(before: np.ndarray, given: np.ndarray, added: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def decayed_steps(before: np.ndarray, given: np.ndarray, added: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """What is left at each step of some stretches, given what is before the first one."""
     found = np.empty_like(given)
     nothing = shares == 0.0
@@ -501,7 +501,7 @@ class Heads:
         """Owner by owner."""
         return self if (self.owners[1:] >= self.owners[:-1]).all() else self.taken(order_of([self.owners]))
 
-    def begun_elsewhere(self, earlier: Heads, cells: TimeCells) -> np.ndarray:
+    def in_other_cells(self, earlier: Heads, cells: TimeCells) -> np.ndarray:
         """For each value, whether earlier values of its owner are of another cell."""
         if not len(earlier.owners) or not len(self.owners):
             return np.zeros(len(self.owners), dtype=bool)
@@ -596,7 +596,7 @@ class SmoothedCells:
         """The last cell of each owner, of all rows."""
         return attrs.evolve(self, later=self.later.last_ones(cells))
 
-    def gone_on(self, last: CellSums) -> SmoothedCells:
+    def with_last_cells(self, last: CellSums) -> SmoothedCells:
         """The last cells of some owners in place of those before, of all rows."""
         return attrs.evolve(self, later=self.later.only(last))
 
@@ -608,6 +608,6 @@ class SmoothedCells:
         later = CellSums.nothing(0, self.later.begins.dtype).joined(attrs.evolve(after.later, owners=owners[after.later.owners]))
         # Of a cell that begins in these rows the values are added up.
         begun = np.full(len(first.owners), self.are_all)
-        begun |= self.later.places_of(first.owners)[1] | first.begun_elsewhere(self.first, cells)
+        begun |= self.later.places_of(first.owners)[1] | first.in_other_cells(self.first, cells)
         known = first.taken(np.flatnonzero(begun)).added_to(self.later, cells).joined(later).felt(cells)
         return SmoothedCells(self.first.followed_by(first.taken(np.flatnonzero(~begun))), known, self.are_all).in_bounds()

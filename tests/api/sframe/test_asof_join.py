@@ -136,7 +136,7 @@ def test_the_spark_lowering_and_any_number_of_segments_agree(
 def test_a_large_left_side_out_of_order_keeps_its_places(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from sframe_spark.operators.joins import asof_join
 
-    monkeypatch.setattr(asof_join, "MAX_RIGHT_ROWS_TO_ROAM", 0)
+    monkeypatch.setattr(asof_join, "MAX_RIGHT_ROWS_IN_MEMORY", 0)
     monkeypatch.setattr(asof_join, "MAX_ROWS_OUT_OF_ORDER", 0)
     left = SFrame({"t": [9, 1, None, 5, 1], "w": list("abcde")})
     joined = left.asof_join(SFrame({"t": [0, 4, 8], "v": [10, 14, 18]}), on="t")

@@ -154,7 +154,7 @@ def test_a_dataframe_outlives_the_frame_that_it_was_made_of(is_written: bool) ->
 
 
 def test_what_was_recorded_when_a_table_was_written_is_known_of_it(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_statistics, "MAX_CELLS_LOOKED_AT", 0)
+    monkeypatch.setattr(source_statistics, "MAX_CELLS_SCANNED", 0)
     assert not source_statistics.source_statistics(table(frame))[1].ascending
     frame["b"].cumulative_sum().materialize()
     first, second, third = source_statistics.source_statistics(table(frame))
@@ -165,6 +165,6 @@ def test_what_was_recorded_when_a_table_was_written_is_known_of_it(frame: SFrame
 
 
 def test_only_columns_that_are_asked_for_are_looked_at(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_statistics, "MAX_CELLS_LOOKED_AT", ROWS)
+    monkeypatch.setattr(source_statistics, "MAX_CELLS_SCANNED", ROWS)
     assert not source_statistics.source_statistics(table(frame))[1].ascending
     assert source_statistics.source_statistics(table(frame).with_columns([1]))[0].strictly_ascending

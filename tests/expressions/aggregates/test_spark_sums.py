@@ -19,7 +19,7 @@ from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.actions import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, Way
-from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_in_spark, named_columns, with_columns_beside
+from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_in_spark, named_columns, with_helper_columns
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk
@@ -208,7 +208,7 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
 @pytest.mark.parametrize("summed", list(SummedFloats))
 def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: Any, summed: SummedFloats) -> None:
     df = spark.createDataFrame(pa.table({"c1": pa.array([1.5, None, math.nan])}), schema="c1 double")
-    beside = with_columns_beside(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, Way(summed))])
+    beside = with_helper_columns(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, Way(summed))])
     window = USUAL if summed is SummedFloats.COMMON else MORE
     # To Spark a float that becomes a whole number may be missing, whichever it is.
     digits = [text.removeprefix("CAST(").removesuffix(" AS BIGINT)") for name in beside.columns[1:] for text in window.digits(name)]

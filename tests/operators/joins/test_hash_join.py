@@ -34,7 +34,7 @@ def bytes_of_each(pairs: Pairs, start: int, stop: int) -> int:
 @pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
 @pytest.mark.parametrize("longest", [20, LONG])
 def test_bytes_of_pairs_are_those_of_each(how: str, longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hash_join, "ROWS_TOGETHER", 7)
+    monkeypatch.setattr(hash_join, "ROWS_PER_STEP", 7)
     pairs = pairs_of(how, longest)
     assert sum(pairs.total_bytes) == bytes_of_each(pairs, 0, pairs.rows)
     for start, stop in ((0, pairs.rows), (3, 9)):

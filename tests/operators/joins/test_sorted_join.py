@@ -111,6 +111,6 @@ def test_missing_keys_on_both_sides_are_not_searched() -> None:
 def test_the_kernel_leaves_out_no_long_pair(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     joined = SortedJoin(0, 0, how).make_planner_node(table_source([[1, 1, 2]], [INT], 3), table_source([[1, 1], ["long", "longer"]], [INT, STR], 2))
     inputs = [Chunk.of([pa.array([1, 1, 2])]), Chunk.of([pa.array([1, 1]), pa.array(["long", "longer"])])]
-    monkeypatch.setattr(sorted_join, "MAX_BYTES_OF_A_PIECE", 10)
+    monkeypatch.setattr(sorted_join, "MAX_CHUNK_BYTES", 10)
     found = joined.operator.kernel(inputs, [child.facts for child in joined.inputs])
     assert rows_of(found.columns, joined.schema) == Oracle().rows(joined)

@@ -55,7 +55,7 @@ def test_what_is_put_together_counts_bytes(tmp_path: Path, monkeypatch: pytest.M
     manifest = dataset(tmp_path / "many", list(map(float, range(40))), [10, 20, 30])
     size = manifest.segments[0].group_bytes
     assert size == 10 * 3 * 8
-    monkeypatch.setattr(source_lookup, "TOGETHER_BYTES", 2 * size)
+    monkeypatch.setattr(source_lookup, "MAX_BLOCK_BYTES", 2 * size)
     assert Lookup.of(SegmentSource.of(manifest)).starts.tolist() == [0, 20, 40]
 
 

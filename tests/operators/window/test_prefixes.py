@@ -152,7 +152,10 @@ def check_some_rows(name: str, types: tuple[ColumnType, ...], data: st.DataObjec
     runs = [rows[start:stop] for start, stop in itertools.pairwise(edges)]
     aggregation = Aggregation(name, tuple(range(1, len(types) + 1)), PARAMETERS.get(name, ()))
     # Values of long runs are put together in pieces.
-    with patch.object(running_collections, "PIECE", data.draw(PIECES)), patch.object(running_vectors, "NUMBERS_TOGETHER", data.draw(PIECES)):
+    with (
+        patch.object(running_collections, "VALUES_PER_BATCH", data.draw(PIECES)),
+        patch.object(running_vectors, "NUMBERS_PER_STEP", data.draw(PIECES)),
+    ):
         check(aggregation, (INT, *types), runs, (0,) if data.draw(st.booleans()) else ())
 
 

@@ -271,7 +271,7 @@ def test_where_no_thread_starts_rows_are_read_without(manifests: list[Manifest],
 @pytest.mark.parametrize("rows", [slice(None), slice(13, 950), slice(5, 5)])
 @pytest.mark.parametrize("most", [1, 3_000, 10**9])
 def test_all_rows_in_pieces(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch, which: int, rows: slice, most: int) -> None:
-    monkeypatch.setattr(sources, "MAX_BYTES_OF_PIECE", most)
+    monkeypatch.setattr(sources, "MAX_CHUNK_BYTES", most)
     frame = SFrame.read_parquet(manifests[which].directory)[rows]
     found = decoded_rows(monkeypatch)
     with config.using(batch_rows=40):
