@@ -111,7 +111,7 @@ sent = cloudpickle.dumps((FUNCTIONS, AGGREGATES))
 for table in (FUNCTIONS, AGGREGATES):
     for entry in table.added():
         del table[entry.name]
-        table._parcels.clear()
+        table._unloaded.clear()
 assert pickle.loads(sent) == (FUNCTIONS, AGGREGATES)
 names = ["with_column", "without_column", "of_parts", "of_values"]
 print(len(sent) < 60_000, [(FUNCTIONS if "column" in name else AGGREGATES).named(name).name == name for name in names])

@@ -15,7 +15,7 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.engine.execution.materialize import is_materialized, materialize
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, SchemaError, UnknownResultError, users_level
-from sframe_spark.expressions.python_function import describe_function, kept
+from sframe_spark.expressions.python_function import describe_function, retained_copy
 from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -51,7 +51,7 @@ def infer_result_type(
     with showing_work(f"looking at the first results of {describe_function(fn)}"):
         for value in counted_calls(rows):
             try:
-                results.append(None if skip_missing and value is None else kept(fn(value)))
+                results.append(None if skip_missing and value is None else retained_copy(fn(value)))
             except Exception as error:
                 raise user_error(describe_function(fn), value, error) from None
     present = [result for result in results if _family(result) != MISSING]

@@ -15,17 +15,27 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sum import LOWEST, ExactSum, TwoInts, lacking_product, largest_of, quotient, room_for, scaled, squares, whole_piece
-from sframe_spark.compute.exact_sum import squares as squared
+from sframe_spark.compute.exact_sum import (
+    LOWEST,
+    ExactSum,
+    TwoInts,
+    largest_magnitude,
+    product_error,
+    quotient,
+    scaled,
+    scratch_arrays,
+    split_int_digit,
+    squares_with_errors,
+)
 
 BITS = 40
 HALF = 1 << (BITS - 1)
 # The place below that of the smallest float.
 LOWEST_PLACE = 27
 # So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
-MAX_HELD, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
+MAX_MAGNITUDE, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
 # So many rows are looked at together, and so many groups.
-BLOCK, GROUPS_TOGETHER = 1 << 16, 1 << 13
+BLOCK, GROUPS_PER_BLOCK = 1 << 16, 1 << 13
 # The squares of the smallest and of the largest floats have a place above this.
 FIRST_PLACE = -64
 # Sums that are infinite as floats are made smaller by so many bits.
@@ -59,44 +69,44 @@ class Digits:
     count: int
     places: dict[int, np.ndarray] = attrs.field(factory=dict)
     others: np.ndarray | None = None
-    _held: float = attrs.field(default=0.0, init=False)
+    _magnitude: float = attrs.field(default=0.0, init=False)
 
     def add(self, values: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
         """Add floats times ``2**(40 * moved)`` to the groups of these numbers."""
-        room = room_for(min(len(values), BLOCK))
+        scratch = scratch_arrays(min(len(values), BLOCK))
         for start in range(0, len(values), BLOCK):
             block, groups = values[start : start + BLOCK], codes[start : start + BLOCK]
-            largest = largest_of(block)
+            largest = largest_magnitude(block)
             if not math.isfinite(largest):
                 finite = np.isfinite(block)
-                self._add_others(block[~finite], groups[~finite])
+                self._add_non_finite(block[~finite], groups[~finite])
                 block, groups = block[finite], groups[finite]
-                largest = largest_of(block)
-            self._add_finite(block, groups, largest, moved, room)
+                largest = largest_magnitude(block)
+            self._add_finite(block, groups, largest, moved, scratch)
 
     def add_squares(self, values: np.ndarray, codes: np.ndarray) -> None:
         """Add the squares of finite floats, without rounding, to the groups of these numbers."""
-        room, products = room_for(min(len(values), BLOCK)), room_for(min(len(values), BLOCK), 4)
+        scratch, products = scratch_arrays(min(len(values), BLOCK)), scratch_arrays(min(len(values), BLOCK), 4)
         for start in range(0, len(values), BLOCK):
             groups = codes[start : start + BLOCK]
-            for part, moved in in_reach(values[start : start + BLOCK]):
-                for numbers in squares(part, products):
-                    self._add_finite(numbers, groups, largest_of(numbers), moved, room)
+            for part, moved in squarable_parts(values[start : start + BLOCK]):
+                for numbers in squares_with_errors(part, products):
+                    self._add_finite(numbers, groups, largest_magnitude(numbers), moved, scratch)
 
     def add_product(self, first: np.ndarray, second: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
         """Add products of floats that are not near the ends of floats, times ``2**(40 * moved)``, to the groups of these numbers."""
         product = first * second
         self.add(product, codes, moved)
-        self.add(lacking_product(first, second, product), codes, moved)
+        self.add(product_error(first, second, product), codes, moved)
 
-    def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int, room: Sequence[np.ndarray]) -> None:
+    def _add_finite(self, values: np.ndarray, codes: np.ndarray, largest: float, moved: int, scratch: Sequence[np.ndarray]) -> None:
         bits = FIRST_BITS if self.count <= FEW_GROUPS else BITS
         place = first_place(largest, bits)
-        if self._held > MAX_HELD:
-            self.places, self._held = self.carried().places, 2.0**BITS
-        self._held += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
+        if self._magnitude > MAX_MAGNITUDE:
+            self.places, self._magnitude = self.carried().places, 2.0**BITS
+        self._magnitude += len(values) * 2.0 ** max(math.frexp(largest)[1] - place * BITS, BITS)
         while largest:
-            digits, values = whole_piece(values, place * BITS, room)
+            digits, values = split_int_digit(values, place * BITS, scratch)
             if place + moved not in self.places:
                 self.places[place + moved] = np.zeros(self.count, dtype=np.int64)
             np.add.at(self.places[place + moved], codes, digits)
@@ -106,11 +116,11 @@ class Digits:
             if np.count_nonzero(is_left) <= len(values) // 4:
                 left = np.flatnonzero(is_left)
                 values, codes = values[left], codes[left]
-                largest = largest_of(values)
+                largest = largest_magnitude(values)
                 # What is held counts on few bits of all digits but the first.
                 place = min(place, first_place(largest, BITS))
 
-    def _add_others(self, values: np.ndarray, codes: np.ndarray) -> None:
+    def _add_non_finite(self, values: np.ndarray, codes: np.ndarray) -> None:
         self.others = np.zeros(self.count) if self.others is None else self.others
         with np.errstate(invalid="ignore"):
             np.add.at(self.others, codes, values)
@@ -126,33 +136,33 @@ class Digits:
 
     def added(self, other: Digits, groups: np.ndarray) -> Digits:
         """These sums and others, each of which is added to the group of its number, once at most."""
-        return self.replaced(self.taken(groups) + other, groups)
+        return self.replaced(self.select(groups) + other, groups)
 
     def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
         """These sums, with others in place of those of the groups of these numbers."""
-        found = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
+        result = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
         for place in {*self.places, *other.places}:
-            found.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)
+            result.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)
         if self.others is not None or other.others is not None:
-            found.others = np.zeros(self.count) if self.others is None else self.others.copy()
-            found.others[groups] = 0.0 if other.others is None else other.others
-        return found
+            result.others = np.zeros(self.count) if self.others is None else self.others.copy()
+            result.others[groups] = 0.0 if other.others is None else other.others
+        return result
 
     def carried(self) -> Digits:
         """The same sums with digits from ``-2**39`` up to ``2**39``: equal sums have equal digits."""
-        found = dict(self.places)
-        place = min(found, default=0)
-        while found and place <= max(found):
-            digits = found.get(place)
+        result = dict(self.places)
+        place = min(result, default=0)
+        while result and place <= max(result):
+            digits = result.get(place)
             if digits is not None:
                 more = (digits + HALF) >> BITS
                 # A digit more is looked at by all that follows.
-                if place < max(found) or more.any():
-                    found[place] = digits - (more << BITS)
-                    above = found.get(place + 1)
-                    found[place + 1] = more if above is None else above + more
+                if place < max(result) or more.any():
+                    result[place] = digits - (more << BITS)
+                    above = result.get(place + 1)
+                    result[place + 1] = more if above is None else above + more
             place += 1
-        return Digits(self.count, found, self.others)
+        return Digits(self.count, result, self.others)
 
     def rounded(self) -> np.ndarray:
         """The float next to each sum; infinite where that is beyond all floats."""
@@ -168,21 +178,21 @@ class Digits:
             large = np.flatnonzero(~np.isfinite(means[start:stop]))
             if len(large):
                 with np.errstate(over="ignore"):
-                    means[start + large] = np.ldexp(sums.taken(large).nearest(SMALLER) / counts[start + large], SMALLER)
+                    means[start + large] = np.ldexp(sums.select(large).nearest(SMALLER) / counts[start + large], SMALLER)
         return means
 
     def in_parts(self) -> Iterator[tuple[int, Digits]]:
         """A few groups after the other, carried, and the number of the first of them: arrays that stay in the cache of a core."""
-        for start in range(0, self.count, GROUPS_TOGETHER):
-            part = slice(start, start + GROUPS_TOGETHER)
-            yield start, self.taken(part).carried()
+        for start in range(0, self.count, GROUPS_PER_BLOCK):
+            part = slice(start, start + GROUPS_PER_BLOCK)
+            yield start, self.select(part).carried()
 
     def first_places(self) -> np.ndarray:
         """The highest place of a digit of each group, of carried sums; of zero the lowest one."""
-        found = np.full(self.count, FIRST_PLACE)
+        result = np.full(self.count, FIRST_PLACE)
         for place in sorted(self.places):
-            found[self.places[place] != 0] = place
-        return found
+            result[self.places[place] != 0] = place
+        return result
 
     def moved(self, places: int) -> Digits:
         """The sums times ``2**(40 * places)``."""
@@ -191,8 +201,8 @@ class Digits:
     def nearest(self, smaller: int = 0) -> np.ndarray:
         """The float next to each sum, of carried sums that are smaller by so many bits."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = added_up(self.floats(smaller), self.count)
-        return found if self.others is None else np.where(self.others == 0.0, found, self.others)
+            result = sum_to_nearest(self.floats(smaller), self.count)
+        return result if self.others is None else np.where(self.others == 0.0, result, self.others)
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """A float near each sum and about what that lacks, of carried sums that are far from the ends of floats; the same of equal sums."""
@@ -211,7 +221,7 @@ class Digits:
         for place in sorted(self.places, reverse=True):
             yield scaled(self.places[place], place * BITS - smaller)
 
-    def taken(self, groups: np.ndarray | slice) -> Digits:
+    def select(self, groups: np.ndarray | slice) -> Digits:
         """The sums of some of the groups."""
         places = {place: digits[groups] for place, digits in self.places.items()}
         count = len(range(self.count)[groups]) if isinstance(groups, slice) else len(groups)
@@ -221,31 +231,31 @@ class Digits:
     def joined(cls, parts: Sequence[Digits]) -> Digits:
         """The sums of groups of some parts, one after the other."""
         count = sum(part.count for part in parts)
-        found = cls(count)
+        result = cls(count)
         for place in {place for part in parts for place in part.places}:
-            found.places[place] = np.concatenate([part.places.get(place, np.zeros(part.count, dtype=np.int64)) for part in parts])
+            result.places[place] = np.concatenate([part.places.get(place, np.zeros(part.count, dtype=np.int64)) for part in parts])
         if any(part.others is not None for part in parts):
-            found.others = np.concatenate([np.zeros(part.count) if part.others is None else part.others for part in parts])
-        return found
+            result.others = np.concatenate([np.zeros(part.count) if part.others is None else part.others for part in parts])
+        return result
 
     @classmethod
     def of_words(cls, words: TwoInts) -> Digits:
         """Sums in two ints."""
-        found, groups = cls(len(words.high)), np.arange(len(words.high))
-        found.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)
-        found.add(np.ldexp(words.low.astype(np.float64), words.unit), groups)
-        return found
+        result, groups = cls(len(words.high)), np.arange(len(words.high))
+        result.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)
+        result.add(np.ldexp(words.low.astype(np.float64), words.unit), groups)
+        return result
 
     @classmethod
     def of_units(cls, units: int, lowest: int, others: float = 0.0) -> Digits:
         """One sum, of one group, in units of ``2**(40 * lowest)``."""
-        found, place = cls(1, others=np.array([others]) if others else None), lowest
+        result, place = cls(1, others=np.array([others]) if others else None), lowest
         while units:
             above = (units + HALF) >> BITS
             if units != above << BITS:
-                found.places[place] = np.array([units - (above << BITS)])
+                result.places[place] = np.array([units - (above << BITS)])
             units, place = above, place + 1
-        return found
+        return result
 
     @classmethod
     def of_sum(cls, total: ExactSum) -> Digits:
@@ -293,7 +303,7 @@ def first_place(largest: float, bits: int) -> int:
     return max(-(-(math.frexp(largest)[1] - bits) // BITS), -LOWEST_PLACE)
 
 
-def added_up(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
+def sum_to_nearest(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
     """The float next to the sum of some floats, each at most half of the last bit of the one before it.
 
     Source: Shewchuk, "Adaptive precision floating-point arithmetic" (1997), and ``math.fsum`` of Python for numbers half way between two floats.
@@ -301,19 +311,19 @@ def added_up(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
     high, low, rest = np.zeros(count), np.zeros(count), np.zeros(count)
     for number in floats:
         total = high + number
-        lacking = number - (total - high)
+        error = number - (total - high)
         is_open = low == 0.0
         rest = np.where(is_open, rest, rest + number)
-        high, low = np.where(is_open, total, high), np.where(is_open, lacking, low)
+        high, low = np.where(is_open, total, high), np.where(is_open, error, low)
     # Half way a float with a zero as last bit was chosen: what follows may say that the other one is nearer.
     other = high + 2.0 * low
     return np.where((low * np.sign(rest) > 0.0) & (other - high == 2.0 * low), other, high)
 
 
-def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+def squarable_parts(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     """Finite floats in parts with zeros for all others, whose squares are floats, as is what these lack, and by how many places these are smaller."""
     distances = np.abs(values)
-    if are_squared(distances):
+    if squares_are_exact(distances):
         yield values, 0
         return
     large, small = distances > MAX_SQUARED, (distances < MIN_SQUARED) & (distances > 0.0)
@@ -322,12 +332,12 @@ def in_reach(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     yield np.where(small, values, 0.0) * 2.0 ** (BITS * SQUARED_PLACES), -2 * SQUARED_PLACES
 
 
-def are_squared(distances: np.ndarray) -> bool:
+def squares_are_exact(distances: np.ndarray) -> bool:
     """Whether squares of numbers so far from zero are floats, as is what these lack, of all of them; not where one is infinite or NaN.
 
     Examples
     --------
-    >>> [are_squared(np.array(distances)) for distances in ([0.0, 2.5], [1e-200], [1e200], [np.nan])]
+    >>> [squares_are_exact(np.array(distances)) for distances in ([0.0, 2.5], [1e-200], [1e200], [np.nan])]
     [True, False, False, False]
     """
     # As whole numbers floats are in the same order; one less, zero is after all of them.
@@ -344,7 +354,7 @@ def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tupl
     return sums, squared
 
 
-def sums_of_others(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.ndarray:
+def non_finite_sums(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.ndarray:
     """What is not finite adds up to, where there are infinities, infinities below zero and NaN; zero where there is nothing of it."""
     return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
 
@@ -353,34 +363,34 @@ def sums_of_others(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.n
 
 PLACE_BITS = 8
 # A place for what is not finite, and the codes of that.
-OTHERS = (1 << PLACE_BITS) - 1
+NON_FINITE = (1 << PLACE_BITS) - 1
 INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
-OTHER_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
+NON_FINITE_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
 # Lists of so many digits on average are not made shorter.
-MAX_KEPT = 6
+MAX_UNMERGED_DIGITS = 6
 
 
-def lists_of(digits: Digits) -> pa.ListArray:
+def digits_to_lists(digits: Digits) -> pa.ListArray:
     """The digits of each group, without zeros.
 
     Examples
     --------
     >>> digits = Digits(2)
     >>> digits.add(np.array([3.0]), np.array([1]))
-    >>> lists_of(digits).to_pylist() == [[], [(3 << 8) + 64]]
+    >>> digits_to_lists(digits).to_pylist() == [[], [(3 << 8) + 64]]
     True
     """
     lengths, values = [np.zeros(1, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
     for _, part in digits.in_parts():
-        places = sorted(place for place, found in part.places.items() if found.any())
+        places = sorted(place for place, result in part.places.items() if result.any())
         coded = np.zeros((part.count, len(places) + 1), dtype=np.int64)
         for column, place in enumerate(places):
-            found = part.places[place]
-            coded[:, column] = np.where(found == 0, 0, (found << PLACE_BITS) | (place - FIRST_PLACE))
+            result = part.places[place]
+            coded[:, column] = np.where(result == 0, 0, (result << PLACE_BITS) | (place - FIRST_PLACE))
         if part.others is not None:
             kinds = np.select([part.others == math.inf, part.others == -math.inf, np.isnan(part.others)], [INFINITE, NEGATIVE, NOT_A_NUMBER], 0)
             coded[kinds > 0] = 0
-            coded[:, -1] = np.where(kinds > 0, (kinds << PLACE_BITS) | OTHERS, 0)
+            coded[:, -1] = np.where(kinds > 0, (kinds << PLACE_BITS) | NON_FINITE, 0)
         there = coded != 0
         lengths.append(np.count_nonzero(there, axis=1))
         values.append(coded[there])
@@ -399,16 +409,16 @@ def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int 
     offsets = lists.offsets.to_numpy(zero_copy_only=False)
     coded = lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]]
     codes = np.repeat(np.arange(len(lists)) if groups is None else groups, np.diff(offsets))
-    found = Digits(len(lists) if count is None else count)
-    places = coded & OTHERS
+    result = Digits(len(lists) if count is None else count)
+    places = coded & NON_FINITE
     for place in np.unique(places).tolist():
-        here = places == place
-        if place == OTHERS:
-            found.others = np.bincount(codes[here], OTHER_FLOATS[coded[here] >> PLACE_BITS], found.count)
+        selection = places == place
+        if place == NON_FINITE:
+            result.others = np.bincount(codes[selection], NON_FINITE_FLOATS[coded[selection] >> PLACE_BITS], result.count)
         else:
-            digits = found.places[place + FIRST_PLACE] = np.zeros(found.count, dtype=np.int64)
-            np.add.at(digits, codes[here], coded[here] >> PLACE_BITS)
-    return found
+            digits = result.places[place + FIRST_PLACE] = np.zeros(result.count, dtype=np.int64)
+            np.add.at(digits, codes[selection], coded[selection] >> PLACE_BITS)
+    return result
 
 
 def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
@@ -421,14 +431,14 @@ def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
     """
     offsets = lists.offsets.to_numpy(zero_copy_only=False)
     joined = np.append(offsets[starts], offsets[-1])
-    if joined[-1] - joined[0] <= MAX_KEPT * len(starts):
+    if joined[-1] - joined[0] <= MAX_UNMERGED_DIGITS * len(starts):
         return pa.ListArray.from_arrays(pa.array(joined), lists.values)
-    edges, found = np.append(starts, len(lists)), []
-    for start in range(0, len(starts), GROUPS_TOGETHER):
-        these = edges[start : start + GROUPS_TOGETHER + 1]
+    edges, result = np.append(starts, len(lists)), []
+    for start in range(0, len(starts), GROUPS_PER_BLOCK):
+        these = edges[start : start + GROUPS_PER_BLOCK + 1]
         groups = np.repeat(np.arange(len(these) - 1), np.diff(these))
-        found.append(lists_of(digits_of(lists.slice(these[0], these[-1] - these[0]), groups, len(these) - 1)))
-    return pa.concat_arrays(found)
+        result.append(digits_to_lists(digits_of(lists.slice(these[0], these[-1] - these[0]), groups, len(these) - 1)))
+    return pa.concat_arrays(result)
 
 
 def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
@@ -446,25 +456,25 @@ def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(lengths.cumsum(dtype=np.int32)), lists.values)
 
 
-# Exact sums of the rows of groups, of as many groups at once as their digits have room for.
+# Exact sums of the rows of groups, of as many groups at once as their digits have scratch for.
 
 # Digits of groups take no more at once; with squares they are three times as many.
 MAX_BYTES = 64 << 20
 
 
 def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> Iterator[list[Digits]]:
-    """The digits of sums of groups of rows, and of those of squares, of as many groups at once as there is room for."""
-    most = MAX_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_TOGETHER else max(count, 1)
-    for start in range(0, max(count, 1), most):
-        stop = min(start + most, count)
+    """The digits of sums of groups of rows, and of those of squares, of as many groups at once as there is scratch for."""
+    size = MAX_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_PER_BLOCK else max(count, 1)
+    for start in range(0, max(count, 1), size):
+        stop = min(start + size, count)
         if stop - start < count:
             rows = np.flatnonzero((codes >= start) & (codes < stop))
-            yield digits_of_a_few(numbers[rows], codes[rows] - start, stop - start, has_squares)
+            yield digits_of_block(numbers[rows], codes[rows] - start, stop - start, has_squares)
         else:
-            yield digits_of_a_few(numbers, codes, count, has_squares)
+            yield digits_of_block(numbers, codes, count, has_squares)
 
 
-def digits_of_a_few(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
+def digits_of_block(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
     """The same of so many groups."""
     if has_squares:
         return list(sums_and_squares(numbers, codes, count))
@@ -493,7 +503,7 @@ CANCELS = 2.0**-40
 # Where they are smaller than this, a float near the mean takes less time than whole numbers of Python, if pairs leave the last digit open.
 CANCELS_A_BIT = 2.0**-20
 # What is found in pairs of floats is wrong by less than this beside the squares, and by less than four of it where the pairs are made of digits.
-WRONG_IN_PAIRS = 2.0**-100
+PAIR_ERROR = 2.0**-100
 # So few groups take less time in whole numbers.
 FEW_SPREAD_GROUPS = 16
 # A float, and what it lacks.
@@ -515,7 +525,7 @@ def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.
     >>> squared_deviations(np.array([2]), sums, squares).tolist()
     [2.0]
     """
-    return of_all(of_usual_squares, counts, sums, squares)
+    return deviations_by_block(deviations_in_range, counts, sums, squares)
 
 
 def nearest_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
@@ -529,115 +539,115 @@ def nearest_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.
     >>> nearest_deviations(np.array([3]), sums, squares).tolist()
     [0.0]
     """
-    return of_all(next_to_usual_squares, counts, sums, squares)
+    return deviations_by_block(nearest_deviations_in_range, counts, sums, squares)
 
 
-OfUsual = Callable[[np.ndarray, Digits, Digits], np.ndarray]
+DeviationKernel = Callable[[np.ndarray, Digits, Digits], np.ndarray]
 
 
-def of_all(of_usual: OfUsual, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+def deviations_by_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """What is found of groups of several numbers whose squares are neither large nor small, of all groups."""
-    found = np.empty(len(counts))
+    result = np.empty(len(counts))
     for (start, part), (_, its_squares) in zip(sums.in_parts(), squares.in_parts(), strict=True):
         stop = start + part.count
-        found[start:stop] = of_a_few(of_usual, counts[start:stop], part, its_squares)
-    return found
+        result[start:stop] = deviations_of_block(kernel, counts[start:stop], part, its_squares)
+    return result
 
 
-def of_a_few(of_usual: OfUsual, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+def deviations_of_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same of groups whose numbers stay in the cache of a core."""
     is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
     several = (counts > 1) & is_finite
-    found = np.where(is_finite | (counts <= 1), 0.0, math.nan)
-    for reach, here in by_reach(squares, several):
-        its_sums, its_squares = sums.taken(here).moved(-reach * IN_REACH // 2), squares.taken(here).moved(-reach * IN_REACH)
+    result = np.where(is_finite | (counts <= 1), 0.0, math.nan)
+    for reach, selection in by_reach(squares, several):
+        its_sums, its_squares = sums.select(selection).moved(-reach * IN_REACH // 2), squares.select(selection).moved(-reach * IN_REACH)
         with np.errstate(over="ignore", under="ignore"):
-            found[here] = np.ldexp(of_usual(counts[here], its_sums, its_squares), reach * IN_REACH * BITS)
-    return found
+            result[selection] = np.ldexp(kernel(counts[selection], its_sums, its_squares), reach * IN_REACH * BITS)
+    return result
 
 
-def by_reach(squares: Digits, looked_at: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
+def by_reach(squares: Digits, selected: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
     """Some of the groups, and how far their squares are from those that are in reach, which is zero of usual ones."""
     if all(0 <= place - FIRST_IN_REACH < IN_REACH for place in squares.places):
-        yield 0, slice(None) if looked_at.all() else np.flatnonzero(looked_at)
+        yield 0, slice(None) if selected.all() else np.flatnonzero(selected)
         return
     reaches = (squares.first_places() - FIRST_IN_REACH) // IN_REACH
-    for reach in np.unique(reaches[looked_at]).tolist():
-        yield reach, np.flatnonzero(looked_at & (reaches == reach))
+    for reach in np.unique(reaches[selected]).tolist():
+        yield reach, np.flatnonzero(selected & (reaches == reach))
 
 
-def of_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+def deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same of groups of several numbers, whose squares are neither large nor small."""
-    first, second, about = in_pairs(counts, sums.pairs(), squares.pairs())
-    found = np.add(first, second, out=first)
+    first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
+    result = np.add(first, second, out=first)
     # Zeros only, as of all rows so far of a column that begins with them, are spread by zero.
-    near = np.flatnonzero((found <= CANCELS * about) & (about > 0.0))
+    near = np.flatnonzero((result <= CANCELS * about) & (about > 0.0))
     if len(near):
-        found[near] = from_a_mean(counts[near], sums.taken(near), squares.taken(near))
-    return found
+        result[near] = deviations_around_mean(counts[near], sums.select(near), squares.select(near))
+    return result
 
 
-def from_a_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+def deviations_around_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same from deviations of a float near the mean, which are small, without rounding until they are known."""
     means = sums.means(counts)
-    left, moved = sums_around(means, counts, sums), squares_around(means, counts, sums, squares)
+    left, moved = sums_around_means(means, counts, sums), squares_around_means(means, counts, sums, squares)
     return np.maximum(moved.rounded() - left.rounded() ** 2 / counts, 0.0)
 
 
-def next_to_usual_squares(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+def nearest_deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same, but the float next to it."""
-    found = np.full(len(counts), math.nan) if len(counts) <= FEW_SPREAD_GROUPS else next_to_in_digits(counts, sums, squares)
-    for group in np.flatnonzero(np.isnan(found)).tolist():
-        found[group] = in_whole_numbers(int(counts[group]), sums, squares, group)
-    return found
+    result = np.full(len(counts), math.nan) if len(counts) <= FEW_SPREAD_GROUPS else nearest_from_pairs(counts, sums, squares)
+    for group in np.flatnonzero(np.isnan(result)).tolist():
+        result[group] = deviation_from_ints(int(counts[group]), sums, squares, group)
+    return result
 
 
-def next_to_in_digits(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
+def nearest_from_pairs(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """The same, but NaN where pairs of floats leave the last digit open."""
-    first, second, about = in_pairs(counts, sums.pairs(), squares.pairs())
-    found = next_to(first, second, 4.0 * WRONG_IN_PAIRS * about)
-    near = np.flatnonzero(np.isnan(found) & (first <= CANCELS_A_BIT * about))
+    first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
+    result = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
+    near = np.flatnonzero(np.isnan(result) & (first <= CANCELS_A_BIT * about))
     if len(near):
-        some, its_sums, its_squares = counts[near], sums.taken(near), squares.taken(near)
+        some, its_sums, its_squares = counts[near], sums.select(near), squares.select(near)
         means = its_sums.means(some)
         # The mean of equal numbers is one of them: nothing is left then.
-        means += sums_around(means, some, its_sums).rounded() / some
-        left, moved = sums_around(means, some, its_sums), squares_around(means, some, its_sums, its_squares)
-        first, second, about = in_pairs(some, left.carried().pairs(), moved.carried().pairs())
-        found[near] = next_to(first, second, 4.0 * WRONG_IN_PAIRS * about)
-    return found
+        means += sums_around_means(means, some, its_sums).rounded() / some
+        left, moved = sums_around_means(means, some, its_sums), squares_around_means(means, some, its_sums, its_squares)
+        first, second, about = deviations_from_pairs(some, left.carried().pairs(), moved.carried().pairs())
+        result[near] = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
+    return result
 
 
-def next_to(first: np.ndarray, second: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+def rounded_or_nan(first: np.ndarray, second: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     """The floats next to sums of two floats, the first of which is larger, that may be wrong by so much; NaN where two floats may be next to it.
 
     Source: Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit" (1991).
 
     Examples
     --------
-    >>> next_to(np.array([1.0, 1.0]), np.array([2.0**-60, 2.0**-53]), 2.0**-70).tolist()
+    >>> rounded_or_nan(np.array([1.0, 1.0]), np.array([2.0**-60, 2.0**-53]), 2.0**-70).tolist()
     [1.0, nan]
     """
-    found = first + second
-    room = np.subtract(found, first)
-    np.subtract(second, room, out=room)
-    np.abs(room, out=room)
-    room += wrong
+    result = first + second
+    scratch = np.subtract(result, first)
+    np.subtract(second, scratch, out=scratch)
+    np.abs(scratch, out=scratch)
+    scratch += wrong
     # The other float next to the sum is not nearer above than below.
-    np.copyto(found, math.nan, where=np.subtract(found, room, out=room) != found)
-    return found
+    np.copyto(result, math.nan, where=np.subtract(result, scratch, out=scratch) != result)
+    return result
 
 
-def in_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def deviations_from_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Squares less the square of the sum by the count, of sums in pairs of floats, as a float and what that lacks; and the squares."""
     (high, low), (about, below) = sums, squares
     counts = counts.astype(np.float64)
-    square, rest = squared(high, room_for(len(high), 4))
+    square, rest = squares_with_errors(high, scratch_arrays(len(high), 4))
     rest += 2.0 * high * low
     share = square / counts
     product = share * counts
     square -= product
-    square -= lacking_product(share, counts, product)
+    square -= product_error(share, counts, product)
     rest += square
     rest /= counts
     first = np.subtract(about, share, out=product)
@@ -648,27 +658,27 @@ def in_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray,
     return first, second, about
 
 
-def sums_around(means: np.ndarray, counts: np.ndarray, sums: Digits) -> Digits:
+def sums_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits) -> Digits:
     """What numbers less a float near their mean add up to, without rounding."""
     groups = np.arange(len(counts))
-    left = sums.taken(groups)
+    left = sums.select(groups)
     left.add_product(-means, counts.astype(np.float64), groups)
     return left
 
 
-def squares_around(means: np.ndarray, counts: np.ndarray, sums: Digits, squares: Digits) -> Digits:
+def squares_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits, squares: Digits) -> Digits:
     """The same of their squares."""
     groups = np.arange(len(counts))
-    moved = squares.taken(groups)
+    moved = squares.select(groups)
     for place, digits in sums.places.items():
         moved.add_product(-2.0 * means, digits.astype(np.float64), groups, place)
     square = means * means
-    for part in (square, lacking_product(means, means, square)):
+    for part in (square, product_error(means, means, square)):
         moved.add_product(part, counts.astype(np.float64), groups)
     return moved
 
 
-def in_whole_numbers(count: int, sums: Digits, squares: Digits, group: int) -> float:
+def deviation_from_ints(count: int, sums: Digits, squares: Digits, group: int) -> float:
     """The float next to the sum of squared deviations of one group."""
     place = min(sums.places, default=0)
     lowest = min(2 * place, min(squares.places, default=0))

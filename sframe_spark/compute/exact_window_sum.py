@@ -14,38 +14,38 @@ from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.exact_grouped_sum import (
     BITS,
     LOWEST_PLACE,
-    WRONG_IN_PAIRS,
+    PAIR_ERROR,
     Digits,
-    are_squared,
+    deviations_from_pairs,
     first_place,
-    in_pairs,
-    in_reach,
     nearest_deviations,
-    next_to,
+    non_finite_sums,
+    rounded_or_nan,
+    squarable_parts,
     squared_deviations,
+    squares_are_exact,
     sums_and_squares,
-    sums_of_others,
 )
 from sframe_spark.compute.exact_sum import (
     LOWER,
     LOWEST,
-    MAX_PLACE,
-    MIN_PLACE,
+    MAX_EXPONENT,
+    MIN_EXPONENT,
     UPPER,
     WORDS_BLOCK,
     ExactSum,
-    Moments,
     OneSum,
-    RoomForWords,
     TwoInts,
-    accumulated,
+    VarianceState,
+    WordScratch,
     as_floats,
     carry,
-    in_two_words,
-    largest_of,
-    room_for,
-    squares,
-    whole_piece,
+    grouped_cumsum,
+    largest_magnitude,
+    scratch_arrays,
+    split_int_digit,
+    squares_with_errors,
+    two_word_running_sums,
 )
 from sframe_spark.compute.key_runs import ranges
 
@@ -89,15 +89,15 @@ class Sums:
         return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squared)
 
     @classmethod
-    def of_moments(cls, known: Moments, with_squares: bool) -> Sums:
+    def of_variance_state(cls, known: VarianceState, with_squares: bool) -> Sums:
         """Of one group."""
         squares = Digits.of_units(known.square_units << SQUARE_SHIFT, 2 * -LOWEST_PLACE) if with_squares else None
         return cls(np.array([known.count]), Digits.of_sum(known.total), squares)
 
-    def moments(self, group: int) -> Moments:
+    def variance_state(self, group: int) -> VarianceState:
         """Those of one group."""
         squares = 0 if self.squares is None else self.squares.units(group, 2 * -LOWEST_PLACE) >> SQUARE_SHIFT
-        return Moments(int(self.counts[group]), self.sums.sum_of(group), squares)
+        return VarianceState(int(self.counts[group]), self.sums.sum_of(group), squares)
 
     def merged(self, other: Sums, groups: np.ndarray) -> Sums:
         """These groups and others, each of which is a part of the group of its number."""
@@ -115,7 +115,7 @@ class Sums:
 
     def taken(self, groups: np.ndarray) -> Sums:
         """Of some of the groups."""
-        return Sums(self.counts[groups], self.sums.taken(groups), None if self.squares is None else self.squares.taken(groups))
+        return Sums(self.counts[groups], self.sums.select(groups), None if self.squares is None else self.squares.select(groups))
 
     def values(self, kind: str) -> np.ndarray:
         """The ``sum``, ``mean``, ``var`` or ``std`` of each group; zero of none."""
@@ -151,26 +151,26 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
     >>> found.tolist(), counts.tolist(), after.values("sum").tolist()
     ([0.1, 0.30000000000000004, 0.6, 5.0], [1, 2, 3, 1], [0.6, 5.0])
     """
-    found, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
+    result, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
     ends = np.append(starts[1:], len(numbers))
     states: list[Sums] = []
-    first, going_on, room = 0, None, RoomForWords.of(min(len(numbers), WORDS_BLOCK))
+    first, open_group, scratch = 0, None, WordScratch.of(min(len(numbers), WORDS_BLOCK))
     for start in range(0, len(numbers), WORDS_BLOCK):
         stop = min(start + WORDS_BLOCK, len(numbers))
         # The groups of these rows: the first may have begun before, the last may go on.
         last = int(np.searchsorted(starts, stop))
-        here = before.taken(np.arange(first, last))
-        if going_on is not None:
-            here = joined_sums([going_on, here.taken(np.arange(1, last - first))])
+        earlier = before.taken(np.arange(first, last))
+        if open_group is not None:
+            earlier = joined_sums([open_group, earlier.taken(np.arange(1, last - first))])
         places = np.maximum(starts[first:last] - start, 0)
         part = None if valid is None else valid[start:stop]
-        found[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, here, room)
+        result[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, earlier, scratch)
         is_over = ends[last - 1] == stop
         closed = last if is_over else last - 1
         states.append(after.taken(np.arange(closed - first)))
-        going_on = None if is_over else after.taken(np.array([last - 1 - first]))
+        open_group = None if is_over else after.taken(np.array([last - 1 - first]))
         first = closed
-    return found, counts, joined_sums(states) if states else before
+    return result, counts, joined_sums(states) if states else before
 
 
 def joined_sums(parts: list[Sums]) -> Sums:
@@ -183,21 +183,21 @@ def joined_sums(parts: list[Sums]) -> Sums:
 
 
 def block(
-    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums, room: RoomForWords
+    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums, scratch: WordScratch
 ) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """The same of a few rows; what is found may be in an array of the room."""
+    """The same of a few rows; what is found may be in an array of the scratch."""
     ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
-    counts = accumulated(ones, starts, before.counts)
+    counts = grouped_cumsum(ones, starts, before.counts)
     ends = np.append(starts[1:], len(numbers)) - 1
-    quick = None if before.squares is not None or before.sums.others is not None else in_two_words(numbers, starts, before.sums, room)
+    quick = None if before.squares is not None or before.sums.others is not None else two_word_running_sums(numbers, starts, before.sums, scratch)
     if quick is not None:
-        found, words = quick
+        result, words = quick
         sums = Digits.of_words(words)
-        return (found if kind == "sum" else found / np.maximum(counts, 1)), counts, Sums(counts[ends], sums, None)
+        return (result if kind == "sum" else result / np.maximum(counts, 1)), counts, Sums(counts[ends], sums, None)
     sums = row_digits([(numbers, 0)], starts, before.sums)
     squares = None
     if before.squares is not None:
-        finite = numbers if math.isfinite(largest_of(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0)
+        finite = numbers if math.isfinite(largest_magnitude(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0)
         squares = row_digits(squares_of(finite), starts, before.squares)
     every = Sums(counts, sums, squares)
     return every.values(kind), counts, every.taken(ends)
@@ -208,24 +208,24 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
     others = None if before.others is None else np.repeat(before.others, np.diff(np.append(starts, len(parts[0][0]))))
     left = []
     for numbers, moved in parts:
-        if math.isfinite(largest_of(numbers)):
+        if math.isfinite(largest_magnitude(numbers)):
             left.append((numbers, moved))
         else:
             finite = np.isfinite(numbers)
-            others = running_others(numbers, finite, starts, before.others)
+            others = running_non_finite(numbers, finite, starts, before.others)
             left.append((np.where(finite, numbers, 0.0), moved))
-    found = by_place(left, MAX_BITS)
+    result = by_place(left, MAX_BITS)
     # Sums of a block fill 64 bits, so those of the rows before it are carried first.
     nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
-    for place in {*found, *earlier}:
-        digits = found.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
-        found[place] = accumulated(digits, starts, earlier.get(place, nothing))
-    return Digits(len(parts[0][0]), found, others)
+    for place in {*result, *earlier}:
+        digits = result.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
+        result[place] = grouped_cumsum(digits, starts, earlier.get(place, nothing))
+    return Digits(len(parts[0][0]), result, others)
 
 
 def squares_of(numbers: np.ndarray) -> list[tuple[np.ndarray, int]]:
     """Squares of finite floats without rounding, as parts of which each is floats times ``2**(40 * place)``."""
-    return [(pair, place) for part, place in in_reach(numbers) for pair in squares(part, room_for(len(part), 4))]
+    return [(pair, place) for part, place in squarable_parts(numbers) for pair in squares_with_errors(part, scratch_arrays(len(part), 4))]
 
 
 def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.ndarray]:
@@ -236,21 +236,21 @@ def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.nda
     >>> {place: digits.tolist() for place, digits in by_place([(np.array([3.0, 2.0**41 + 1.0]), 0)], 40).items()}
     {1: [0, 2], 0: [3, 1]}
     """
-    found: dict[int, np.ndarray] = {}
-    _, *room = room_for(len(parts[0][0]))
+    result: dict[int, np.ndarray] = {}
+    _, *scratch = scratch_arrays(len(parts[0][0]))
     for left, moved in parts:
-        largest = largest_of(left)
+        largest = largest_magnitude(left)
         place = first_place(largest, bits)
         while largest:
-            digits, left = whole_piece(left, place * BITS, [new_array(len(left), np.float64), *room])
-            there = found.get(place + moved)
-            found[place + moved] = digits if there is None else np.add(there, digits, out=there)
-            largest = largest_of(left)
+            digits, left = split_int_digit(left, place * BITS, [new_array(len(left), np.float64), *scratch])
+            there = result.get(place + moved)
+            result[place + moved] = digits if there is None else np.add(there, digits, out=there)
+            largest = largest_magnitude(left)
             place = min(place - 1, first_place(largest, BITS))
-    return found
+    return result
 
 
-def running_others(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:
     """Running sums of what is not finite, zero for what is."""
     others = np.where(finite, 0.0, numbers)
     if before is not None:
@@ -258,8 +258,8 @@ def running_others(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, 
             others[starts] += before
     kinds = [others == math.inf, others == -math.inf, np.isnan(others)]
     nothing = np.zeros(len(starts), dtype=np.int64)
-    ups, downs, nans = (accumulated(kind.astype(np.int64), starts, nothing) > 0 for kind in kinds)
-    return sums_of_others(ups, downs, nans)
+    ups, downs, nans = (grouped_cumsum(kind.astype(np.int64), starts, nothing) > 0 for kind in kinds)
+    return non_finite_sums(ups, downs, nans)
 
 
 def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, ExactSum]:
@@ -271,18 +271,18 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     >>> found.tolist(), after.value
     ([0.1, 0.30000000000000004, 0.6], 0.6)
     """
-    found, start, room = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64), RoomForWords.of(min(len(numbers), WORDS_BLOCK))
+    result, start, scratch = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64), WordScratch.of(min(len(numbers), WORDS_BLOCK))
     for place in range(0, len(numbers), WORDS_BLOCK):
         part = numbers[place : place + WORDS_BLOCK]
-        quick = None if before.others else in_two_words(part, start, OneSum(before.units), room)
+        quick = None if before.others else two_word_running_sums(part, start, OneSum(before.units), scratch)
         if quick is None:
             state = Sums(start, Digits.of_sum(before), None)
-            found[place : place + WORDS_BLOCK], _, after = block("sum", part, None, start, state, room)
+            result[place : place + WORDS_BLOCK], _, after = block("sum", part, None, start, state, scratch)
             before = after.sums.sum_of(0)
         else:
-            found[place : place + WORDS_BLOCK], words = quick
+            result[place : place + WORDS_BLOCK], words = quick
             before = ExactSum(OneSum.units_of(words))
-    return found, before
+    return result, before
 
 
 # Sums and spreads of many windows of consecutive rows as differences of exact running sums, which lose no digit, however long windows are.
@@ -305,20 +305,20 @@ def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops:
     >>> means_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.ones(3), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
     [1000000000.0, 0.6, 0.0]
     """
-    found = new_array(len(starts), np.float64)
-    for some, first, last in pieces_of_windows(len(numbers), starts, stops):
-        put_means(numbers[first:last], sizes[some], starts[some] - first, stops[some] - first, found[some])
-    return found
+    result = new_array(len(starts), np.float64)
+    for some, first, last in window_blocks(len(numbers), starts, stops):
+        put_means(numbers[first:last], sizes[some], starts[some] - first, stops[some] - first, result[some])
+    return result
 
 
-def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions, found: Numbers) -> None:
+def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions, result: Numbers) -> None:
     """Put there the same of all windows at once."""
     running = running_ints(numbers, longest_of(starts, stops))
     if running is None:
-        found[:] = digits_of_windows(numbers, starts, stops).means(sizes)
+        result[:] = digits_of_windows(numbers, starts, stops).means(sizes)
         return
-    for some in windows_in_cache(len(starts)):
-        np.divide(pairs_of_windows(running, starts[some], stops[some])[0], sizes[some], out=found[some])
+    for some in window_slices(len(starts)):
+        np.divide(pairs_of_windows(running, starts[some], stops[some])[0], sizes[some], out=result[some])
 
 
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
@@ -329,17 +329,17 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
     >>> deviations_of_windows(np.array([1e6, 1.0, 2.0, 3.0]), np.array([2, 3]), np.array([0, 1]), np.array([2, 4])).tolist()
     [499999000000.5, 2.0]
     """
-    found = new_array(len(starts), np.float64)
-    for some, first, last in pieces_of_windows(len(numbers), starts, stops):
-        found[some] = deviations_in_pairs(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
-    found[counts <= 1] = 0.0
-    left = np.flatnonzero(np.isnan(found))
+    result = new_array(len(starts), np.float64)
+    for some, first, last in window_blocks(len(numbers), starts, stops):
+        result[some] = deviations_in_pairs(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
+    result[counts <= 1] = 0.0
+    left = np.flatnonzero(np.isnan(result))
     # Few are left most often: those of all pieces are looked at together.
-    for some, first, last in pieces_of_windows(len(numbers), starts[left], stops[left]):
-        here = left[some]
-        sums = sums_and_squares_of_windows(numbers[first:last], starts[here] - first, stops[here] - first)
-        found[here] = nearest_deviations(counts[here], *sums)
-    return found
+    for some, first, last in window_blocks(len(numbers), starts[left], stops[left]):
+        selection = left[some]
+        sums = sums_and_squares_of_windows(numbers[first:last], starts[selection] - first, stops[selection] - first)
+        result[selection] = nearest_deviations(counts[selection], *sums)
+    return result
 
 
 def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> tuple[Digits, Digits]:
@@ -353,28 +353,31 @@ def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Posi
 
 
 def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """The same of all windows at once, but NaN where pairs of floats leave the last digit open, or two ints have no room for all bits."""
+    """The same of all windows at once, but NaN where pairs of floats leave the last digit open, or two ints have no scratch for all bits."""
     unknown = np.full(len(starts), math.nan)
-    if not are_squared(np.abs(numbers)):
+    if not squares_are_exact(np.abs(numbers)):
         return unknown
     longest = longest_of(starts, stops)
     rests = np.zeros(len(numbers) + 1)
-    running = [running_ints(numbers, longest), *(running_ints(part, longest, rests[1:]) for part in squares(numbers, room_for(len(numbers), 4)))]
+    running = [
+        running_ints(numbers, longest),
+        *(running_ints(part, longest, rests[1:]) for part in squares_with_errors(numbers, scratch_arrays(len(numbers), 4))),
+    ]
     # Of these sums some digits are lost, which are so far below the squares that the last digit of what is found is almost never open for that.
     np.cumsum(rests, out=rests)
-    for some in windows_in_cache(len(starts)):
+    for some in window_slices(len(starts)):
         pairs = [None if part is None else pairs_of_windows(part, starts[some], stops[some]) for part in running]
         if pairs[0] is None or pairs[1] is None or pairs[2] is None or running[1] is None:
             return unknown
         rest = pairs[1][1] + (pairs[2][0] + (rests[stops[some]] - rests[starts[some]]))
         about = pairs[1][0] + rest
-        first, second, _ = in_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
-        wrong = WRONG_IN_PAIRS * about + wrong_in_rests(len(numbers), longest, running[1].unit)
-        unknown[some] = next_to(first, second, wrong)
+        first, second, _ = deviations_from_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
+        wrong = PAIR_ERROR * about + rest_error(len(numbers), longest, running[1].unit)
+        unknown[some] = rounded_or_nan(first, second, wrong)
     return unknown
 
 
-def wrong_in_rests(rows: int, longest: int, unit: int) -> float:
+def rest_error(rows: int, longest: int, unit: int) -> float:
     """What a difference of running sums of so many floats up to one of ``2**unit`` is wrong by at most, over so many of them."""
     return math.ldexp((rows + 8.0) * longest, unit - 53)
 
@@ -388,23 +391,23 @@ def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> 
     [1e-300, inf]
     """
     finite = np.isfinite(numbers)
-    found = digits_of_parts([(np.where(finite, numbers, 0.0), 0)], starts, stops)
+    result = digits_of_parts([(np.where(finite, numbers, 0.0), 0)], starts, stops)
     if not finite.all():
         totals = (np.concatenate([[0], np.cumsum(kind)]) for kind in (numbers == math.inf, numbers == -math.inf, np.isnan(numbers)))
         ups, downs, nans = (total[stops] > total[starts] for total in totals)
-        found.others = sums_of_others(ups, downs, nans)
-    return found
+        result.others = non_finite_sums(ups, downs, nans)
+    return result
 
 
 def digits_of_parts(parts: list[tuple[Numbers, int]], starts: Positions, stops: Positions) -> Digits:
     """The same of finite floats, each times ``2**(40 * place)``: differences of running digits, of long windows a stretch at a time."""
     running = {place: np.concatenate([[0], np.cumsum(digits)]) for place, digits in by_place(parts, BITS).items()}
-    found, begins = Digits(len(starts)), starts
+    result, begins = Digits(len(starts)), starts
     while (begins < stops).any():
         ends = np.minimum(begins + MAX_ROWS, stops)
-        found += Digits(len(starts), {place: totals[ends] - totals[begins] for place, totals in running.items()})
+        result += Digits(len(starts), {place: totals[ends] - totals[begins] for place, totals in running.items()})
         begins = ends
-    return found
+    return result
 
 
 def longest_of(starts: Positions, stops: Positions) -> int:
@@ -412,14 +415,14 @@ def longest_of(starts: Positions, stops: Positions) -> int:
     return int((stops - starts).max(initial=0))
 
 
-def pieces_of_windows(rows: int, starts: Positions, stops: Positions) -> Iterator[tuple[slice, int, int]]:
+def window_blocks(rows: int, starts: Positions, stops: Positions) -> Iterator[tuple[slice, int, int]]:
     """A few windows after the other and from which row to which one they are, which stay in the cache of a core: that takes half of the time.
 
     All windows at once where no few of them are of few rows. Rows that are in none are not read.
 
     Examples
     --------
-    >>> list(pieces_of_windows(9, np.array([2, 3]), np.array([5, 7])))
+    >>> list(window_blocks(9, np.array([2, 3]), np.array([5, 7])))
     [(slice(0, 16384, None), 2, 7)]
     """
     bounds = range(0, len(starts), WINDOWS_IN_CACHE)
@@ -434,7 +437,7 @@ def pieces_of_windows(rows: int, starts: Positions, stops: Positions) -> Iterato
         yield slice(low, low + WINDOWS_IN_CACHE), first, last
 
 
-def windows_in_cache(count: int) -> Iterator[slice]:
+def window_slices(count: int) -> Iterator[slice]:
     """A few of so many windows after the other, whose numbers stay in the cache of a core."""
     return (slice(start, start + WORDS_BLOCK) for start in range(0, count, WORDS_BLOCK))
 
@@ -452,24 +455,24 @@ def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> t
 
 
 def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -> TwoInts | None:
-    """Running sums, from that of no number to that of all, whose differences over so many rows are right; None where there is no room for that.
+    """Running sums, from that of no number to that of all, whose differences over so many rows are right; None where there is no scratch for that.
 
     What is beyond 64 bits in a running sum does not matter: it is not in the difference. What is below the two ints goes to the rests, if these are
     given: a float for each number.
     """
-    largest, length = largest_of(numbers), longest.bit_length()
-    most = math.frexp(largest)[1] + length + 1
-    room = room_for(min(len(numbers), WORDS_BLOCK))
+    largest, length = largest_magnitude(numbers), longest.bit_length()
+    top_bit = math.frexp(largest)[1] + length + 1
+    scratch = scratch_arrays(min(len(numbers), WORDS_BLOCK))
     for bits in LOWER if rests is None else LOWER[-1:]:
-        unit = most - UPPER - bits
-        if not (math.isfinite(largest) and unit >= MIN_PLACE and most <= MAX_PLACE and length + bits < MAX_WINDOW_BITS):
+        unit = top_bit - UPPER - bits
+        if not (math.isfinite(largest) and unit >= MIN_EXPONENT and top_bit <= MAX_EXPONENT and length + bits < MAX_WINDOW_BITS):
             return None
         high, low, is_all = new_array(len(numbers) + 1, np.int64), new_array(len(numbers) + 1, np.int64), True
         high[0] = low[0] = 0
         for start in range(0, len(numbers), WORDS_BLOCK):
-            here = slice(start + 1, start + 1 + WORDS_BLOCK)
-            high[here], left = whole_piece(numbers[start : start + WORDS_BLOCK], unit + bits, room)
-            low[here], left = whole_piece(left, unit, room)
+            rows = slice(start + 1, start + 1 + WORDS_BLOCK)
+            high[rows], left = split_int_digit(numbers[start : start + WORDS_BLOCK], unit + bits, scratch)
+            low[rows], left = split_int_digit(left, unit, scratch)
             if rests is not None:
                 rests[start : start + WORDS_BLOCK] += left
             elif left.any():

@@ -146,8 +146,8 @@ def city_hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     hashes = np.full(len(lengths), _K2, np.uint64)
     read = Bytes(data)
     with np.errstate(over="ignore"):
-        for least, most, hashed in _BY_LENGTH:
-            (chosen,) = np.nonzero((lengths >= least) & (lengths <= most))
+        for shortest, longest, hashed in _BY_LENGTH:
+            (chosen,) = np.nonzero((lengths >= shortest) & (lengths <= longest))
             if len(chosen):
                 hashes[chosen] = hashed(read, starts[chosen], lengths[chosen])
     return hashes
@@ -159,17 +159,17 @@ class Bytes:
     def __init__(self, data: np.ndarray) -> None:
         self._data, self._words = data, words_at(data)
 
-    def at(self, places: np.ndarray) -> np.ndarray:
+    def at(self, positions: np.ndarray) -> np.ndarray:
         """One byte each."""
-        return self._data[places].astype(np.uint64)
+        return self._data[positions].astype(np.uint64)
 
-    def words(self, places: np.ndarray) -> np.ndarray:
+    def words(self, positions: np.ndarray) -> np.ndarray:
         """Eight bytes each, the first one is the lowest."""
-        return self._words[places]
+        return self._words[positions]
 
-    def halves(self, places: np.ndarray) -> np.ndarray:
+    def halves(self, positions: np.ndarray) -> np.ndarray:
         """Four bytes each, the first one is the lowest."""
-        return self._words[places] & _HALF
+        return self._words[positions] & _HALF
 
 
 def _of_3(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -243,22 +243,22 @@ def _of_more(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray
     return hashes
 
 
-def _after_block(read: Bytes, places: np.ndarray, state: list[np.ndarray]) -> list[np.ndarray]:
+def _after_block(read: Bytes, positions: np.ndarray, state: list[np.ndarray]) -> list[np.ndarray]:
     """What is kept from block to block."""
     x, y, z, v0, v1, w0, w1 = state
-    x = _turned(x + y + v0 + read.words(places + 8), 37) * _K1
-    y = _turned(y + v1 + read.words(places + 48), 42) * _K1
+    x = _turned(x + y + v0 + read.words(positions + 8), 37) * _K1
+    y = _turned(y + v1 + read.words(positions + 48), 42) * _K1
     x = x ^ w1
-    y = y + v0 + read.words(places + 40)
+    y = y + v0 + read.words(positions + 40)
     z = _turned(z + w0, 33) * _K1
-    v0, v1 = _of_half_block(read, places, v1 * _K1, x + w0)
-    w0, w1 = _of_half_block(read, places + 32, z + w1, y + read.words(places + 16))
+    v0, v1 = _of_half_block(read, positions, v1 * _K1, x + w0)
+    w0, w1 = _of_half_block(read, positions + 32, z + w1, y + read.words(positions + 16))
     return [z, y, x, v0, v1, w0, w1]
 
 
-def _of_half_block(read: Bytes, places: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pair:
+def _of_half_block(read: Bytes, positions: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pair:
     """Two words of 32 bytes and two words."""
-    first, second, third, fourth = (read.words(places + offset) for offset in (0, 8, 16, 24))
+    first, second, third, fourth = (read.words(positions + offset) for offset in (0, 8, 16, 24))
     a = a + first
     b = _turned(b + a + fourth, 21)
     total = a + second + third
@@ -290,9 +290,9 @@ _BY_LENGTH = ((1, 3, _of_3), (4, 7, _of_7), (8, 16, _of_16), (17, 32, _of_32), (
 # Whole numbers that are looked for among many others: in a table, or by a sieve that keeps most others back.
 
 # A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each, and in all.
-MAX_PLACES_IN_CACHE, PLACES_PER_NUMBER, MAX_PLACES = 1 << 20, 64, 1 << 26
-# A sieve has so many places for each key, of which seven in eight stay empty; more keys than these have none, as it would fill the processor's cache.
-PLACES_PER_KEY, MAX_KEYS_SIEVED = 8, 1_000_000
+MAX_SLOTS_IN_CACHE, SLOTS_PER_NUMBER, MAX_SLOTS = 1 << 20, 64, 1 << 26
+# A sieve has so many positions for each key, seven in eight of them empty.
+SLOTS_PER_KEY, MAX_KEYS_SIEVED = 8, 1_000_000
 # Of fewer keys that are searched for at a time nothing is gained.
 FEWEST_SIEVED = 1 << 12
 # 2**64 divided by the golden ratio, an odd number whose bits are neither few nor regular: products with it spread over their leading bits.
@@ -305,7 +305,7 @@ class KeySieve:
 
     Parameters
     ----------
-    taken
+    slots
         Whether some key has the place; as many as a power of two.
 
     Source
@@ -313,7 +313,7 @@ class KeySieve:
     A Bloom filter of one hash function; multiplicative hashing: Knuth, The Art of Computer Programming, 6.4.
     """
 
-    taken: np.ndarray
+    slots: np.ndarray
 
     @classmethod
     def of(cls, keys: np.ndarray) -> KeySieve:
@@ -325,17 +325,17 @@ class KeySieve:
         >>> sieve.may_be_keys(np.array([3, 10**12])).tolist(), int(sieve.may_be_keys(np.arange(1000)).sum()) < 200
         ([True, True], True)
         """
-        sieve = cls(np.zeros(1 << (PLACES_PER_KEY * len(keys)).bit_length(), dtype=bool))
-        sieve.taken[sieve._places(keys)] = True
+        sieve = cls(np.zeros(1 << (SLOTS_PER_KEY * len(keys)).bit_length(), dtype=bool))
+        sieve.slots[sieve._slots_of(keys)] = True
         return sieve
 
     def may_be_keys(self, numbers: np.ndarray) -> np.ndarray:
         """True for each key, and for about one in eight other numbers."""
-        return self.taken[self._places(numbers)]
+        return self.slots[self._slots_of(numbers)]
 
-    def _places(self, numbers: np.ndarray) -> np.ndarray:
+    def _slots_of(self, numbers: np.ndarray) -> np.ndarray:
         spread = np.ascontiguousarray(numbers).view(np.uint64) * SPREAD
-        return (spread >> np.uint64(65 - len(self.taken).bit_length())).view(np.int64)
+        return (spread >> np.uint64(65 - len(self.slots).bit_length())).view(np.int64)
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -360,26 +360,26 @@ class NumberSet:
         if len(values) < FEWEST_SIEVED or not len(self.numbers):
             return pc.is_in(values, self.numbers)
         there = (values.fill_null(0) if values.null_count else values).to_numpy()
-        found = self._sifted(there) if self.table is None else self._in_table(there)
-        if found is None:
+        result = self._sifted(there) if self.table is None else self._in_table(there)
+        if result is None:
             return pc.is_in(values, self.numbers)
-        bits = pa.py_buffer(np.packbits(found, bitorder="little"))
-        truths = pa.Array.from_buffers(pa.bool_(), len(found), [None, bits])
+        bits = pa.py_buffer(np.packbits(result, bitorder="little"))
+        truths = pa.Array.from_buffers(pa.bool_(), len(result), [None, bits])
         return pc.and_(truths, values.is_valid()) if values.null_count else truths
 
     @cached_property
-    def least(self) -> int:
+    def smallest(self) -> int:
         """The smallest of them."""
         return pc.min(self.numbers).as_py()
 
     @cached_property
     def table(self) -> np.ndarray | None:
         """For each number from the one before the least to the one after the largest whether it is one of them; None where these are far apart."""
-        width = pc.max(self.numbers).as_py() - self.least + 1
-        if width > min(MAX_PLACES, max(MAX_PLACES_IN_CACHE, PLACES_PER_NUMBER * len(self.numbers))):
+        width = pc.max(self.numbers).as_py() - self.smallest + 1
+        if width > min(MAX_SLOTS, max(MAX_SLOTS_IN_CACHE, SLOTS_PER_NUMBER * len(self.numbers))):
             return None
         table = np.zeros(width + 2, dtype=bool)
-        table[self.numbers.to_numpy() - self.least + 1] = True
+        table[self.numbers.to_numpy() - self.smallest + 1] = True
         return table
 
     @cached_property
@@ -390,19 +390,19 @@ class NumberSet:
     def _in_table(self, there: np.ndarray) -> np.ndarray:
         assert self.table is not None
         # Differences wrap around: what is not between the least and the largest is beyond one of the ends, which hold none.
-        places = there.view(np.uint64) - np.uint64((self.least - 1) % (1 << 64))
-        return np.take(self.table, places.view(np.int64), mode="clip")
+        positions = there.view(np.uint64) - np.uint64((self.smallest - 1) % (1 << 64))
+        return np.take(self.table, positions.view(np.int64), mode="clip")
 
     def _sifted(self, there: np.ndarray) -> np.ndarray | None:
         """The same by a sieve; None where that lets most pass."""
         if self.sieve is None:
             return None
-        found = self.sieve.may_be_keys(there)
-        passed = np.flatnonzero(found)
+        result = self.sieve.may_be_keys(there)
+        passed = np.flatnonzero(result)
         if 2 * len(passed) > len(there):
             return None
-        found[passed] = pc.is_in(pa.array(there[passed]), self.numbers).to_numpy(zero_copy_only=False)
-        return found
+        result[passed] = pc.is_in(pa.array(there[passed]), self.numbers).to_numpy(zero_copy_only=False)
+        return result
 
 
 # A whole number looked up in a table that a plan of Spark holds: made by a few calls of the JVM, whatever its length.
@@ -413,7 +413,7 @@ MAX_GAPS, FEW = 8, 1024
 DIGIT_BITS, NUMBER_BITS = 6, 30
 
 
-def looked_up(number: Column, values: Mapping[int, int]) -> Column:
+def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
     """Return what belongs to each number; there must be something.
 
     Parameters
@@ -428,11 +428,11 @@ def looked_up(number: Column, values: Mapping[int, int]) -> Column:
     if max(values) < FEW + MAX_GAPS * len(values):
         return F.get(_array([values.get(place, 0) for place in range(max(values) + 1)]), number.cast("int"))
     table = _array(digit_table(values))
-    found = F.lit(0).cast("bigint")
+    result = F.lit(0).cast("bigint")
     for shift in shifts():
         digit = F.shiftright(number, shift).bitwiseAND(F.lit((1 << DIGIT_BITS) - 1))
-        found = F.get(table, (found + digit).cast("int"))
-    return found
+        result = F.get(table, (result + digit).cast("int"))
+    return result
 
 
 def digit_table(values: Mapping[int, int]) -> list[int]:
@@ -478,7 +478,7 @@ HALF = np.uint64(32)
 
 
 @attrs.frozen
-class KeyPieces:
+class HashPartitioner:
     """Pieces by the hashes of keys, which are equal values.
 
     Parameters
@@ -493,8 +493,8 @@ class KeyPieces:
     Examples
     --------
     >>> from sframe_spark.types import INT
-    >>> places = KeyPieces((0,), (INT,), 16).places_in(Chunk.of([pa.array([5, None, 7, None, 5])]))
-    >>> bool(places[0] == places[4]), bool(places[1] == places[3]), bool(places.max() < 16)
+    >>> positions = HashPartitioner((0,), (INT,), 16).partition_numbers(Chunk.of([pa.array([5, None, 7, None, 5])]))
+    >>> bool(positions[0] == positions[4]), bool(positions[1] == positions[3]), bool(positions.max() < 16)
     (True, True, True)
     """
 
@@ -502,17 +502,17 @@ class KeyPieces:
     types: Schema
     count: int
 
-    def places_in(self, rows: Chunk) -> np.ndarray:
+    def partition_numbers(self, rows: Chunk) -> np.ndarray:
         """The number of the piece of each row."""
-        found = np.zeros(rows.rows, np.uint64)
+        result = np.zeros(rows.rows, np.uint64)
         for position, column_type in zip(self.positions, self.types, strict=True):
             for values in comparable_values(rows.columns[position], column_type):
-                found ^= words_of(values)
+                result ^= words_of(values)
                 # The upper half of a product depends on all bits, which the lower half gets from it.
-                found *= SPREAD
-                found ^= found >> HALF
-                found *= SPREAD
-        return ((found >> HALF) * np.uint64(self.count) >> HALF).view(np.int64)
+                result *= SPREAD
+                result ^= result >> HALF
+                result *= SPREAD
+        return ((result >> HALF) * np.uint64(self.count) >> HALF).view(np.int64)
 
 
 def words_of(values: pa.Array) -> np.ndarray:

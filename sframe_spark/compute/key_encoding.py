@@ -104,13 +104,13 @@ def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
         limits = pc.min_max(array).as_py()
         if limits["max"] - limits["min"] <= MAX_SPAN + MAX_SPREAD * len(array):
             return _encoded_near(array, limits["min"], limits["max"] - limits["min"] + 1)
-    found = array.dictionary_encode("encode")
-    return found.indices.to_numpy(zero_copy_only=False).astype(np.int64), found.dictionary
+    result = array.dictionary_encode("encode")
+    return result.indices.to_numpy(zero_copy_only=False).astype(np.int64), result.dictionary
 
 
-def _encoded_near(array: pa.Array, least: int, count: int) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """The same of ints that are near each other, which need no hashing: the least of them, and how many there may be."""
-    numbers = (array.fill_null(least) if array.null_count else array).to_numpy(zero_copy_only=False) - least
+def _encoded_near(array: pa.Array, smallest: int, count: int) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """The same of ints that are near each other, which need no hashing: the smallest of them, and how many there may be."""
+    numbers = (array.fill_null(smallest) if array.null_count else array).to_numpy(zero_copy_only=False) - smallest
     if array.null_count:
         # Missing values come after all others.
         numbers[array.is_null().to_numpy(zero_copy_only=False)] = count
@@ -119,8 +119,8 @@ def _encoded_near(array: pa.Array, least: int, count: int) -> tuple[npt.NDArray[
     values = np.flatnonzero(there)
     codes = (np.cumsum(there) - 1)[numbers]
     if array.null_count:
-        return codes, pa.array(np.append(values[:-1] + least, 0), mask=values == count)
-    return codes, pa.array(values + least)
+        return codes, pa.array(np.append(values[:-1] + smallest, 0), mask=values == count)
+    return codes, pa.array(values + smallest)
 
 
 def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
@@ -185,6 +185,6 @@ def _matched_columns(shorter: pa.Array, longer: pa.Array) -> tuple[np.ndarray, n
         # Of long texts: an array has no room for them otherwise.
         shorter, longer = shorter.cast(pa.large_string()), longer.cast(pa.large_string())
     codes, keys = encoded(shorter)
-    found = pc.index_in(longer, value_set=keys)
+    result = pc.index_in(longer, value_set=keys)
     # Numbers of 32 bits: those of many rows are memory that is new to the process.
-    return codes, (found.fill_null(-1) if found.null_count else found).to_numpy(), len(keys)
+    return codes, (result.fill_null(-1) if result.null_count else result).to_numpy(), len(keys)

@@ -22,7 +22,7 @@ from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ColumnType
 
 # Added to -0.0 it gives itself, and changes nothing else.
-PLAIN_ZERO = 0.0
+POSITIVE_ZERO = 0.0
 
 MAX_CARRIED_BYTES = 2**22
 """Partial results of a run larger than this stay in one task: aggregates that hold values hold all rows of the run."""
@@ -115,26 +115,26 @@ def plain_numbers(values: pa.Array) -> np.ndarray:
     return filled.to_numpy(zero_copy_only=False)
 
 
-def plain_zero(extreme: Any) -> Any:
+def unsigned_zero(extreme: Any) -> Any:
     """A smallest or largest value, zero without a sign: both zeros tie, and which of them came first depends on how rows were cut.
 
     Examples
     --------
-    >>> plain_zero(-0.0), plain_zero("a")
+    >>> unsigned_zero(-0.0), unsigned_zero("a")
     (0.0, 'a')
     """
-    return extreme + PLAIN_ZERO if isinstance(extreme, float) else extreme
+    return extreme + POSITIVE_ZERO if isinstance(extreme, float) else extreme
 
 
-def plain_zeros(extremes: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+def unsigned_zeros(extremes: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """The same of an array, in a new one or in ``out``, which may be itself.
 
     Examples
     --------
-    >>> plain_zeros(np.array([-0.0, -1.5])).tolist()
+    >>> unsigned_zeros(np.array([-0.0, -1.5])).tolist()
     [0.0, -1.5]
     """
-    return np.add(extremes, PLAIN_ZERO, out=out) if extremes.dtype.kind == "f" else extremes
+    return np.add(extremes, POSITIVE_ZERO, out=out) if extremes.dtype.kind == "f" else extremes
 
 
 @attrs.frozen(eq=False)
@@ -202,11 +202,11 @@ def by_appearance(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first = np.full(size, len(codes))
     # Of assignments to one place the last one stays.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    found = np.flatnonzero(first < len(codes))
-    found = found[np.argsort(first[found])]
+    result = np.flatnonzero(first < len(codes))
+    result = result[np.argsort(first[result])]
     numbers = np.empty(size, dtype=np.int64)
-    numbers[found] = np.arange(len(found))
-    return numbers[codes], first[found]
+    numbers[result] = np.arange(len(result))
+    return numbers[codes], first[result]
 
 
 @attrs.frozen(eq=False)

@@ -17,7 +17,7 @@ KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
 
 
 @attrs.frozen(eq=False)
-class KeyRanges:
+class RangePartitioner:
     """Ranges of values; equal values are in the same one.
 
     Parameters
@@ -32,8 +32,8 @@ class KeyRanges:
     Examples
     --------
     >>> from sframe_spark.types import INT
-    >>> ranges = KeyRanges.of(pa.array([5, 1, 9, 3]), INT, True, 2)
-    >>> ranges.places(pa.array([9, None, 1, 5, 4])).tolist()
+    >>> ranges = RangePartitioner.of(pa.array([5, 1, 9, 3]), INT, True, 2)
+    >>> ranges.range_numbers(pa.array([9, None, 1, 5, 4])).tolist()
     [1, 0, 0, 1, 0]
     """
 
@@ -42,7 +42,7 @@ class KeyRanges:
     edges: pa.Array
 
     @classmethod
-    def of(cls, sample: pa.Array, column_type: ColumnType, ascending: bool, count: int) -> KeyRanges:
+    def of(cls, sample: pa.Array, column_type: ColumnType, ascending: bool, count: int) -> RangePartitioner:
         """At most so many ranges, each with about as many of the values of a sample as the others; a value of more than that has one alone."""
         values = comparable(sample, column_type)
         missing, values = values.null_count, values.drop_null()
@@ -53,10 +53,10 @@ class KeyRanges:
             # NaN is no edge: numbers, and NaN behind them, are searched for among numbers.
             ordered = pa.array(numbers[numbers == numbers])
         places = np.arange(1, count) * (missing + len(ordered)) // count - missing
-        found = ordered.take(pa.array(places[(places >= 0) & (places < len(ordered))]))
+        result = ordered.take(pa.array(places[(places >= 0) & (places < len(ordered))]))
         # For each edge that is added two were the same, or one was among the missing.
-        often = found[1:].filter(pc.equal(found[1:], found[:-1]))
-        edges = pa.concat_arrays([least(found.type)[: int((places < 0).any())], found, followers(often)]).unique()
+        often = result[1:].filter(pc.equal(result[1:], result[:-1]))
+        edges = pa.concat_arrays([smallest_value(result.type)[: int((places < 0).any())], result, followers(often)]).unique()
         return cls(column_type, ascending, edges.take(pc.array_sort_indices(edges)))
 
     @property
@@ -71,7 +71,7 @@ class KeyRanges:
         Examples
         --------
         >>> from sframe_spark.types import INT
-        >>> KeyRanges.of(pa.array([1, 2, 7, 7, 7, 7, 7, 9]), INT, True, 4).have_one_value.tolist()
+        >>> RangePartitioner.of(pa.array([1, 2, 7, 7, 7, 7, 7, 9]), INT, True, 4).have_one_value.tolist()
         [False, True, False]
         """
         if not len(self.edges):
@@ -80,25 +80,25 @@ class KeyRanges:
         between = pc.equal(after[:-1], edges[1:]).to_numpy(zero_copy_only=False)
         # NaN comes behind infinity, and nothing behind the largest int.
         last = pa.types.is_integer(edges.type) and after[-1] == edges[-1]
-        found = np.concatenate([[edges[0] == least(edges.type)[0]], between, [last]]).astype(bool)
-        return found if self.ascending else found[::-1]
+        result = np.concatenate([[edges[0] == smallest_value(edges.type)[0]], between, [last]]).astype(bool)
+        return result if self.ascending else result[::-1]
 
-    def places(self, column: pa.Array) -> np.ndarray:
+    def range_numbers(self, column: pa.Array) -> np.ndarray:
         """The number of the range of each value of a column."""
         values = comparable(column, self.column_type)
         if pa.types.is_string(values.type):
             encoded = values.dictionary_encode()
             # The last place is that of missing texts.
-            of_codes = np.append(places_of_texts(self.edges, encoded.dictionary), 0)
-            found = of_codes[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)]
+            of_codes = np.append(text_ranges(self.edges, encoded.dictionary), 0)
+            result = of_codes[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)]
         else:
-            found = np.searchsorted(self.edges.to_numpy(), plain_numbers(values), side="right")
-            found = np.where(value_ranks(values) == MISSING, 0, found) if values.null_count else found
-        return found if self.ascending else self.count - 1 - found
+            result = np.searchsorted(self.edges.to_numpy(), plain_numbers(values), side="right")
+            result = np.where(value_ranks(values) == MISSING, 0, result) if values.null_count else result
+        return result if self.ascending else self.count - 1 - result
 
 
 @attrs.frozen(eq=False)
-class RangesOfRows:
+class RowRangePartitioner:
     """Rows by the ranges of the values of a column.
 
     Parameters
@@ -110,19 +110,19 @@ class RangesOfRows:
     """
 
     position: int
-    ranges: KeyRanges
+    ranges: RangePartitioner
 
     @property
     def count(self) -> int:
         """How many ranges there are."""
         return self.ranges.count
 
-    def places_in(self, rows: Chunk) -> np.ndarray:
+    def partition_numbers(self, rows: Chunk) -> np.ndarray:
         """The number of the range of each row."""
-        return self.ranges.places(rows.columns[self.position])
+        return self.ranges.range_numbers(rows.columns[self.position])
 
 
-def least(kind: pa.DataType) -> pa.Array:
+def smallest_value(kind: pa.DataType) -> pa.Array:
     """A value that none comes before, but missing ones."""
     return pa.array([""] if pa.types.is_string(kind) else [-np.inf] if pa.types.is_floating(kind) else [np.iinfo(np.int64).min], kind)
 
@@ -141,12 +141,12 @@ def followers(values: pa.Array) -> pa.Array:
     return pa.array(np.nextafter(numbers, np.inf) if numbers.dtype.kind == "f" else numbers + (numbers < np.iinfo(np.int64).max))
 
 
-def places_of_texts(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
+def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
     """How many of ascending texts are at most each of some others, all of which are there.
 
     Examples
     --------
-    >>> places_of_texts(pa.array(["b", "d"]), pa.array(["a", "b", "c", "e"])).tolist()
+    >>> text_ranges(pa.array(["b", "d"]), pa.array(["a", "b", "c", "e"])).tolist()
     [0, 1, 1, 2]
     """
     low, high = np.zeros(len(texts), dtype=np.int64), np.full(len(texts), len(edges), dtype=np.int64)

@@ -90,74 +90,74 @@ def value_ranks(values: pa.Array, numbers: np.ndarray | None = None) -> np.ndarr
 
 
 Side = Literal["left", "right"]
-# So many wanted numbers are looked at together: what is made of them stays in the cache of a core.
-WANTED_TOGETHER = 1 << 14
+# So many targets numbers are looked at together: what is made of them stays in the cache of a core.
+SEARCH_BLOCK = 1 << 14
 # Fewer numbers are searched.
 SMALL_SAMPLE = 1 << 10
 # Buckets for each number, at least.
 BUCKETS_FOR_EACH = 2
-# So many places among numbers tell whether these lie evenly: most neighbours are so many numbers apart, and as many buckets, by this.
-PLACES_TRIED, MIN_EVEN = 64, 8
+# So many places among numbers tell whether these lie evenly: most neighbours are so many numbers is_spread, and as many buckets, by this.
+SAMPLED_NUMBERS, MIN_EVEN = 64, 8
 
 
-class BucketRoom(NamedTuple):
+class BucketScratch(NamedTuple):
     """Arrays that are used for one stretch after the other: new ones each time would be memory that is new to the process.
 
     Parameters
     ----------
-    numbers, buckets, taken
-        Something for each number, and for each wanted one.
+    numbers, buckets, values
+        Something for each number, and for each targets one.
     stops
         Something for each bucket.
     """
 
     numbers: np.ndarray
     buckets: np.ndarray
-    taken: np.ndarray
+    values: np.ndarray
     stops: np.ndarray
 
     @classmethod
-    def of(cls, wanted: int, numbers: int) -> BucketRoom:
-        """Room for so many wanted numbers and others at a time."""
-        lengths = (numbers, wanted, wanted, (1 << max_bits(numbers)) + 2)
+    def of(cls, targets: int, numbers: int) -> BucketScratch:
+        """Room for so many targets numbers and others at a time."""
+        lengths = (numbers, targets, targets, (1 << max_bits(numbers)) + 2)
         return cls(*(new_array(length, np.int64) for length in lengths))
 
 
-def ascending_places(ascending: np.ndarray, wanted: np.ndarray, side: Side) -> np.ndarray:
+def search_ascending(ascending: np.ndarray, targets: np.ndarray, side: Side) -> np.ndarray:
     """Where ascending numbers belong among others that ascend, as :func:`numpy.searchsorted` has it.
 
-    A search takes a step for each bit of a place, of half of which a processor guesses the direction wrong. Here a stretch of the wanted numbers is
+    A search takes a step for each bit of a place, of half of which a processor guesses the direction wrong. Here a stretch of the targets numbers is
     looked at after the other, with those of the others that lie between them.
 
     Examples
     --------
-    >>> ascending_places(np.array([1, 3, 3]), np.array([0, 3, 4]), "right").tolist()
+    >>> search_ascending(np.array([1, 3, 3]), np.array([0, 3, 4]), "right").tolist()
     [0, 3, 3]
     """
-    if ascending.dtype != wanted.dtype or wanted.dtype not in (np.int64, np.float64):
-        return np.searchsorted(ascending, wanted, side)
-    found = new_array(len(wanted), np.int64)
-    starts = np.arange(0, len(wanted), WANTED_TOGETHER)
-    firsts = np.searchsorted(ascending, wanted[starts], side)
-    lasts = np.searchsorted(ascending, wanted[np.minimum(starts + WANTED_TOGETHER, len(wanted)) - 1], side)
-    room = BucketRoom.of(min(len(wanted), WANTED_TOGETHER), int((lasts - firsts).max(initial=0)))
+    if ascending.dtype != targets.dtype or targets.dtype not in (np.int64, np.float64):
+        return np.searchsorted(ascending, targets, side)
+    result = new_array(len(targets), np.int64)
+    starts = np.arange(0, len(targets), SEARCH_BLOCK)
+    firsts = np.searchsorted(ascending, targets[starts], side)
+    lasts = np.searchsorted(ascending, targets[np.minimum(starts + SEARCH_BLOCK, len(targets)) - 1], side)
+    scratch = BucketScratch.of(min(len(targets), SEARCH_BLOCK), int((lasts - firsts).max(initial=0)))
     for start, first, last in zip(starts.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
-        here = slice(start, start + WANTED_TOGETHER)
-        between, part, places = ascending[first:last], wanted[here], found[here]
-        if len(between) < SMALL_SAMPLE or not put_places(between, part, side, places, room):
+        block = slice(start, start + SEARCH_BLOCK)
+        between, part, places = ascending[first:last], targets[block], result[block]
+        if len(between) < SMALL_SAMPLE or not search_by_buckets(between, part, side, places, scratch):
             places[:] = np.searchsorted(between, part, side)
         places += first
-    return found
+    return result
 
 
-def put_places(between: np.ndarray, wanted: np.ndarray, side: Side, places: np.ndarray, room: BucketRoom) -> bool:
-    """Put there where wanted numbers belong among others, which all lie between them; False where they lie so unevenly that a search is quicker."""
-    numbers, buckets = room.numbers[: len(between)], room.buckets[: len(wanted)]
-    shift = put_buckets(between, wanted, numbers, buckets)
+def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, places: np.ndarray, scratch: BucketScratch) -> bool:
+    """Put there where targets numbers belong among others, which all lie between them; False where they lie so unevenly that a search is quicker."""
+    numbers, buckets = scratch.numbers[: len(between)], scratch.buckets[: len(targets)]
+    shift = assign_buckets(between, targets, numbers, buckets)
     if shift is None or (shift and not are_even(numbers)):
         return False
     # How many numbers there are up to each bucket, the first of which is that before all.
-    stops = room.stops[: int(buckets[-1]) + 2]
+    stops = scratch.stops[: int(buckets[-1]) + 2]
     stops[0] = 0
     np.cumsum(np.bincount(numbers, minlength=len(stops) - 1), out=stops[1:])
     if not shift:
@@ -166,43 +166,43 @@ def put_places(between: np.ndarray, wanted: np.ndarray, side: Side, places: np.n
     np.take(stops, buckets, out=places, mode="clip")
     passes = np.less if side == "left" else np.less_equal
     # A number of the bucket, or one after it: where there is none the last one of all stands for it, which changes nothing.
-    taken = np.take(between, places, out=room.taken.view(between.dtype)[: len(wanted)], mode="clip")
-    inside = np.flatnonzero(passes(taken, wanted))
-    # Of one bucket most often all numbers come before a wanted one, or none.
+    neighbours = np.take(between, places, out=scratch.values.view(between.dtype)[: len(targets)], mode="clip")
+    inside = np.flatnonzero(passes(neighbours, targets))
+    # Of one bucket most often all numbers come before a targets one, or none.
     ends = stops.take(buckets[inside] + 1)
     places[inside] = ends
-    inside = inside[~passes(between.take(ends - 1), wanted[inside])]
+    inside = inside[~passes(between.take(ends - 1), targets[inside])]
     if len(inside):
-        places[inside] = np.searchsorted(between, wanted[inside], side)
+        places[inside] = np.searchsorted(between, targets[inside], side)
     return True
 
 
-def put_buckets(between: np.ndarray, wanted: np.ndarray, numbers: np.ndarray, buckets: np.ndarray) -> int | None:
-    """Put there the buckets of numbers and of wanted ones; 0 where all numbers of a bucket are equal, None where there are no buckets.
+def assign_buckets(between: np.ndarray, targets: np.ndarray, numbers: np.ndarray, buckets: np.ndarray) -> int | None:
+    """Put there the buckets of numbers and of targets ones; 0 where all numbers of a bucket are equal, None where there are no buckets.
 
     Examples
     --------
-    >>> between, wanted, numbers, buckets = (np.array(each) for each in ([10, 11, 15], [10, 17], [0, 0, 0], [0, 0]))
-    >>> put_buckets(between, wanted, numbers, buckets), numbers.tolist(), buckets.tolist()
+    >>> between, targets, numbers, buckets = (np.array(each) for each in ([10, 11, 15], [10, 17], [0, 0, 0], [0, 0]))
+    >>> assign_buckets(between, targets, numbers, buckets), numbers.tolist(), buckets.tolist()
     (0, [0, 1, 5], [0, 7])
     """
     bits = max_bits(len(between))
-    pairs = ((between, numbers), (wanted, buckets))
-    if wanted.dtype.kind != "f":
+    pairs = ((between, numbers), (targets, buckets))
+    if targets.dtype.kind != "f":
         # Differences of ints fill 64 bits, without a sign.
         for part, out in pairs:
-            np.subtract(part.view(np.uint64), wanted.view(np.uint64)[0], out=out.view(np.uint64))
+            np.subtract(part.view(np.uint64), targets.view(np.uint64)[0], out=out.view(np.uint64))
         shift = max(0, int(buckets.view(np.uint64)[-1]).bit_length() - bits)
         for _, out in pairs:
             np.right_shift(out.view(np.uint64), np.uint64(shift), out=out.view(np.uint64))
         return shift
     with np.errstate(all="ignore"):
-        scale = ((1 << bits) - 1) / (wanted[-1] - wanted[0])
+        scale = ((1 << bits) - 1) / (targets[-1] - targets[0])
         if not 0.0 < scale < np.inf:
             return None
         # Each step keeps the order, however it is rounded: numbers of a later bucket are larger.
         for part, out in pairs:
-            distances = np.subtract(part, wanted[0], out=out.view(np.float64))
+            distances = np.subtract(part, targets[0], out=out.view(np.float64))
             distances *= scale
             np.copyto(out, distances, casting="unsafe")
     return 1
@@ -216,9 +216,9 @@ def are_even(numbers: np.ndarray) -> bool:
     >>> are_even(np.arange(9_000)), are_even(np.repeat([0, 9_000], 4_500))
     (True, False)
     """
-    tried = numbers[:: max(1, len(numbers) // PLACES_TRIED)]
-    apart = tried[1:] - tried[:-1] > len(numbers) // len(tried) // MIN_EVEN
-    return bool(2 * np.count_nonzero(apart) >= len(apart))
+    tried = numbers[:: max(1, len(numbers) // SAMPLED_NUMBERS)]
+    is_spread = tried[1:] - tried[:-1] > len(numbers) // len(tried) // MIN_EVEN
+    return bool(2 * np.count_nonzero(is_spread) >= len(is_spread))
 
 
 def max_bits(numbers: int) -> int:
@@ -231,7 +231,7 @@ def max_bits(numbers: int) -> int:
 BITS = 63
 # Below this nothing is gained.
 SMALL_SORT = 1 << 12
-# Where so many of the rows share the leading bits of their numbers, these do not tell them apart.
+# Where so many of the rows share the leading bits of their numbers, these do not tell them is_spread.
 MAX_SHARED = 8
 
 
@@ -249,12 +249,12 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
     [1, 2, 0]
     """
     rows = len(parts[0])
-    telling = [part for part in parts if rows and (part != part[0]).any()]
-    if not telling:
+    varying = [part for part in parts if rows and (part != part[0]).any()]
+    if not varying:
         return np.arange(rows)
-    if len(telling) > 1 or rows < SMALL_SORT:
-        return np.lexsort(telling[::-1])
-    numbers = as_ordered_ints(telling[0])
+    if len(varying) > 1 or rows < SMALL_SORT:
+        return np.lexsort(varying[::-1])
+    numbers = as_ordered_ints(varying[0])
     low, high = int(numbers.min()), int(numbers.max())
     row_bits, bits = rows.bit_length(), (high - low).bit_length()
     left_out = max(0, bits + row_bits - BITS)
@@ -266,42 +266,42 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
     return order_by_leading((numbers - low).view(np.uint64), row_bits, bits)
 
 
-def places_in(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+def search_sorted(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Where numbers belong among ascending ones, as :func:`numpy.searchsorted` has it.
 
     Neighbours in order are searched for in places that are near each other, and so in the cache of the processor.
 
     Examples
     --------
-    >>> places_in(np.array([1, 3, 3]), np.array([3, 0]), "right").tolist()
+    >>> search_sorted(np.array([1, 3, 3]), np.array([3, 0]), "right").tolist()
     [3, 0]
     """
-    if len(wanted) >= SMALL_SORT and bool((wanted[1:] >= wanted[:-1]).all()):
-        return _places_of_ascending(ascending, wanted, side)
-    if len(wanted) < SMALL_SORT or len(ascending) < SMALL_SORT:
-        return np.searchsorted(ascending, wanted, side)
-    order = order_of([wanted])
-    found = np.empty(len(wanted), dtype=np.int64)
-    found[order] = np.searchsorted(ascending, wanted[order], side)
-    return found
+    if len(targets) >= SMALL_SORT and bool((targets[1:] >= targets[:-1]).all()):
+        return _search_ascending_targets(ascending, targets, side)
+    if len(targets) < SMALL_SORT or len(ascending) < SMALL_SORT:
+        return np.searchsorted(ascending, targets, side)
+    order = order_of([targets])
+    result = np.empty(len(targets), dtype=np.int64)
+    result[order] = np.searchsorted(ascending, targets[order], side)
+    return result
 
 
-def _places_of_ascending(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """The same where the wanted numbers ascend too: those that are fewer are searched for among the others."""
-    first, last = (int(place) for place in np.searchsorted(ascending, wanted[[0, -1]], "left"))
-    if np.array_equal(ascending[first : first + len(wanted)], wanted):
+def _search_ascending_targets(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+    """The same where the targets numbers ascend too: those that are fewer are searched for among the others."""
+    first, last = (int(place) for place in np.searchsorted(ascending, targets[[0, -1]], "left"))
+    if np.array_equal(ascending[first : first + len(targets)], targets):
         # Numbers that are searched for among themselves: their runs of equal ones tell.
-        stops = np.append(np.flatnonzero(wanted[1:] != wanted[:-1]) + 1, len(wanted))
+        stops = np.append(np.flatnonzero(targets[1:] != targets[:-1]) + 1, len(targets))
         starts = np.insert(stops[:-1], 0, 0)
         lengths = stops - starts
-        stops[-1] = np.searchsorted(ascending, wanted[-1], "right") - first
+        stops[-1] = np.searchsorted(ascending, targets[-1], "right") - first
         return np.repeat(first + (starts if side == "left" else stops), lengths)
-    if 2 * (last - first) > len(wanted):
-        return ascending_places(ascending, wanted, side)
-    # A wanted number has as many before it as there are whose own place among the wanted ones is not behind it.
-    between = ascending[first : np.searchsorted(ascending, wanted[-1], side)]
-    edges = np.searchsorted(wanted, between, "left" if side == "right" else "right")
-    return np.repeat(np.arange(first, first + len(between) + 1), np.diff(edges, prepend=0, append=len(wanted)))
+    if 2 * (last - first) > len(targets):
+        return search_ascending(ascending, targets, side)
+    # A targets number has as many before it as there are whose own place among the targets ones is not behind it.
+    between = ascending[first : np.searchsorted(ascending, targets[-1], side)]
+    edges = np.searchsorted(targets, between, "left" if side == "right" else "right")
+    return np.repeat(np.arange(first, first + len(between) + 1), np.diff(edges, prepend=0, append=len(targets)))
 
 
 def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
@@ -326,7 +326,7 @@ def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
 
 
 def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.ndarray:
-    """The order by numbers without sign, found by as many of their leading bits as leave room for the number of the row."""
+    """The order by numbers without sign, found by as many of their leading bits as leave scratch for the number of the row."""
     left_out = np.uint64(bits + row_bits - BITS)
     leading = (numbers >> left_out).astype(np.int64) << row_bits
     order = np.sort(leading | np.arange(len(numbers))) & ((1 << row_bits) - 1)
@@ -360,7 +360,7 @@ def as_ordered_ints(numbers: np.ndarray) -> np.ndarray:
 # The order of texts by their bytes, found by sorting eight of these at a time as a number: several times faster than comparing texts.
 
 WORD = 8
-# Texts that so many words do not tell apart are compared as texts.
+# Texts that so many words do not tell is_spread are compared as texts.
 MAX_WORDS = 4
 _SIGN = np.uint64(1 << 63)
 
@@ -375,8 +375,8 @@ def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
     """
     words = Words.of(texts) if len(texts) >= SMALL_SORT else None
     if words is None:
-        found = compared_ranks(texts)
-        return found, int(found.max(initial=-1)) + 1
+        result = compared_ranks(texts)
+        return result, int(result.max(initial=-1)) + 1
     numbers = words.at(0)
     order = order_of([numbers])
     begins = _changes(numbers[order])
@@ -432,8 +432,8 @@ class Words:
         if not data.all():
             return None
         ends = pc.min_max(texts)
-        least, most = (np.frombuffer(ends[end].as_buffer(), np.uint8) for end in ("min", "max"))
-        alike = least == most[: len(least)] if len(least) <= len(most) else least[: len(most)] == most
+        lowest, highest = (np.frombuffer(ends[end].as_buffer(), np.uint8) for end in ("min", "max"))
+        alike = lowest == highest[: len(lowest)] if len(lowest) <= len(highest) else lowest[: len(highest)] == highest
         common = int(np.append(alike, False).argmin())
         padded = np.zeros(len(data) + WORD, dtype=np.uint8)
         padded[: len(data)] = data
@@ -448,19 +448,19 @@ class Words:
         # No shift is by all bits: what is left of no bytes is zero by two.
         half = ((WORD - left) * (WORD // 2)).astype(np.uint64)
         words = ((words >> half) >> half) << half << half
-        found: np.ndarray = (words ^ _SIGN).view(np.int64)
-        return found
+        result: np.ndarray = (words ^ _SIGN).view(np.int64)
+        return result
 
     def are_full(self, number: int, rows: np.ndarray) -> np.ndarray:
         """Which of some rows have so many words with a byte of their own in each place: others that are alike are equal."""
-        found: np.ndarray = self.lengths[rows] >= WORD * number
-        return found
+        result: np.ndarray = self.lengths[rows] >= WORD * number
+        return result
 
 
 # Values as numbers that sort as they do.
 
 # Of so many values it is seen whether most are different.
-LOOKED_AT = 1 << 13
+DISTINCT_SAMPLE = 1 << 13
 
 
 def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> list[np.ndarray]:
@@ -474,7 +474,7 @@ def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> li
     [[1, 3, 0, 2], [2, 0, 3, 1]]
     """
     values = comparable(column, column_type)
-    numbers = _places_of_texts(values) if pa.types.is_string(values.type) else plain_numbers(values)
+    numbers = _text_positions(values) if pa.types.is_string(values.type) else plain_numbers(values)
     ranks = value_ranks(values, numbers)
     numbers = np.where(ranks == VALUE, numbers, numbers.dtype.type(0))
     if ascending:
@@ -483,7 +483,7 @@ def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> li
     return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]
 
 
-def _places_of_texts(values: pa.Array) -> np.ndarray:
+def _text_positions(values: pa.Array) -> np.ndarray:
     """For each text how many different ones come before it; of a missing one any number."""
     if mostly_differ(values):
         return text_ranks(values.fill_null(""))[0]
@@ -500,5 +500,5 @@ def mostly_differ(values: pa.Array) -> bool:
     >>> mostly_differ(pa.array(range(10_000))), mostly_differ(pa.array([1, 2] * 5_000))
     (True, False)
     """
-    first = values.slice(0, LOOKED_AT)
-    return len(values) > LOOKED_AT and 2 * len(first.dictionary_encode("encode").dictionary) > len(first)
+    first = values.slice(0, DISTINCT_SAMPLE)
+    return len(values) > DISTINCT_SAMPLE and 2 * len(first.dictionary_encode("encode").dictionary) > len(first)

@@ -102,15 +102,15 @@ def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:
     return array if array.type.equals(physical) else array.cast(physical)
 
 
-def microseconds_of(moment: Column) -> Column:
+def microseconds_of(datetimes: Column) -> Column:
     """The microseconds since 1970 of a date-time without an offset, whatever the zone of the session.
 
     By its parts, as casts and differences would read it in that zone, which lacks an hour in spring.
     """
     from pyspark.sql import functions as F
 
-    day = F.unix_date(moment.cast("date")).cast("bigint")
-    minutes = (F.hour(moment) * 60 + F.minute(moment)).cast("bigint")
+    day = F.unix_date(datetimes.cast("date")).cast("bigint")
+    minutes = (F.hour(datetimes) * 60 + F.minute(datetimes)).cast("bigint")
     # Seconds with six decimals.
-    seconds = (F.date_part(F.lit("SECOND"), moment) * SECOND).cast("bigint")
+    seconds = (F.date_part(F.lit("SECOND"), datetimes) * SECOND).cast("bigint")
     return day * DAY + minutes * MINUTE + seconds

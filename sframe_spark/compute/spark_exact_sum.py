@@ -76,9 +76,9 @@ class Window:
 
 
 # All digits of floats from 1e-19, and all ints. With a place more, those of numbers and their squares took twice as long.
-USUAL = Window(-116, 6)
+DEFAULT_WINDOW = Window(-116, 6)
 # All digits of floats from 1e-46 up to 1e28: where a column has such, most of its numbers may be.
-MORE = Window(-206, 10)
+WIDE_WINDOW = Window(-206, 10)
 
 
 def power(exponent: int) -> str:
@@ -111,19 +111,19 @@ def carried(totals: Sequence[str]) -> list[str]:
     >>> carried(["a"])[0]
     '(a + 0L) - shiftleft(shiftright((a + 0L) + 536870912L, 30), 30)'
     """
-    found, carry = [], NOTHING
+    result, carry = [], NOTHING
     for total in [*totals, NOTHING]:
         sums = f"({total} + {carry})"
         carry = f"shiftright({sums} + {HALF}L, {BITS})"
-        found.append(f"{sums} - shiftleft({carry}, {BITS})")
-    return [*found, carry]
+        result.append(f"{sums} - shiftleft({carry}, {BITS})")
+    return [*result, carry]
 
 
 def leading(digits: Sequence[str], lowest: int) -> list[str]:
     """Of carried digits the first two that count as one number, the next two and the sign of all others as another, and what the first is worth."""
 
     def pair(place: int) -> str:
-        first, second = (digits[here] if here >= 0 else NOTHING for here in (place, place - 1))
+        first, second = (digits[at] if at >= 0 else NOTHING for at in (place, place - 1))
         return f"(shiftleft({first}, {BITS}) + {second})"
 
     def below(place: int) -> str:
@@ -175,21 +175,21 @@ def digits_of_totals(totals: Sequence[np.ndarray], lowest: int) -> Digits:
     >>> digits_of_totals([np.array([1, -1]), np.array([3, 0])], -30).rounded().tolist()
     [3.0000000009313226, -9.313225746154785e-10]
     """
-    found, bit = Digits(len(totals[0])), lowest
-    carry = np.zeros(found.count, dtype=np.int64)
+    result, bit = Digits(len(totals[0])), lowest
+    carry = np.zeros(result.count, dtype=np.int64)
     for total in totals:
         sums = carry + total
         carry = sums >> BITS
-        add_at(found, sums & MASK, bit)
+        add_at(result, sums & MASK, bit)
         bit += BITS
-    add_at(found, carry, bit)
-    return found
+    add_at(result, carry, bit)
+    return result
 
 
 def add_at(sums: Digits, numbers: np.ndarray, bit: int) -> None:
     """Add whole numbers of 30 bits, or of somewhat more as they are carried at the end, times ``2**bit``, to sums with room for few such digits."""
     place, moved = divmod(bit, DIGIT_BITS)
     room = DIGIT_BITS - moved
-    for here, digits in ((place, (numbers & ((1 << room) - 1)) << moved), (place + 1, numbers >> room)):
+    for position, digits in ((place, (numbers & ((1 << room) - 1)) << moved), (place + 1, numbers >> room)):
         if digits.any():
-            sums.places[here] = sums.places[here] + digits if here in sums.places else digits
+            sums.places[position] = sums.places[position] + digits if position in sums.places else digits

@@ -29,7 +29,7 @@ from sframe_spark.values.encode import encode
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-MAX_SHOWN_ITEMS, MAX_SHOWN_CHARACTERS = 10, 200
+MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 10, 200
 
 
 @attrs.frozen
@@ -48,8 +48,8 @@ class Literal:
 
     def as_read(self) -> Literal:
         """Refuses a value of another type, and a bool, which no column holds: it would become one that nobody wrote."""
-        taken = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
-        if self.value is not None and (isinstance(self.value, bool) or not isinstance(self.value, taken)):
+        accepted = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
+        if self.value is not None and (isinstance(self.value, bool) or not isinstance(self.value, accepted)):
             raise InvalidArgumentError(f"the plan's text holds the value {self.value!r:.80} of type {self.type.kind}")
         return self
 
@@ -226,11 +226,11 @@ class Program:
 
     def describe(self) -> str:
         """The program as text: ``v2 := add(v0, v1)`` and so on."""
-        shown = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
-        if len(self.steps) > len(shown):
-            shown.append(f"... {len(self.steps) - len(shown)} more")
+        lines = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
+        if len(self.steps) > len(lines):
+            lines.append(f"... {len(self.steps) - len(lines)} more")
         outputs = ", ".join(describe_operand(operand) for operand in self.outputs)
-        return "; ".join([*shown, f"[{outputs}]"])
+        return "; ".join([*lines, f"[{outputs}]"])
 
 
 def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> bool:
@@ -276,15 +276,15 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
     >>> describe_constant(tuple(range(100_000)), str)
     '(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... 99990 more)'
     """
-    if isinstance(value, (tuple, list)) and len(value) > MAX_SHOWN_ITEMS:
-        shown = ", ".join(describe_constant(item, repr) for item in value[:MAX_SHOWN_ITEMS])
-        return f"({shown}, ... {len(value) - MAX_SHOWN_ITEMS} more)"
+    if isinstance(value, (tuple, list)) and len(value) > MAX_PRINTED_ITEMS:
+        items = ", ".join(describe_constant(item, repr) for item in value[:MAX_PRINTED_ITEMS])
+        return f"({items}, ... {len(value) - MAX_PRINTED_ITEMS} more)"
     try:
         text = text_of(value)
     except ValueError:
         # Python has no text of an int with thousands of digits.
         return brief(value)
-    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}... {len(text) - MAX_SHOWN_CHARACTERS} more"
+    return text if len(text) <= MAX_PRINTED_CHARACTERS else f"{text[:MAX_PRINTED_CHARACTERS]}... {len(text) - MAX_PRINTED_CHARACTERS} more"
 
 
 def describe_step(register: int, step: Step) -> str:

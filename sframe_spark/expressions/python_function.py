@@ -133,14 +133,14 @@ class PythonFunction:
             if failed is not None:
                 raise user_error(self.describe(), self._value(lists, rows, done + len(results)), failed) from None
             try:
-                found = stored_results(results, self.result, self.guess)
+                result = stored_results(results, self.result, self.guess)
             except (TypeError, ValueError, OverflowError, pa.ArrowException):
                 raise self._misfit(results, islice(self._values(lists, rows), done, done + len(results))) from None
-            yield found
+            yield result
             done += len(results)
             if done >= rows:
                 return
-            steps.saw(len(results), found)
+            steps.saw(len(results), result)
 
     def _value(self, lists: Sequence[list[Any]], rows: int, place: int) -> Any:
         """What the function is called with for the row at a place."""
@@ -227,14 +227,14 @@ def _unpacked(content: PackedFunction, *rest: Any) -> PythonFunction:
     return PythonFunction(load_program(*content), *rest)
 
 
-def kept(result: Any) -> Any:
+def retained_copy(result: Any) -> Any:
     """A result as it can be looked at more than once, whatever is called next.
 
     What can be gone through only once, such as a generator, becomes a list; what can be changed is copied.
 
     Examples
     --------
-    >>> kept(map(str, [1, 2])), kept((3, 4))
+    >>> retained_copy(map(str, [1, 2])), retained_copy((3, 4))
     (['1', '2'], (3, 4))
     """
     # Looking for what a class has not takes as long as a copy.
@@ -243,7 +243,7 @@ def kept(result: Any) -> Any:
 
 _CONTAINERS = frozenset({list, tuple, dict})
 # How results of columns are taken that may be of objects which the function changes and returns again.
-_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: kept, ARRAY_KIND: kept, DICT_KIND: snapshot}
+_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: retained_copy, ARRAY_KIND: retained_copy, DICT_KIND: snapshot}
 
 
 class Truth:

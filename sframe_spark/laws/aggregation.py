@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import plain_zero
+from sframe_spark.compute.key_runs import unsigned_zero
 from sframe_spark.expressions.program import Register
 from sframe_spark.laws.algorithm_choice import one_value_per_group
 from sframe_spark.laws.fusion import computed
@@ -144,7 +144,7 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
     if aggregation.function == "select_one" and facts.edges_known:
         return facts.first
     if aggregation.function in (*SMALLEST, *LARGEST) and facts.bounds_known and facts.has_nan is False:
-        return plain_zero(facts.minimum if aggregation.function in SMALLEST else facts.maximum)
+        return unsigned_zero(facts.minimum if aggregation.function in SMALLEST else facts.maximum)
     return UNANSWERED
 
 

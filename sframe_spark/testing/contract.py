@@ -28,7 +28,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.range_partitioning import KINDS, KeyRanges
+from sframe_spark.compute.range_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.adaptive import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, place
@@ -229,8 +229,8 @@ def check_split(node: PlannerNode, rows: Rows) -> None:
         return
     (position, ascending), below, facts = split, read_all(node.inputs[0]), [child.facts for child in node.inputs]
     for count in PARTITIONS:
-        ranges = KeyRanges.of(below.columns[position], node.inputs[0].schema[position], ascending, count)
-        places = ranges.places(below.columns[position])
+        ranges = RangePartitioner.of(below.columns[position], node.inputs[0].schema[position], ascending, count)
+        places = ranges.range_numbers(below.columns[position])
         given = [below.rows_at(np.flatnonzero(places == number)) for number in range(ranges.count)]
         passed = ranges.have_one_value & node.operator.leaves_equal_rows
         parts = [part if passed[number] else node.operator.kernel([part], facts) for number, part in enumerate(given)]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import sorting as places_module
-from sframe_spark.compute.sorting import SMALL_SAMPLE, Side, are_even, ascending_places
+from sframe_spark.compute.sorting import SMALL_SAMPLE, Side, are_even, search_ascending
 from tests.compute.odd_numbers import FINITE
 
 ROWS = 3 * SMALL_SAMPLE
@@ -41,10 +41,10 @@ def test_they_are_found_as_a_search_finds_them(name: str, kind: type, side: Side
     numbers = columns()[name].astype(kind)
     step = max(1, (int(numbers[-1]) - int(numbers[0])) // ROWS)
     for together in (SMALL_SAMPLE, 1 << 14):
-        monkeypatch.setattr(places_module, "WANTED_TOGETHER", together)
+        monkeypatch.setattr(places_module, "SEARCH_BLOCK", together)
         for distance in (0, 1, step, 100 * step + 1):
             for wanted in (np.sort(numbers - kind(distance)), np.sort(numbers + kind(distance)), np.sort(numbers - kind(distance))[::3]):
-                assert np.array_equal(ascending_places(numbers, wanted, side), np.searchsorted(numbers, wanted, side)), distance
+                assert np.array_equal(search_ascending(numbers, wanted, side), np.searchsorted(numbers, wanted, side)), distance
 
 
 @given(data=st.data(), kind=st.sampled_from([np.int64, np.float64]), side=st.sampled_from(SIDES))
@@ -53,15 +53,15 @@ def test_odd_numbers_have_their_places(data: st.DataObject, kind: type, side: Si
     numbers, wanted = (np.sort(np.array(data.draw(st.lists(values, min_size=least, max_size=40)), kind)) for least in (0, 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(places_module, "SMALL_SAMPLE", 1)
-        patch.setattr(places_module, "WANTED_TOGETHER", data.draw(st.sampled_from([1, 5, 100])))
+        patch.setattr(places_module, "SEARCH_BLOCK", data.draw(st.sampled_from([1, 5, 100])))
         patch.setattr(places_module, "MIN_EVEN", data.draw(st.sampled_from([1, 1000])))
-        assert np.array_equal(ascending_places(numbers, wanted, side), np.searchsorted(numbers, wanted, side))
+        assert np.array_equal(search_ascending(numbers, wanted, side), np.searchsorted(numbers, wanted, side))
 
 
 def test_numbers_of_two_types_are_compared_as_numbers() -> None:
     numbers, wanted = np.arange(ROWS), np.arange(ROWS) / 2
     for first, second in ((numbers, wanted), (wanted, numbers), (numbers.astype(np.int32), numbers.astype(np.int32))):
-        assert np.array_equal(ascending_places(first, second, "left"), np.searchsorted(first, second, "left"))
+        assert np.array_equal(search_ascending(first, second, "left"), np.searchsorted(first, second, "left"))
 
 
 def test_few_buckets_that_have_most_are_not_even() -> None:
@@ -74,4 +74,4 @@ def test_floats_next_to_each_other_have_places(side: Side) -> None:
     """Such that the number of buckets by their distance is no float, or their distance is none."""
     for first, last in ((0.0, 5e-324), (-5e-324, 5e-324), (1.0, 1.0 + 2.0**-52), (1e308, np.nextafter(1e308, np.inf)), (0.0, 0.0), (-1e308, 1e308)):
         numbers = np.sort(np.resize([first, last], ROWS))
-        assert np.array_equal(ascending_places(numbers, numbers, side), np.searchsorted(numbers, numbers, side)), (first, last)
+        assert np.array_equal(search_ascending(numbers, numbers, side), np.searchsorted(numbers, numbers, side)), (first, last)

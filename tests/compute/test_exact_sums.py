@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import exact_grouped_sum, exact_sum
-from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, lists_of, longer, squared_deviations
-from sframe_spark.compute.exact_sum import ExactSum, Moments
+from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, digits_to_lists, longer, squared_deviations
+from sframe_spark.compute.exact_sum import ExactSum, VarianceState
 from sframe_spark.compute.exact_window_sum import running_sum
 from sframe_spark.operators.groupby import accumulators
 from sframe_spark.operators.groupby.aggregation import Aggregation
@@ -47,7 +47,7 @@ def test_sums_and_squares_are_exact() -> None:
     def check(values: list[float]) -> None:
         numbers = list(map(Fraction, values))
         total, squares = sum(numbers, Fraction(0)), sum((number**2 for number in numbers), Fraction(0))
-        found = Moments.of(np.array(values))
+        found = VarianceState.of(np.array(values))
         assert Fraction(found.total.units, 1 << 1074) == total == Fraction(ExactSum.of(np.array(values)).units, 1 << 1074)
         assert Fraction(found.square_units, 1 << 2148) == squares
         assert found.total.value == rounded(total)
@@ -106,15 +106,15 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
     together = parts[0]
     for part in parts[1:]:
         together = together.added(part, np.arange(3))
-    assert lists_of(together).equals(lists_of(whole))
+    assert digits_to_lists(together).equals(digits_to_lists(whole))
     # The same by lists, of which each group has one from each part.
     order = np.arange(3 * len(parts)).reshape(len(parts), 3).T.ravel()
-    lists = pa.concat_arrays([lists_of(part) for part in parts]).take(pa.array(order))
+    lists = pa.concat_arrays([digits_to_lists(part) for part in parts]).take(pa.array(order))
     starts = np.arange(0, 3 * len(parts), len(parts))
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_grouped_sum, "MAX_KEPT", most)
-            assert lists_of(digits_of(longer(lists, starts))).equals(lists_of(whole))
+            patch.setattr(exact_grouped_sum, "MAX_UNMERGED_DIGITS", most)
+            assert digits_to_lists(digits_of(longer(lists, starts))).equals(digits_to_lists(whole))
 
 
 @given(CODED)
@@ -126,7 +126,7 @@ def test_spreads_of_groups_are_those_of_moments(rows: Any) -> None:
     squares.add_squares(values[finite], codes[finite])
     found = squared_deviations(np.bincount(codes, minlength=3), sums, squares)
     for group in range(3):
-        expected = Moments.of(values[codes == group])
+        expected = VarianceState.of(values[codes == group])
         if expected.count > 1:
             known = expected.squares
             assert math.isclose(found[group], known, rel_tol=4e-16, abs_tol=1e-322) or (math.isnan(known) and math.isnan(found[group]))
@@ -143,7 +143,7 @@ def test_spreads_far_from_zero_have_all_digits(base: float) -> None:
         sums, squares, codes = Digits(1), Digits(1), np.zeros(len(values), dtype=np.int64)
         sums.add(values, codes)
         squares.add_squares(values, codes)
-        assert math.isclose(squared_deviations(np.array([len(values)]), sums, squares)[0], Moments.of(values).squares, rel_tol=4e-16)
+        assert math.isclose(squared_deviations(np.array([len(values)]), sums, squares)[0], VarianceState.of(values).squares, rel_tol=4e-16)
 
 
 def test_many_rows_and_many_groups() -> None:
@@ -173,15 +173,15 @@ def test_digits_are_carried_in_time(count: int) -> None:
     for below in range(60):
         digits = Digits(count)
         digits.add(np.array([1024.0, 1024.0, 1024.0, 1024.0 + math.ldexp(1.96875, -below)]), np.zeros(4, dtype=np.int64))
-        assert max(int(np.abs(found).max()) for found in digits.places.values()) <= digits._held
+        assert max(int(np.abs(found).max()) for found in digits.places.values()) <= digits._magnitude
 
 
 @pytest.mark.parametrize("most", [1, 8 * 3 * 60 * 2, 1 << 26])
 def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most: int, monkeypatch: Any) -> None:
     """Digits of all groups, for each place one, would take gigabytes."""
     monkeypatch.setattr(exact_grouped_sum, "MAX_BYTES", max(most, 8 * 3 * 60))
-    monkeypatch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
-    monkeypatch.setattr(accumulators, "GROUPS_TOGETHER", 2)
+    monkeypatch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
+    monkeypatch.setattr(accumulators, "GROUPS_PER_BLOCK", 2)
     values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]
     keys = [1, 1, 2, 2, 3, 3, 1, 4]
     for function in ("sum", "std"):
@@ -191,7 +191,7 @@ def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most:
         if function == "sum":
             assert found == [math.fsum(known) for known in of_keys]
         else:
-            assert found == [pytest.approx(math.sqrt(Moments.of(np.array(known)).squares / len(known)), rel=1e-15) for known in of_keys]
+            assert found == [pytest.approx(math.sqrt(VarianceState.of(np.array(known)).squares / len(known)), rel=1e-15) for known in of_keys]
 
 
 @pytest.mark.parametrize("small", range(-46, 8, 6))
@@ -214,7 +214,7 @@ def test_of_two_floats_as_near_to_a_large_sum_the_smallest_number_decides(large:
 
 def test_zeros_are_not_looked_at_group_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a million groups of zeros would take seconds."""
-    monkeypatch.delattr(exact_grouped_sum, "from_a_mean")
+    monkeypatch.delattr(exact_grouped_sum, "deviations_around_mean")
     sums, squares, codes = Digits(2), Digits(2), np.array([0, 0, 1, 1, 1])
     values = np.array([0.0, -0.0, 1.0, 0.0, 5.0])
     sums.add(values, codes)
@@ -236,4 +236,4 @@ def test_spreads_of_numbers_of_all_sizes_are_found_together() -> None:
     found = squared_deviations(np.bincount(codes, minlength=count), sums, squares)
     for group in range(count):
         # Squares of the smallest numbers have few digits.
-        assert math.isclose(found[group], Moments.of(values[codes == group]).squares, rel_tol=4e-16, abs_tol=5e-324)
+        assert math.isclose(found[group], VarianceState.of(values[codes == group]).squares, rel_tol=4e-16, abs_tol=5e-324)

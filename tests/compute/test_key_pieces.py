@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute.hashing import KeyPieces
+from sframe_spark.compute.hashing import HashPartitioner
 from sframe_spark.compute.key_encoding import codes_of, comparable_values
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
@@ -40,11 +40,13 @@ def test_equal_keys_are_in_one_piece(first: str, second: str, data: st.DataObjec
     columns = [encode([row[place] for row in rows], kind) for place, kind in enumerate(types)]
     codes = codes_of([values for column, kind in zip(columns, types, strict=True) for values in comparable_values(column, kind)])
     # The other side has its keys in other places, and the batch is cut.
-    pieces, cut = KeyPieces((0, 1), types, count), data.draw(st.integers(0, len(rows)))
-    turned = KeyPieces((2, 0), types, count)
-    places = np.concatenate([pieces.places_in(Chunk.of([column.slice(*part) for column in columns])) for part in ((0, cut), (cut, len(rows) - cut))])
+    pieces, cut = HashPartitioner((0, 1), types, count), data.draw(st.integers(0, len(rows)))
+    turned = HashPartitioner((2, 0), types, count)
+    places = np.concatenate(
+        [pieces.partition_numbers(Chunk.of([column.slice(*part) for column in columns])) for part in ((0, cut), (cut, len(rows) - cut))]
+    )
     assert places.min() >= 0 and places.max() < count
-    assert (turned.places_in(Chunk.of([columns[1], columns[1], columns[0]])) == places).all()
+    assert (turned.partition_numbers(Chunk.of([columns[1], columns[1], columns[0]])) == places).all()
     assert len({(code, place) for code, place in zip(codes.tolist(), places.tolist(), strict=True)}) == len(set(codes.tolist()))
 
 
@@ -54,5 +56,5 @@ def test_pieces_are_even(count: int, step: int) -> None:
     """Whatever bits keys have in common."""
     keys = np.arange(200 * count) * np.int64(step)
     for kind, column in ((INT, pa.array(keys)), (FLOAT, pa.array(keys.astype(np.float64))), (STR, pa.array(keys.astype(str)))):
-        found = np.bincount(KeyPieces((0,), (kind,), count).places_in(Chunk.of([column])), minlength=count)
+        found = np.bincount(HashPartitioner((0,), (kind,), count).partition_numbers(Chunk.of([column])), minlength=count)
         assert found.min() > 100 and found.max() < 300

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute.range_partitioning import KINDS, KeyRanges
+from sframe_spark.compute.range_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.sorting import order_of, sort_parts
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import encode
@@ -34,8 +34,8 @@ def test_ranges_are_in_the_order_of_the_values(name: str, ascending: bool, data:
     kind, values = VALUES[name]
     assert kind.kind in KINDS
     column, sample = (encode(data.draw(st.lists(st.none() | values, max_size=30)), kind) for _ in range(2))
-    ranges = KeyRanges.of(sample, kind, ascending, count)
-    places = ranges.places(column)
+    ranges = RangePartitioner.of(sample, kind, ascending, count)
+    places = ranges.range_numbers(column)
     assert len(places) == len(column) and ranges.count <= count
     assert not len(places) or (places.min() >= 0 and places.max() < ranges.count)
     parts = sort_parts(column, kind, ascending)
@@ -49,14 +49,14 @@ def test_ranges_are_in_the_order_of_the_values(name: str, ascending: bool, data:
 
 def test_a_sample_of_all_values_makes_even_ranges() -> None:
     column = pa.array(np.random.default_rng(5).permutation(1_000))
-    places = KeyRanges.of(column, INT, False, 8).places(column)
+    places = RangePartitioner.of(column, INT, False, 8).range_numbers(column)
     assert np.bincount(places).tolist() == [125] * 8
 
 
 @pytest.mark.parametrize("values", [[], [None], [float("nan")], [7.0] * 5])
 def test_a_sample_that_tells_nothing(values: list[Any]) -> None:
-    ranges = KeyRanges.of(pa.array(values, pa.float64()), FLOAT, True, 5)
-    assert ranges.count <= 3 and len(set(ranges.places(pa.array([7.0, 7.0])).tolist())) == 1
+    ranges = RangePartitioner.of(pa.array(values, pa.float64()), FLOAT, True, 5)
+    assert ranges.count <= 3 and len(set(ranges.range_numbers(pa.array([7.0, 7.0])).tolist())) == 1
 
 
 FEW: dict[str, tuple[ColumnType, list[Any]]] = {
@@ -73,8 +73,8 @@ def test_what_most_rows_have_is_alone_in_its_range(name: str, place: int | None,
     kind, values = FEW[name]
     often = None if place is None else values[place]
     column = encode([*values, None, *[often] * 50, *values, None], kind)
-    ranges = KeyRanges.of(column, kind, ascending, 8)
-    places = ranges.places(column)
+    ranges = RangePartitioner.of(column, kind, ascending, 8)
+    places = ranges.range_numbers(column)
     number = int(places[len(values) + 1])
     # Infinity is beside NaN.
     assert ranges.have_one_value[number] == (often != float("inf")) and np.bincount(places)[number] == 52

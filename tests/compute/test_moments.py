@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.compute.exact_sum import Moments
+from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
@@ -47,9 +47,9 @@ def is_rounded(found: float, exact: float) -> bool:
 
 @given(ROWS, CUTS)
 def test_moments_of_parts(values: list[float], cuts: list[int]) -> None:
-    together = Moments()
+    together = VarianceState()
     for part in parts_of(values, cuts):
-        together = together.merged(Moments.of(np.array(part)))
+        together = together.merged(VarianceState.of(np.array(part)))
     assert is_rounded(together.squares / together.count, exact_variance(values)) and math.isfinite(together.mean)
 
 

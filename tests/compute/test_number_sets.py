@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.compute import hashing
-from sframe_spark.compute.hashing import MAX_PLACES, NumberSet
+from sframe_spark.compute.hashing import MAX_SLOTS, NumberSet
 from tests.examples import examples
 
 LIMITS = np.iinfo(np.int64)
@@ -25,8 +25,8 @@ def test_all_ways_find_the_same(wanted: list[int], values: list[int | None], lef
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hashing, "FEWEST_SIEVED", 0)
         assert NumberSet(numbers).holds(column).equals(pc.is_in(column, numbers))
-        patch.setattr(hashing, "MAX_PLACES_IN_CACHE", 0)
-        patch.setattr(hashing, "PLACES_PER_NUMBER", 0)
+        patch.setattr(hashing, "MAX_SLOTS_IN_CACHE", 0)
+        patch.setattr(hashing, "SLOTS_PER_NUMBER", 0)
         assert NumberSet(numbers).holds(column).equals(pc.is_in(column, numbers))
 
 
@@ -43,12 +43,12 @@ def test_of_many_rows_few_or_most_are_found(spread: int, share: float) -> None:
 
 def test_a_table_takes_no_more_memory_however_many_are_looked_for() -> None:
     fits, is_too_long = (NumberSet(pa.array(np.arange(0, 60 * count, 60))) for count in (1_000_000, 1_200_000))
-    assert fits.table is not None and fits.table.nbytes <= MAX_PLACES + 2
+    assert fits.table is not None and fits.table.nbytes <= MAX_SLOTS + 2
     assert is_too_long.table is None
     values = pa.array(np.arange(0, 72_000_000, 4_001))
     assert is_too_long.holds(values).equals(pc.is_in(values, is_too_long.numbers))
 
 
 def test_a_few_far_apart_have_no_table_of_all_between_them() -> None:
-    assert NumberSet(pa.array([0, hashing.MAX_PLACES_IN_CACHE - 1])).table is not None
-    assert NumberSet(pa.array([0, hashing.MAX_PLACES_IN_CACHE])).table is None
+    assert NumberSet(pa.array([0, hashing.MAX_SLOTS_IN_CACHE - 1])).table is not None
+    assert NumberSet(pa.array([0, hashing.MAX_SLOTS_IN_CACHE])).table is None

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import aggregate, load_sframe
-from sframe_spark.compute.hashing import DIGIT_BITS, digit_table, looked_up, shifts
+from sframe_spark.compute.hashing import DIGIT_BITS, digit_table, lookup_column, shifts
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position
 from sframe_spark.session.launch import open_session
@@ -61,7 +61,7 @@ def test_spark_finds_them(spark: Any, case: str) -> None:
     numbers = CASES[case]
     values = {number: place * 1000 - 5 for place, number in enumerate(numbers)}
     rows = spark.createDataFrame([(number,) for number in numbers], "n bigint")
-    found = {row["n"]: row["v"] for row in rows.select("n", looked_up(F.col("n"), values).alias("v")).collect()}
+    found = {row["n"]: row["v"] for row in rows.select("n", lookup_column(F.col("n"), values).alias("v")).collect()}
     assert found == values
     source = source_of(numbers).rows_between(1, 3 * len(numbers))
     keys = spark.createDataFrame([((number << KEY_BITS) + place,) for number in numbers for place in range(3)], "k bigint")

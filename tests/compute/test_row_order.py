@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import sorting
-from sframe_spark.compute.sorting import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, places_in
+from sframe_spark.compute.sorting import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, search_sorted
 
 ROWS = 2 * SMALL_SORT
 LIMITS = np.iinfo(np.int64)
@@ -73,11 +73,11 @@ def test_ints_of_floats_are_in_their_order(values: list[float]) -> None:
 def test_places_are_those_of_numpy(name: str, side: Literal["left", "right"]) -> None:
     numbers = columns()[name]
     ascending = np.sort(np.random.default_rng(1).choice(numbers, SMALL_SORT + 5))
-    assert np.array_equal(places_in(ascending, numbers, side), np.searchsorted(ascending, numbers, side))
+    assert np.array_equal(search_sorted(ascending, numbers, side), np.searchsorted(ascending, numbers, side))
     few, ordered = ascending[:: len(numbers) // 700], np.sort(numbers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "SMALL_SORT", 1)
         for wanted in (ordered, ordered[5:40], np.repeat(ordered[:: ROWS // 9], 300), few, few[1:9]):
-            assert np.array_equal(places_in(few, wanted, side), np.searchsorted(few, wanted, side))
+            assert np.array_equal(search_sorted(few, wanted, side), np.searchsorted(few, wanted, side))
     strange = np.append(numbers.astype(np.float64), [np.nan, -np.nan])
-    assert np.array_equal(places_in(ascending.astype(np.float64), strange, side), np.searchsorted(ascending.astype(np.float64), strange, side))
+    assert np.array_equal(search_sorted(ascending.astype(np.float64), strange, side), np.searchsorted(ascending.astype(np.float64), strange, side))

@@ -10,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark.compute.spark_exact_sum import BITS, MORE, USUAL, Window, digits_of_totals
+from sframe_spark.compute.spark_exact_sum import BITS, DEFAULT_WINDOW, WIDE_WINDOW, Window, digits_of_totals
 from sframe_spark.expressions.aggregates.numeric import sums, values_of, variances, variances_of_all
 
 MOST = 2**62
 
 
-@pytest.mark.parametrize("window", [USUAL, USUAL.of_squares, MORE, MORE.of_squares, Window(-116, 1), Window(-119, 2)], ids=str)
+@pytest.mark.parametrize(
+    "window", [DEFAULT_WINDOW, DEFAULT_WINDOW.of_squares, WIDE_WINDOW, WIDE_WINDOW.of_squares, Window(-116, 1), Window(-119, 2)], ids=str
+)
 def test_sums_of_digits_are_one_number(window: Window) -> None:
     random = np.random.default_rng(window.places)
     groups = [
@@ -40,7 +42,8 @@ def as_spark_makes_them(groups: list[list[float]], unusual: list[list[float]], o
         return [*(int(units) >> BITS * place & ((1 << BITS) - 1) for place in range(window.places - 1)), int(units) >> BITS * (window.places - 1)]
 
     made = [
-        digits(Fraction(sum(map(Fraction, group))), MORE) + digits(Fraction(sum(Fraction(value) ** 2 for value in group)), MORE.of_squares)
+        digits(Fraction(sum(map(Fraction, group))), WIDE_WINDOW)
+        + digits(Fraction(sum(Fraction(value) ** 2 for value in group)), WIDE_WINDOW.of_squares)
         for group in groups
     ]
     counts = [len(group) + len(more) + (other is not None) for group, more, other in zip(groups, unusual, others, strict=True)]
@@ -59,7 +62,7 @@ def test_unusual_numbers_and_those_that_are_none_have_their_part() -> None:
     arrays = as_spark_makes_them(groups, unusual, others)
 
     def found(values: Any) -> list[str]:
-        return list(map(repr, values_of(values, MORE, True, True, arrays).to_pylist()))
+        return list(map(repr, values_of(values, WIDE_WINDOW, True, True, arrays).to_pylist()))
 
     assert found(sums) == list(map(repr, [-0.5, 5e-324, 0.1, math.inf, 0.0, math.nan, 7.0]))
     exact = []
@@ -69,5 +72,5 @@ def test_unusual_numbers_and_those_that_are_none_have_their_part() -> None:
         variance = sum((number - mean) ** 2 for number in numbers) / max(1, len(numbers))
         exact.append(math.nan if other is not None else math.inf if variance > Fraction(1.7976931348623157e308) else float(variance))
     assert found(variances) == found(variances_of_all) == list(map(repr, exact))
-    without = values_of(sums, MORE, True, False, [*arrays[:2], pa.array([0] * len(groups)), *arrays[3:]]).to_pylist()
+    without = values_of(sums, WIDE_WINDOW, True, False, [*arrays[:2], pa.array([0] * len(groups)), *arrays[3:]]).to_pylist()
     assert without[1:3] == [0.0, 0.1]

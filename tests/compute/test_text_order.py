@@ -36,7 +36,7 @@ def check(texts: list[str]) -> None:
 )
 def test_ranks_are_places_among_different_texts(texts: list[str], before: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "FEW", 1)
+        patch.setattr(sorting, "SMALL_SORT", 1)
         patch.setattr(sorting, "MAX_WORDS", words)
         check([before + text for text in texts])
 
@@ -45,7 +45,7 @@ def test_ranks_are_places_among_different_texts(texts: list[str], before: str, w
 @given(st.lists(st.text(max_size=12), max_size=30))
 def test_any_characters_have_an_order(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "FEW", 1)
+        patch.setattr(sorting, "SMALL_SORT", 1)
         check(texts)
 
 

@@ -84,7 +84,7 @@ FAULTS = (
     Fault("offset-rank", "aggregates", "return instant, offset is not None, offset or 0", "return instant, offset is None, offset or 0"),
     # kernels and relational operators
     Fault("descending-overflow", "kernels", 'return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]', "return [-ranks, -numbers]"),
-    Fault("sort-key-order", "kernels", "return np.lexsort(telling[::-1])", "return np.lexsort(telling)"),
+    Fault("sort-key-order", "kernels", "return np.lexsort(varying[::-1])", "return np.lexsort(varying)"),
     Fault("rows-behind-missing", "kernels", "numbers = np.where(ranks == VALUE, numbers, numbers.dtype.type(0))", "numbers = numbers"),
     Fault(
         "filter-keeps-missing",

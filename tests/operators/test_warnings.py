@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.compute.exact_sum import ExactSum, Moments
+from sframe_spark.compute.exact_sum import ExactSum, VarianceState
 from sframe_spark.config import config
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.chunk import Chunk
@@ -105,7 +105,7 @@ def test_what_overflows_is_infinite() -> None:
     vectors = SArray([array.array("d", [1.7e308])] * 2)
     for found in (vectors.cumulative_sum(), vectors.rolling_sum(-1, 0, 1)):
         assert [list(cell) for cell in found] == [[1.7e308], [math.inf]]
-    assert Cumulative("var").combine(Moments.of(np.array([math.inf])), Moments.of(np.array([-math.inf]))).count == 2
+    assert Cumulative("var").combine(VarianceState.of(np.array([math.inf])), VarianceState.of(np.array([-math.inf]))).count == 2
 
 
 @pytest.mark.parametrize("reach", [1.0, 1e308])

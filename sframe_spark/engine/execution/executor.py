@@ -12,7 +12,7 @@ from typing import TypeVar
 import attrs
 import numpy as np
 
-from sframe_spark.compute.range_partitioning import KeyRanges
+from sframe_spark.compute.range_partitioning import RangePartitioner
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
@@ -389,7 +389,7 @@ class Runs:
         return PlannerNode(MemorySource.of(rows, node.schema))
 
 
-def given_by(tasks: Sequence[RangeTask], operator: Operator, ranges: KeyRanges, workers: RangeWorkers, directory: str) -> list[GivenRows]:
+def given_by(tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: RangeWorkers, directory: str) -> list[GivenRows]:
     """What tasks have written of the rows below a kernel."""
     assert operator.split_by is not None
     works = [partial(give_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]

@@ -11,8 +11,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.hashing import KeyPieces
-from sframe_spark.compute.range_partitioning import KeyRanges, RangesOfRows
+from sframe_spark.compute.hashing import HashPartitioner
+from sframe_spark.compute.range_partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting import order_of
 from sframe_spark.engine.memory_budget import Room, SharedRoom, weight_of
 from sframe_spark.engine.physical.local_strategies import (
@@ -50,7 +50,7 @@ SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
 SAMPLED_BYTES = 16 << 20
 
 
-def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: RangeWorkers | None = None) -> KeyRanges:
+def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: RangeWorkers | None = None) -> RangePartitioner:
     """At most so many ranges of the column by which the rows below a kernel are split; about as many rows are in each as in the others."""
     below, split, weight = node.inputs[0], node.operator.split_by, weight_of(node.inputs[0])
     assert split is not None and weight is not None
@@ -61,7 +61,7 @@ def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: RangeWorke
         narrow = keys
     # There may be less room than when this was planned.
     count = most if workers is not None else int(min(most, ranges_for(weight)))
-    return KeyRanges.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or Threads()), below.schema[position], ascending, count)
+    return RangePartitioner.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or Threads()), below.schema[position], ascending, count)
 
 
 def sample_of(node: PlannerNode, places: int, workers: RangeWorkers) -> pa.Array:
@@ -175,7 +175,7 @@ def max_at_once() -> int:
     return min(bytes_gathered(), MAX_BYTES_OF_ARRAY)
 
 
-def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: KeyRanges) -> ExchangedRows:
+def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartitioner) -> ExchangedRows:
     """What the kernel of a node makes of all rows below it.
 
     Raises
@@ -209,7 +209,7 @@ def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
     return left[left > 0]
 
 
-def passed_on(operator: Operator, ranges: KeyRanges) -> np.ndarray:
+def passed_on(operator: Operator, ranges: RangePartitioner) -> np.ndarray:
     """For each range whether a kernel makes nothing else of its rows: they need no room."""
     return ranges.have_one_value & operator.leaves_equal_rows
 
@@ -221,10 +221,10 @@ def works_of_rows(rows: np.ndarray, count: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
 
 
-def exchange_below(node: PlannerNode, ranges: KeyRanges) -> Exchange:
+def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
     """An exchange, without rows yet, for those below a kernel, by such ranges."""
     assert node.operator.split_by is not None
-    return Exchange(RangesOfRows(node.operator.split_by[0], ranges), node.inputs[0].schema, bytes_gathered())
+    return Exchange(RowRangePartitioner(node.operator.split_by[0], ranges), node.inputs[0].schema, bytes_gathered())
 
 
 def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:
@@ -270,7 +270,7 @@ class JoinOfPieces:
         sides = []
         for slot, side in enumerate(node.inputs):
             positions = tuple(pair[slot] for pair in keys)
-            pieces = KeyPieces(positions, tuple(side.schema[position] for position in positions), count)
+            pieces = HashPartitioner(positions, tuple(side.schema[position] for position in positions), count)
             schema = (*side.schema, INT) if slot in join.numbered_slots else side.schema
             sides.append(Exchange(pieces, schema, room_of_exchange()))
         return cls(node, join, sides)
@@ -313,7 +313,7 @@ class JoinOfPieces:
             self._streamed(number)
         ranges = self._ranges_of_rows(pieces)
         schema = (*self.node.schema, INT)
-        self.order = self._open.enter_context(Exchange(RangesOfRows(len(self.node.schema), ranges), schema, room_of_exchange()))
+        self.order = self._open.enter_context(Exchange(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_exchange()))
         held = sum(side.held for side in self.sides) + self.order.room
         room = SharedRoom(max(0, work_memory() - held) // COPIES_OF_GATHERED)
         Threads().run([partial(self._join, number, room) for number in pieces], f"computing {self.node.operator.called()}")
@@ -375,7 +375,7 @@ class JoinOfPieces:
                     raise_if_cancelled()
                     self.order.add(0, chunk)
 
-    def _ranges_of_rows(self, pieces: Sequence[int]) -> KeyRanges:
+    def _ranges_of_rows(self, pieces: Sequence[int]) -> RangePartitioner:
         """Ranges of the numbers of the rows of all pieces; a look at two of these tells how many ranges, and which."""
         by_size = sorted((number for number in pieces if self._streamed(number) is None), key=lambda number: sum(self._sizes(number)))
         found, size, rows = [], 0.0, 0
@@ -387,7 +387,7 @@ class JoinOfPieces:
         total = sum(int(side.rows.sum()) for side in self.sides)
         wanted = UNEVEN * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
         count = int(min(MAX_RANGES, 1 + max(wanted, UNEVEN * threads_here())))
-        return KeyRanges.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *found])), INT, True, count)
+        return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *found])), INT, True, count)
 
 
 @attrs.frozen(eq=False)
@@ -400,7 +400,7 @@ class RowsByNumber(ExchangedRows):
             yield from super().of_range(number)
             return
         exchange, ranges, most = self.exchange, self._ranges_within(number), room_of_exchange()
-        with Exchange(RangesOfRows(len(exchange.schema) - 1, ranges), exchange.schema, most) as again:
+        with Exchange(RowRangePartitioner(len(exchange.schema) - 1, ranges), exchange.schema, most) as again:
             # Who takes the rows may leave off, for long: until then they are in files, and nobody else waits for their memory.
             with self.room.taken(most):
                 for chunk in exchange.passed(number):
@@ -413,7 +413,7 @@ class RowsByNumber(ExchangedRows):
                 # Who has all rows asks for no more.
                 exchange.count_again(again)
 
-    def _ranges_within(self, number: int) -> KeyRanges:
+    def _ranges_within(self, number: int) -> RangePartitioner:
         """Ranges of the numbers of the rows of a range."""
         exchange = self.exchange
         step = int(1 + exchange.rows[number] // SAMPLED_VALUES)
@@ -421,7 +421,7 @@ class RowsByNumber(ExchangedRows):
         sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in exchange.passed(number)])
         # Of three ranges at least, one ends within the values of this one.
         count = int(min(MAX_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
-        return KeyRanges.of(pa.array(sample), INT, True, count)
+        return RangePartitioner.of(pa.array(sample), INT, True, count)
 
 
 def room_of_exchange() -> int:

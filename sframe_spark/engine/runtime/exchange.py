@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 import attrs
 import numpy as np
 
-from sframe_spark.compute.range_partitioning import KeyRanges, RangesOfRows
+from sframe_spark.compute.range_partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import StorageError
@@ -43,7 +43,7 @@ class PlacesOfRows(Protocol):
     def count(self) -> int:
         """How many there are."""
 
-    def places_in(self, rows: Chunk) -> np.ndarray:
+    def partition_numbers(self, rows: Chunk) -> np.ndarray:
         """The number of the range or piece of each row."""
 
 
@@ -68,7 +68,7 @@ class SplitRows:
     @classmethod
     def of(cls, task: int, chunk: Chunk, parts: PlacesOfRows) -> SplitRows:
         """Rows of a task, split by ranges."""
-        places = parts.places_in(chunk)
+        places = parts.partition_numbers(chunk)
         # Short numbers are put in order by their digits; there may be more ranges than the shortest tell apart.
         order = np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")
         edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=parts.count))])
@@ -370,7 +370,7 @@ class RangeRows:
         return in_order(((piece.task, piece.file, piece.read) for piece in self.pieces), self.rows)
 
 
-def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, directory: str) -> GivenRows:
+def give_rows(task: RangeTask, number: int, position: int, ranges: RangePartitioner, directory: str) -> GivenRows:
     """Run a task and write its rows by ranges of a column; a task that Spark starts again writes another file."""
     path = join(directory, f"exchange-{number:06d}-{uuid.uuid4().hex}")
     given = GivenRows([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
@@ -384,7 +384,7 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: KeyRanges, di
 
     with new_file(path) as file:
         for chunk in chunks_of(task):
-            held.append(SplitRows.of(number, chunk, RangesOfRows(position, ranges)))
+            held.append(SplitRows.of(number, chunk, RowRangePartitioner(position, ranges)))
             given.rows[:] += np.diff(held[-1].edges)
             given.sizes[:] += held[-1].sizes()
             size += held[-1].rows.size

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.expressions.functions.scalar_function import FunctionTable, Parcels
+from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.planner.node import is_builtin
@@ -137,9 +137,9 @@ class AggregateFunction:
 
     def in_spark(self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: Way) -> SeveralColumns:
         """The aggregates of Spark that it is made of, over columns of these names, and what is done with these afterwards."""
-        found = None if self.exact is None else self.exact(names, types, parameters, way)
-        if found is not None:
-            return found
+        result = None if self.exact is None else self.exact(names, types, parameters, way)
+        if result is not None:
+            return result
         from pyspark.sql import functions as F
 
         made, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
@@ -150,8 +150,8 @@ class AggregateFunction:
         return self.decomposition is not None and (ARRAY not in types or self.name not in SINGLE)
 
 
-def _receive(parcels: Parcels) -> FunctionTable[AggregateFunction]:
-    return AGGREGATES.received(parcels)
+def _receive(packed_functions: PackedFunctions) -> FunctionTable[AggregateFunction]:
+    return AGGREGATES.received(packed_functions)
 
 
 AGGREGATES: FunctionTable[AggregateFunction] = FunctionTable("aggregate", _receive)
@@ -219,17 +219,17 @@ def define_aggregate(
     """
     if reduce is None and parts is None:
         raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts': give the one that you can write")
-    told = f"the aggregate {name!r}"
-    given: list[Any] = [infer, reduce, *([] if parts is None else [parts.lift, parts.finish])]
-    is_built_in = all(is_builtin(part) for part in given if part is not None)
-    infer = sent(infer, told)
+    description = f"the aggregate {name!r}"
+    functions: list[Any] = [infer, reduce, *([] if parts is None else [parts.lift, parts.finish])]
+    is_built_in = all(is_builtin(part) for part in functions if part is not None)
+    infer = sent(infer, description)
     if parts is not None:
-        parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), told) for part in attrs.fields(Decomposition)})
+        parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), description) for part in attrs.fields(Decomposition)})
         if not is_built_in:
             # Parts are used again: running values combine each with the rows behind it.
             finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
             parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
-    whole = sent(reduce, told) if reduce is not None else parts.reduce  # type: ignore[union-attr]
+    whole = sent(reduce, description) if reduce is not None else parts.reduce  # type: ignore[union-attr]
     if reduce is not None and not is_built_in:
         whole = CheckedValue(name, infer, whole)
     if column is None:
@@ -244,8 +244,8 @@ class CheckedValue:
     def __init__(self, name: str, infer: Infer, function: Callable[[Any, Sequence[ColumnType], tuple[Any, ...]], Any]) -> None:
         self.name, self.infer, self.function = name, infer, function
 
-    def __call__(self, given: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
-        value = self.function(given, types, parameters)
+    def __call__(self, value_or_part: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+        value = self.function(value_or_part, types, parameters)
         if isinstance(value, pa.Scalar):
             value = value.as_py()
         column_type = self.infer(types, parameters)

@@ -62,8 +62,8 @@ def reduce_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parame
     places = np.empty(count, dtype=np.int64)
     # Of several rows with one code the last one that is assigned stays.
     places[codes[::-1]] = np.arange(len(codes))[::-1]
-    found = decode(arrays[0].take(pa.array(np.sort(places))), types[0])
-    return [0.0 if value == 0 else value for value in found] if types[0] == FLOAT else found
+    result = decode(arrays[0].take(pa.array(np.sort(places))), types[0])
+    return [0.0 if value == 0 else value for value in result] if types[0] == FLOAT else result
 
 
 def reduce_count_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
@@ -86,8 +86,8 @@ def _infer_frequencies(types: Types, parameters: Parameters) -> ColumnType:
 
 def reduce_frequencies(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Each distinct value with the number of its rows, in order of first occurrence."""
-    found = arrays[0].value_counts()
-    return dict(zip(decode(found.field("values"), types[0]), found.field("counts").to_pylist(), strict=True))
+    result = arrays[0].value_counts()
+    return dict(zip(decode(result.field("values"), types[0]), result.field("counts").to_pylist(), strict=True))
 
 
 def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:

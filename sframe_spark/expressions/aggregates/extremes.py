@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_runs import PLAIN_ZERO, plain_zero
+from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zero
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, of_extremes
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, ColumnType
@@ -55,21 +55,21 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             return F.max(value) if largest else F.min(value)
         if not skip_nan:
             # NaN is Spark's largest number: one maximum finds it, for the minimum over the negated values.
-            return (F.max(value) if largest else -F.max(-value)) + PLAIN_ZERO
+            return (F.max(value) if largest else -F.max(-value)) + POSITIVE_ZERO
         number = F.when(~F.isnan(value), value)
-        return F.coalesce(F.max(number) if largest else F.min(number), F.max(value)) + PLAIN_ZERO
+        return F.coalesce(F.max(number) if largest else F.min(number), F.max(value)) + POSITIVE_ZERO
 
     def reduce(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
         values = arrays[0].drop_null()
         if types[0].is_zoned:
-            found = decode(values, types[0])
-            return (max if largest else min)(found, key=zoned_rank) if found else None
+            result = decode(values, types[0])
+            return (max if largest else min)(result, key=zoned_rank) if result else None
         if types[0].kind == FLOAT_KIND:
             numbers = values.filter(pc.invert(pc.is_nan(values)))
             if len(numbers) < len(values) and not (skip_nan and len(numbers)):
                 return math.nan
             values = numbers
-        return plain_zero(decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0]))
+        return unsigned_zero(decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0]))
 
     define_aggregate(name, _infer_first, reduce, parts=of_extremes(reduce), column=column, order_sensitive=False)
 
@@ -111,8 +111,8 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
             return None
         # The last row is told by its number: whoever gathers rows need not keep their order.
         place = places[np.argmax(arrays[1].to_numpy(zero_copy_only=False)[places])] if last else places[0]
-        value, shown = (decode(column.slice(int(place), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
-        return rank_of(value, largest), shown
+        value, partner = (decode(column.slice(int(place), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
+        return rank_of(value, largest), partner
 
     def combine(first: ExtremeRow | None, second: ExtremeRow | None, types: Types) -> ExtremeRow | None:
         if first is None or second is None:
@@ -136,8 +136,8 @@ def extreme_places(values: pa.Array, largest: bool) -> np.ndarray:
     """Rows of the extreme value; NaN counts only where there is nothing else, missing values never."""
     numbers = values.filter(pc.invert(pc.is_nan(values))) if pa.types.is_floating(values.type) else values
     best = pc.min_max(numbers)["max" if largest else "min"]
-    found = pc.equal(values, best) if best.is_valid else values.is_valid()
-    return np.flatnonzero(found.fill_null(False).to_numpy(zero_copy_only=False))
+    result = pc.equal(values, best) if best.is_valid else values.is_valid()
+    return np.flatnonzero(result.fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:

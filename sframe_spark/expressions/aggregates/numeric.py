@@ -13,27 +13,27 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.exact_grouped_sum import BLOCK, Digits, digits_of_rows, squared_deviations
-from sframe_spark.compute.exact_sum import Moments
+from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.spark_columns import arrow_function
-from sframe_spark.compute.spark_exact_sum import MORE, USUAL, Window, carried, digits_of_totals, leading, nearest, square_of
+from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, SeveralColumns, Way, define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import (
     Decomposition,
-    MomentParts,
+    VarianceParts,
     added,
     added_pairs,
     count_and_sum,
     counted,
     lifted,
     mean_of,
-    merged_moments,
-    moments,
+    merged_variances,
     spread_of,
     sum_of,
     summed,
     the_part,
+    variance_part,
 )
 from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
@@ -78,7 +78,7 @@ class DigitSums:
     @property
     def window(self) -> Window:
         """The places that have columns."""
-        return USUAL if self.way.summed is SummedFloats.COMMON else MORE
+        return DEFAULT_WINDOW if self.way.summed is SummedFloats.COMMON else WIDE_WINDOW
 
     @property
     def number(self) -> str:
@@ -90,11 +90,11 @@ class DigitSums:
         """Columns that many of the aggregates read: the number, zero where it is not a usual one, then its square and what that lacks."""
         # Casts of others to whole numbers are errors in the session of a user of Spark Connect.
         # As it is never missing by its type either, Spark's code for digits does not ask at each step.
-        usual = {self._usual: f"coalesce(CASE WHEN {self.window.holds(self.number)} THEN {self.number} END, 0.0D)"}
-        return [usual, dict(zip(self._of_square, square_of(self._usual), strict=True))] if self.has_squares else [usual]
+        columns = {self._in_window: f"coalesce(CASE WHEN {self.window.holds(self.number)} THEN {self.number} END, 0.0D)"}
+        return [columns, dict(zip(self._of_square, square_of(self._in_window), strict=True))] if self.has_squares else [columns]
 
     @property
-    def _usual(self) -> str:
+    def _in_window(self) -> str:
         return f"{self.name}_usual"
 
     @property
@@ -105,14 +105,14 @@ class DigitSums:
         """How many numbers there are, the sum of those that are infinite or NaN, what is known of unusual ones, and sums of digits."""
         number = self.number
         is_finite = f"abs({number}) < {INFINITE}"
-        others = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
-        left_out = f"CASE WHEN {is_finite} AND {self._usual} != {number} THEN {number} END"
-        digits = self.window.digits(self._usual)
+        non_finite = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
+        left_out = f"CASE WHEN {is_finite} AND {self._in_window} != {number} THEN {number} END"
+        digits = self.window.digits(self._in_window)
         if self.has_squares:
             of_squares = (self.window.of_squares.digits(part) for part in self._of_square)
             digits += [f"{first} + {second}" for first, second in zip(*of_squares, strict=True)]
         unusual = f"collect_list({left_out})" if self.way.has_every_number else f"count({left_out})"
-        return [f"count({number})", others, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
+        return [f"count({number})", non_finite, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
 
     def aggregate(self, finish: Callable[[Sequence[str]], Column], is_in_spark: bool = False) -> SeveralColumns:
         """The aggregate that a function makes of the columns, or of what the steps made of these."""
@@ -128,15 +128,15 @@ class DigitSums:
         def exact_sums(*arrays: pa.Array) -> pa.Array:
             return function(arrays)
 
-        found = arrow_function(exact_sums, "double")(*made)
-        return found if self.way.has_every_number else F.when(F.col(made[2]) == 0, found).otherwise(refused())
+        result = arrow_function(exact_sums, "double")(*made)
+        return result if self.way.has_every_number else F.when(F.col(made[2]) == 0, result).otherwise(refused())
 
     def sum_in_spark(self, made: Sequence[str]) -> Column:
         """The sum of numbers, of what the steps made."""
         from pyspark.sql import functions as F
 
-        _, others, unusual, *parts = made
-        return F.when(F.col(unusual) != 0, refused()).otherwise(F.expr(f"coalesce({others}, {nearest(*parts)})"))
+        _, non_finite, unusual, *parts = made
+        return F.when(F.col(unusual) != 0, refused()).otherwise(F.expr(f"coalesce({non_finite}, {nearest(*parts)})"))
 
 
 def refused() -> Column:
@@ -196,34 +196,36 @@ def variances(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.
 def variances_of_all(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
     """The same of all rows, which are no group."""
     assert squares is not None
-    found = moments_of(counts, totals, squares)
-    return np.array([part.squares / part.count if part.count > 1 else 0.0 for part in found])
+    result = variance_states(counts, totals, squares)
+    return np.array([part.squares / part.count if part.count > 1 else 0.0 for part in result])
 
 
-def moments_of(counts: np.ndarray, totals: Digits, squares: Digits) -> list[Moments]:
+def variance_states(counts: np.ndarray, totals: Digits, squares: Digits) -> list[VarianceState]:
     """The moments of the numbers of groups."""
-    return [Moments(count, totals.sum_of(group), squares.units(group, LOWEST_SQUARE) >> MORE_BITS) for group, count in enumerate(counts.tolist())]
+    return [
+        VarianceState(count, totals.sum_of(group), squares.units(group, LOWEST_SQUARE) >> MORE_BITS) for group, count in enumerate(counts.tolist())
+    ]
 
 
 def values_of(values: Values, window: Window, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
     """Values of groups, of the columns that Spark made of :meth:`DigitSums.columns`."""
-    counts, others, unusual, *digits = arrays
+    counts, non_finite, unusual, *digits = arrays
     totals = [column.to_numpy(zero_copy_only=False) for column in digits]
-    found = digits_of_totals(totals[: window.places], window.lowest)
+    result = digits_of_totals(totals[: window.places], window.lowest)
     squares = digits_of_totals(totals[window.places :], window.of_squares.lowest) if has_squares else None
-    if others.null_count < len(others):
-        found.others = others.fill_null(0.0).to_numpy(zero_copy_only=False)
+    if non_finite.null_count < len(non_finite):
+        result.others = non_finite.fill_null(0.0).to_numpy(zero_copy_only=False)
     if every_number:
         left, codes = members(unusual)
         numbers = left.to_numpy(zero_copy_only=False)
-        more = Digits(found.count)
+        more = Digits(result.count)
         more.add(numbers, codes)
-        found = found + more
+        result = result + more
         if squares is not None:
-            its_squares = Digits(found.count)
+            its_squares = Digits(result.count)
             its_squares.add_squares(numbers, codes)
             squares = squares + its_squares
-    return pa.array(values(counts.to_numpy(zero_copy_only=False), found, squares), pa.float64(), from_pandas=False)
+    return pa.array(values(counts.to_numpy(zero_copy_only=False), result, squares), pa.float64(), from_pandas=False)
 
 
 # Sums and means of vectors, element by element.
@@ -297,35 +299,35 @@ def elements(column: pa.Array) -> np.ndarray:
     return column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False)
 
 
-def added_vectors(kept: pa.ListArray, is_mean: bool) -> pa.ListArray:
+def added_vectors(lists: pa.ListArray, is_mean: bool) -> pa.ListArray:
     """The sum or mean of the vectors of each group: of no number where it has no vector, missing where their lengths differ.
 
     Examples
     --------
-    >>> kept = pa.array([[[1.0, 2.0], None, [3.0, 4.0]], [], [[1.0], [1.0, 2.0]]], pa.list_(pa.list_(pa.float64())))
-    >>> added_vectors(kept, True).to_pylist()
+    >>> lists = pa.array([[[1.0, 2.0], None, [3.0, 4.0]], [], [[1.0], [1.0, 2.0]]], pa.list_(pa.list_(pa.float64())))
+    >>> added_vectors(lists, True).to_pylist()
     [[2.0, 3.0], [], None]
     """
-    vectors, group = members(kept)
+    vectors, group = members(lists)
     group = group[vectors.is_valid().to_numpy(zero_copy_only=False)]
     vectors = vectors.drop_null()
     lengths = np.diff(vectors.offsets.to_numpy(zero_copy_only=False))
-    widths, counts = np.zeros(len(kept), dtype=np.int64), np.bincount(group, minlength=len(kept))
+    widths, counts = np.zeros(len(lists), dtype=np.int64), np.bincount(group, minlength=len(lists))
     widths[group] = lengths
-    is_ragged = np.bincount(group[lengths != widths[group]], minlength=len(kept)) > 0
+    is_ragged = np.bincount(group[lengths != widths[group]], minlength=len(lists)) > 0
     rows = ~is_ragged[group]
     group, lengths, numbers = group[rows], lengths[rows], elements(vectors.filter(pa.array(rows)))
     widths[is_ragged] = 0
     ends = np.cumsum(widths)
     # For each number the place of what it is added to, of all groups.
     places = ranges((ends - widths)[group], lengths)
-    sizes = np.repeat(counts if is_mean else np.ones(len(kept)), widths)
-    found, start = np.empty(len(sizes)), 0
+    sizes = np.repeat(counts if is_mean else np.ones(len(lists)), widths)
+    result, start = np.empty(len(sizes)), 0
     for (sums,) in digits_of_rows(numbers, places, len(sizes), False):
-        here = slice(start, start + sums.count)
-        found[here], start = sums.means(sizes[here]), here.stop
+        block = slice(start, start + sums.count)
+        result[block], start = sums.means(sizes[block]), block.stop
     offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.array(found, from_pandas=False), mask=pa.array(is_ragged))
+    return pa.ListArray.from_arrays(offsets, pa.array(result, from_pandas=False), mask=pa.array(is_ragged))
 
 
 def lifted_vectors(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VectorSum:
@@ -360,11 +362,11 @@ def column_mean(part: VectorSum, types: Types, parameters: Parameters) -> array.
     return not_ragged(part.mean) if part.count else None
 
 
-def not_ragged(found: array.array | None) -> array.array:
+def not_ragged(result: array.array | None) -> array.array:
     """A sum or mean, or the error about vectors that have none."""
-    if found is None:
+    if result is None:
         raise UnsupportedOperationError(RAGGED)
-    return found
+    return result
 
 
 COLUMN_SUMS = Decomposition(lifted_vectors, merged, column_sum)
@@ -446,8 +448,8 @@ def _vectors_column(columns: Sequence[Column], types: Types, parameters: Paramet
 def _add_vectors(rows: Column, is_mean: bool = False) -> Column:
     """Sum or mean of collected vectors, element by element, without rounding before it is known."""
 
-    def exact_vectors(kept: pa.Array) -> pa.Array:
-        return added_vectors(kept, is_mean)
+    def exact_vectors(lists: pa.Array) -> pa.Array:
+        return added_vectors(lists, is_mean)
 
     return arrow_function(exact_vectors, "array<double>")(rows)
 
@@ -496,17 +498,17 @@ def _finish_column_vector_mean(column: Column, types: Types, parameters: Paramet
     return _if_equal_lengths(column, _add_vectors(column, is_mean=True), _no_vector(), _ragged_error())
 
 
-def variance_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
+def variance_of(part: VarianceParts, types: Types, parameters: Parameters) -> float:
     """Population variance from the moments of all rows; zero for a group with one value (even NaN) or none."""
     return part[1].squares / part[1].count if part[1].count > 1 else 0.0
 
 
-def deviation_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
+def deviation_of(part: VarianceParts, types: Types, parameters: Parameters) -> float:
     """Population standard deviation from the moments of all rows; zero for a group with one value (even NaN) or none."""
     return math.sqrt(variance_of(part, types, parameters))
 
 
-def column_variance_of(part: MomentParts, types: Types, parameters: Parameters) -> float | None:
+def column_variance_of(part: VarianceParts, types: Types, parameters: Parameters) -> float | None:
     """Variance of a whole column from the moments of all rows, degrees of freedom taken from the count; missing when there is no value.
 
     Raises
@@ -514,16 +516,16 @@ def column_variance_of(part: MomentParts, types: Types, parameters: Parameters) 
     UnsupportedOperationError
         If the column has no more rows than degrees of freedom.
     """
-    rows, found = part
+    rows, result = part
     if rows and rows <= parameters[0]:
         raise UnsupportedOperationError(NO_SPREAD.format(parameters[0]))
-    return spread_of(found.count, found.squares, parameters[0])
+    return spread_of(result.count, result.squares, parameters[0])
 
 
-def column_deviation_of(part: MomentParts, types: Types, parameters: Parameters) -> float | None:
+def column_deviation_of(part: VarianceParts, types: Types, parameters: Parameters) -> float | None:
     """Standard deviation of a whole column from the moments of all rows, degrees of freedom taken from the count."""
-    found = column_variance_of(part, types, parameters)
-    return None if found is None else math.sqrt(found)
+    result = column_variance_of(part, types, parameters)
+    return None if result is None else math.sqrt(result)
 
 
 def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
@@ -543,8 +545,8 @@ def _exact_column_variance(names: Sequence[str], types: Types, parameters: Param
 def column_variances(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
     """Variances of whole columns, degrees of freedom taken from the count; of no value anything."""
     assert squares is not None
-    found = [spread_of(part.count, part.squares, freedom) for part in moments_of(counts, totals, squares)]
-    return np.array([0.0 if spread is None else spread for spread in found])
+    result = [spread_of(part.count, part.squares, freedom) for part in variance_states(counts, totals, squares)]
+    return np.array([0.0 if spread is None else spread for spread in result])
 
 
 def _root(exact: Callable[..., SeveralColumns]) -> Callable[..., SeveralColumns]:
@@ -593,6 +595,6 @@ for _name, _exact, _finish in (
     ("column_var", _exact_column_variance, column_variance_of),
     ("column_std", _root(_exact_column_variance), column_deviation_of),
 ):
-    _spreads = Decomposition(moments, merged_moments, _finish)
+    _spreads = Decomposition(variance_part, merged_variances, _finish)
     _infer = _infer_column_spread if _name.startswith("column_") else _infer_spread
     define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, order_sensitive=False, exact=_exact)

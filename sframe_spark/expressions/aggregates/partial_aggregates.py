@@ -10,13 +10,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sum import ExactSum, Moments, wrapped
+from sframe_spark.compute.exact_sum import ExactSum, VarianceState, wrapped
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.encode import encode
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-MomentParts = tuple[int, Moments]
+VarianceParts = tuple[int, VarianceState]
 
 
 @attrs.frozen(eq=False)
@@ -86,12 +86,12 @@ def mean_of(part: tuple[int, ExactSum], types: Types, parameters: Parameters) ->
     return part[1].mean(part[0]) if part[0] else None
 
 
-def moments(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> MomentParts:
+def variance_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VarianceParts:
     """Rows, and the moments of the values that are not missing."""
-    return rows, Moments.of(floats(arrays[0]))
+    return rows, VarianceState.of(floats(arrays[0]))
 
 
-def merged_moments(first: MomentParts, second: MomentParts, types: Types) -> MomentParts:
+def merged_variances(first: VarianceParts, second: VarianceParts, types: Types) -> VarianceParts:
     """Rows and moments of both."""
     return first[0] + second[0], first[1].merged(second[1])
 

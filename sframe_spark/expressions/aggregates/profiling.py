@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_sum import Moments
+from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.compute.key_encoding import one_float
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
@@ -30,8 +30,8 @@ from sframe_spark.values.value_model import family_of
 _KINDS = (INT_KIND, FLOAT_KIND)
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-# How many numbers are missing, NaN, infinite; the least and the largest finite one, and the moments of the finite ones.
-RangePart = tuple[int, int, int, float, float, Moments]
+# How many numbers are missing, NaN, infinite; the smallest and the largest finite one, and the moments of the finite ones.
+RangePart = tuple[int, int, int, float, float, VarianceState]
 
 
 def _infer_histogram(types: Types, parameters: Parameters) -> ColumnType:
@@ -44,8 +44,8 @@ def _range_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameters:
     numbers = with_nan(arrays[0])
     finite = numbers[np.isfinite(numbers)]
     missing, infinite = arrays[0].null_count, int(np.isinf(numbers).sum())
-    least, largest = (float(finite.min()), float(finite.max())) if len(finite) else (math.inf, -math.inf)
-    return missing, rows - missing - len(finite) - infinite, infinite, least, largest, Moments.of(finite)
+    smallest, largest = (float(finite.min()), float(finite.max())) if len(finite) else (math.inf, -math.inf)
+    return missing, rows - missing - len(finite) - infinite, infinite, smallest, largest, VarianceState.of(finite)
 
 
 def _merged_ranges(first: RangePart, second: RangePart, types: Types) -> RangePart:
@@ -54,8 +54,8 @@ def _merged_ranges(first: RangePart, second: RangePart, types: Types) -> RangePa
 
 
 def _range_as_array(part: RangePart, types: Types, parameters: Parameters) -> array.array:
-    moments = part[5]
-    return array.array("d", [moments.count, *part[:5], moments.mean, moments.squares])
+    variance = part[5]
+    return array.array("d", [variance.count, *part[:5], variance.mean, variance.squares])
 
 
 def with_nan(column: pa.Array) -> np.ndarray:
@@ -138,17 +138,17 @@ def _infer_binned(types: Types, parameters: Parameters) -> ColumnType:
 
 def _places(column: pa.Array, labels: Sequence[str | None]) -> np.ndarray:
     """The place of each value among some labels, of which None is one like any other; -1 where it is none of them."""
-    found = pc.index_in(column, value_set=pa.array(labels, column.type), skip_nulls=False)
-    return found.fill_null(-1).to_numpy(zero_copy_only=False)
+    result = pc.index_in(column, value_set=pa.array(labels, column.type), skip_nulls=False)
+    return result.fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def _label_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
     """Parameters are the labels of each column; a row counts where all columns hold one of theirs."""
     places, size, inside = np.zeros(rows, dtype=np.int64), 1, np.ones(rows, dtype=bool)
     for column, labels in zip(arrays, parameters, strict=True):
-        found = _places(column, labels)
-        inside &= found >= 0
-        places = places * len(labels) + found
+        result = _places(column, labels)
+        inside &= result >= 0
+        places = places * len(labels) + result
         size *= len(labels)
     return np.bincount(places[inside], minlength=size)
 
@@ -164,16 +164,16 @@ def _label_histograms(arrays: Sequence[pa.Array], rows: int, types: Types, param
 
 
 def _ranges(places: np.ndarray, numbers: np.ndarray, size: int) -> np.ndarray:
-    """For each place a row: how many finite numbers there are, the least, the largest, and their mean (of none: zero)."""
+    """For each place a row: how many finite numbers there are, the smallest, the largest, and their mean (of none: zero)."""
     inside = np.isfinite(numbers) & (places >= 0)
     places, numbers = places[inside], numbers[inside]
     counts = np.bincount(places, minlength=size)
-    least, largest = np.full(size, math.inf), np.full(size, -math.inf)
-    np.minimum.at(least, places, numbers)
+    smallest, largest = np.full(size, math.inf), np.full(size, -math.inf)
+    np.minimum.at(smallest, places, numbers)
     np.maximum.at(largest, places, numbers)
     # Shares of a mean stay within the numbers; their sum might not stay within floats.
     means = np.bincount(places, numbers / counts[places], size)
-    return np.stack([counts.astype(np.float64), least, largest, means], axis=1)
+    return np.stack([counts.astype(np.float64), smallest, largest, means], axis=1)
 
 
 def _label_ranges(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
@@ -211,43 +211,43 @@ MAX_KEYS = 10_000
 
 
 def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Kinds:
-    wanted = parameters[0] if parameters else None
+    requested = parameters[0] if parameters else None
     stored = any_items(arrays[0], DICT_KIND) if types[0].is_encoded else None
     if stored is not None and stored.keys is not None:
         keys, items = stored.keys, stored.items
-        if wanted is not None and len(keys):
-            keys, items = _of_wanted(keys, items, stored.by_keys()[1], wanted)
+        if requested is not None and len(keys):
+            keys, items = _entries_of_keys(keys, items, stored.by_keys()[1], requested)
         return _few(_kinds_of_json(keys, items))
     if types[0].is_encoded:
-        return _few(_kinds_of_cells(decode(arrays[0], types[0]), wanted))
+        return _few(_kinds_of_cells(decode(arrays[0], types[0]), requested))
     entries = pc.list_flatten(pc.cast(arrays[0], pa.list_(pa.struct([("key", arrays[0].type.key_type), ("value", arrays[0].type.item_type)]))))
     keys, items = entries.field("key"), entries.field("value")
-    if wanted is not None:
-        keys, items = _of_wanted(keys, items, types[0], wanted)
+    if requested is not None:
+        keys, items = _entries_of_keys(keys, items, types[0], requested)
     known = frozenset([_KIND_OF_ITEMS[types[0].physical.item_type]])
-    found: Kinds = dict.fromkeys(pc.unique(keys).to_pylist(), frozenset())
-    return _few({**found, **dict.fromkeys(pc.unique(keys.filter(items.is_valid())).to_pylist(), known)})
+    result: Kinds = dict.fromkeys(pc.unique(keys).to_pylist(), frozenset())
+    return _few({**result, **dict.fromkeys(pc.unique(keys.filter(items.is_valid())).to_pylist(), known)})
 
 
-def _of_wanted(keys: pa.Array, items: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, pa.Array]:
+def _entries_of_keys(keys: pa.Array, items: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> tuple[pa.Array, pa.Array]:
     """Entries whose keys are among those that are wanted; these are of the class of the keys, or refused."""
-    native_keys(column_type, wanted)
-    chosen = pc.is_in(keys, key_set(column_type, wanted)[0])
+    native_keys(column_type, requested)
+    chosen = pc.is_in(keys, key_set(column_type, requested)[0])
     return keys.filter(chosen), items.filter(chosen)
 
 
-def _kinds_of_cells(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any] | None) -> Kinds:
+def _kinds_of_cells(cells: Sequence[dict[Any, Any] | None], requested: Sequence[Any] | None) -> Kinds:
     """Of dicts as Python has them."""
-    texts = None if wanted is None else {canonical_value(key) for key in wanted}
-    if wanted is not None:
-        require_like_keys(cells, wanted)
-    found: Kinds = {}
+    texts = None if requested is None else {canonical_value(key) for key in requested}
+    if requested is not None:
+        require_like_keys(cells, requested)
+    result: Kinds = {}
     for cell in cells:
         for key, value in (cell or {}).items():
             if texts is None or canonical_value(key) in texts:
                 kind = frozenset() if value is None else frozenset([family_of(type(value))])
-                found[key] = found.get(key, frozenset()) | kind
-    return found
+                result[key] = result.get(key, frozenset()) | kind
+    return result
 
 
 def _kinds_of_json(keys: pa.Array, items: pa.Array) -> Kinds:
@@ -256,20 +256,20 @@ def _kinds_of_json(keys: pa.Array, items: pa.Array) -> Kinds:
     kinds = kinds_of(items)
     pairs = np.flatnonzero(np.bincount(encoded.indices.to_numpy() * len(KINDS) + kinds))
     names = encoded.dictionary.to_pylist()
-    found: Kinds = dict.fromkeys(names, frozenset())
+    result: Kinds = dict.fromkeys(names, frozenset())
     for name, kind in zip(pairs // len(KINDS), pairs % len(KINDS), strict=True):
-        found[names[name]] |= KINDS[kind]
-    return found
+        result[names[name]] |= KINDS[kind]
+    return result
 
 
 def _merged_items(first: Kinds, second: Kinds, types: Sequence[ColumnType]) -> Kinds:
     return _few({**first, **{key: first.get(key, frozenset()) | kinds for key, kinds in second.items()}})
 
 
-def _few(found: Kinds) -> Kinds:
-    if len(found) > MAX_KEYS:
+def _few(result: Kinds) -> Kinds:
+    if len(result) > MAX_KEYS:
         raise TooLargeError(f"the dicts have more than {MAX_KEYS:,} keys, each of which would be a column: name some with limit=, or use stack()")
-    return found
+    return result
 
 
 def _as_texts(part: Mapping[Any, frozenset[str]], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> dict[Any, str]:
@@ -304,22 +304,22 @@ class ColumnSummary:
     ----------
     rows, missing
         Numbers of rows, and of those without a value.
-    moments
+    variance
         Of numbers that are not NaN.
-    least, largest
+    smallest, largest
         Of these numbers; infinite where there are none.
     registers
         Of the estimate of how many values differ, NaN apart: for each, the most leading zeros of a hash, and one.
     values, counts
-        Different values, NaN apart, and how often each occurs at least.
+        Different values, NaN apart, and how often each occurs at smallest.
     error
         How much more often a value may occur than is counted, where it is not among them at all too: zero while they are few.
     """
 
     rows: int
     missing: int
-    moments: Moments
-    least: float
+    variance: VarianceState
+    smallest: float
     largest: float
     registers: np.ndarray
     values: pa.Array
@@ -332,14 +332,14 @@ def _part(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], pa
     if types[0].kind == FLOAT_KIND:
         values = one_float(values.filter(pc.invert(pc.is_nan(values))))
     counted = pc.value_counts(values)
-    found = counted.field("values")
-    kept = _few_or_frequent(found, counted.field("counts"), 0)
-    return ColumnSummary(rows, arrays[0].null_count, *_numbers(values, types[0]), _registers(found, types[0]), *kept)
+    result = counted.field("values")
+    counted_values = _few_or_frequent(result, counted.field("counts"), 0)
+    return ColumnSummary(rows, arrays[0].null_count, *_numbers(values, types[0]), _registers(result, types[0]), *counted_values)
 
 
-def _numbers(values: pa.Array, column_type: ColumnType) -> tuple[Moments, float, float]:
+def _numbers(values: pa.Array, column_type: ColumnType) -> tuple[VarianceState, float, float]:
     numbers = floats(values) if column_type.is_numeric else np.empty(0)
-    return Moments.of(numbers), float(numbers.min(initial=math.inf)), float(numbers.max(initial=-math.inf))
+    return VarianceState.of(numbers), float(numbers.min(initial=math.inf)), float(numbers.max(initial=-math.inf))
 
 
 def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
@@ -356,10 +356,10 @@ def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
 
 def _merged_summaries(first: ColumnSummary, second: ColumnSummary, types: Sequence[ColumnType]) -> ColumnSummary:
     registers = np.maximum(first.registers, second.registers)
-    moments = first.moments.merged(second.moments)
-    least, largest = min(first.least, second.least), max(first.largest, second.largest)
+    variance = first.variance.merged(second.variance)
+    smallest, largest = min(first.smallest, second.smallest), max(first.largest, second.largest)
     rows, missing = first.rows + second.rows, first.missing + second.missing
-    return ColumnSummary(rows, missing, moments, least, largest, registers, *_merged_counts(first, second))
+    return ColumnSummary(rows, missing, variance, smallest, largest, registers, *_merged_counts(first, second))
 
 
 def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Array, pa.Array, int]:
@@ -380,15 +380,15 @@ def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa
     if not error and len(values) <= MAX_VALUES and values.nbytes <= MAX_BYTES:
         return values, counts, 0
     numbers = counts.to_numpy(zero_copy_only=False)
-    taken_off = 0
+    subtracted = 0
     if len(numbers) > FREQUENT_SHARE:
-        taken_off = int(np.partition(numbers, len(numbers) - FREQUENT_SHARE - 1)[len(numbers) - FREQUENT_SHARE - 1])
-    values, numbers = values.filter(pa.array(numbers > taken_off)), numbers[numbers > taken_off] - taken_off
+        subtracted = int(np.partition(numbers, len(numbers) - FREQUENT_SHARE - 1)[len(numbers) - FREQUENT_SHARE - 1])
+    values, numbers = values.filter(pa.array(numbers > subtracted)), numbers[numbers > subtracted] - subtracted
     while values.nbytes > MAX_BYTES:
         # Long texts: fewer are kept, and the error tells it.
         less = int(np.median(numbers))
-        values, numbers, taken_off = values.filter(pa.array(numbers > less)), numbers[numbers > less] - less, taken_off + less
-    return values, pa.array(numbers), error + taken_off
+        values, numbers, subtracted = values.filter(pa.array(numbers > less)), numbers[numbers > less] - less, subtracted + less
+    return values, pa.array(numbers), error + subtracted
 
 
 def estimated(registers: np.ndarray) -> int:
@@ -410,12 +410,12 @@ def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple
     return {
         "rows": part.rows,
         "missing": part.missing,
-        "numbers": part.moments.count,
-        "min": part.least,
+        "numbers": part.variance.count,
+        "min": part.smallest,
         "max": part.largest,
-        "sum": part.moments.total.value,
-        "mean": part.moments.mean,
-        "squares": part.moments.squares,
+        "sum": part.variance.total.value,
+        "mean": part.variance.mean,
+        "squares": part.variance.squares,
         "distinct": estimated(part.registers) if part.error else len(part.values),
         "counted": None if part.error else counted,
         "frequent": counted if part.error else None,
@@ -524,8 +524,8 @@ def _joined(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
 
 
 def _keys_in_order(part: np.ndarray, types: Types, parameters: Parameters) -> list[int]:
-    found: list[int] = np.sort(part).view(np.int64).tolist()
-    return found
+    result: list[int] = np.sort(part).view(np.int64).tolist()
+    return result
 
 
 def _require_keys(types: Types, parameters: Parameters) -> None:

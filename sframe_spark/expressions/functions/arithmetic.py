@@ -81,12 +81,12 @@ def _common_lengths(left: Argument, right: Argument, types: tuple[ColumnType, Co
 
 def _elements(values: pa.Array, lengths: pa.Array, column_type: ColumnType) -> np.ndarray:
     """Elements of the cells that have a result, end to end; a number is repeated along its cell."""
-    kept = lengths.is_valid()
+    has_result = lengths.is_valid()
     if column_type.kind == ARRAY_KIND:
-        cells = values if not lengths.null_count else values.filter(kept)
+        cells = values if not lengths.null_count else values.filter(has_result)
         return cells.flatten().fill_null(float("nan")).to_numpy(zero_copy_only=False)
-    numbers = float_of(values.filter(kept)).to_numpy(zero_copy_only=False)
-    return np.repeat(numbers, lengths.filter(kept).to_numpy(zero_copy_only=False))
+    numbers = float_of(values.filter(has_result)).to_numpy(zero_copy_only=False)
+    return np.repeat(numbers, lengths.filter(has_result).to_numpy(zero_copy_only=False))
 
 
 _INT_RESULTS = frozenset({"add", "subtract", "multiply", "floor_divide", "modulo"})

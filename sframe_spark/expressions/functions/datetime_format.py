@@ -199,8 +199,8 @@ class _Fields:
         # As in the reference an hour beyond midnight is a full one.
         sound &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
         time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
-        moments = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")
-        return moments, sound & (moments >= _FIRST) & (moments < _AFTER_LAST)
+        wall = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")
+        return wall, sound & (wall >= _FIRST) & (wall < _AFTER_LAST)
 
 
 def _chosen(numbers: np.ndarray, texts: pa.Array, otherwise: Any) -> Any:
@@ -263,7 +263,7 @@ def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 # Of the directives that mean one thing whatever the country; what CSV files of this package hold is the last one.
-_USUAL_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%F")
+_COMMON_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%F")
 
 
 def _infer_parsed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -275,9 +275,9 @@ def _infer_parsed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> C
 
 def _compute_parsed(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     texts = array_of(arguments[0], rows)
-    given = pc.not_equal(texts, "").fill_null(False)
-    numbers = np.flatnonzero(given.to_numpy(zero_copy_only=False))
-    read = _read(texts.filter(given), parameters[0])
+    has_text = pc.not_equal(texts, "").fill_null(False)
+    numbers = np.flatnonzero(has_text.to_numpy(zero_copy_only=False))
+    read = _read(texts.filter(has_text), parameters[0])
     places = np.full(rows, -1)
     places[numbers] = np.arange(len(numbers))
     return read.take(pa.array(places, mask=places < 0))
@@ -286,16 +286,16 @@ def _compute_parsed(arguments: Sequence[Argument], types: Sequence[ColumnType], 
 def _read(texts: pa.Array, form: str, advises: bool = True) -> pa.Array:
     """Date-times of texts that are not missing or empty; ``advises``: an error names a format that reads its text, if one is known."""
     time_format, rows = TimeFormat.of(form), len(texts)
-    found = pc.extract_regex(texts, time_format.pattern)
-    _require(found.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
-    groups = [found.field(f"g{place}") for place in range(len(time_format.groups))]
+    result = pc.extract_regex(texts, time_format.pattern)
+    _require(result.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
+    groups = [result.field(f"g{place}") for place in range(len(time_format.groups))]
     _require(np.any([pc.not_equal(group, "").to_numpy(zero_copy_only=False) for group in groups], axis=0), texts, form, advises)
     fields = _Fields()
     for name, group in zip(time_format.groups, groups, strict=True):
         fields.take(name, group)
-    moments, sound = fields.instants(rows)
+    wall_times, sound = fields.instants(rows)
     _require(sound, texts, form, advises)
-    wall = pa.array(moments.astype(np.int64))
+    wall = pa.array(wall_times.astype(np.int64))
     if fields.zone is None:
         return wall.cast(DATETIME.physical)
     offsets, known = _offsets(fields.zone)
@@ -314,7 +314,7 @@ def _require(sound: np.ndarray, texts: pa.Array, form: str, advises: bool) -> No
 
 def _format_of(text: str, form: str) -> str | None:
     """A format that reads a text which ``form`` does not read: with the dot of a fraction, which a directive reads itself, or a usual one."""
-    for other in (form.replace(".%f", "%F"), *_USUAL_FORMATS):
+    for other in (form.replace(".%f", "%F"), *_COMMON_FORMATS):
         with contextlib.suppress(ExecutionError):
             _read(pa.array([text]), other, advises=False)
             return other

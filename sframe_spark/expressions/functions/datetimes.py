@@ -37,24 +37,24 @@ _MAX_SECONDS = 9.0e12
 BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and after 1970 that 64 bits of microseconds count: add fewer"
 
 
-def shift(moments: Argument, seconds: Argument, column_type: ColumnType, sign: int, rows: int) -> pa.Array:
+def shift(datetimes: Argument, seconds: Argument, column_type: ColumnType, sign: int, rows: int) -> pa.Array:
     """Move date-times by seconds; the fraction is cut off at microseconds."""
-    moments, seconds = array_of(moments, rows), array_of(seconds, rows)
+    datetimes, seconds = array_of(datetimes, rows), array_of(seconds, rows)
     floats = seconds.cast(pa.float64(), safe=False)
     within = pc.less(pc.abs(floats), _MAX_SECONDS)
     moved = seconds_to_microseconds(pc.if_else(within, floats, 0.0))
     try:
-        instants = pc.add_checked(microseconds_of(moments, column_type), pc.multiply(moved, sign)).cast(DATETIME.physical)
+        instants = pc.add_checked(microseconds_of(datetimes, column_type), pc.multiply(moved, sign)).cast(DATETIME.physical)
     except pa.ArrowInvalid:
         raise ExecutionError(BEYOND_BITS) from None
-    return with_offsets_of(moments, instants, column_type)
+    return with_offsets_of(datetimes, instants, column_type)
 
 
-def with_offsets_of(moments: pa.Array, instants: pa.Array, column_type: ColumnType) -> pa.Array:
+def with_offsets_of(datetimes: pa.Array, instants: pa.Array, column_type: ColumnType) -> pa.Array:
     """Date-times at other instants that stay in the offsets from UTC that they had, where they have any."""
     if not column_type.is_zoned:
         return instants
-    offsets = pc.struct_field(moments, "offset")
+    offsets = pc.struct_field(datetimes, "offset")
     return pa.StructArray.from_arrays([instants, offsets], fields=list(ZONED_PHYSICAL), mask=pc.is_null(instants))
 
 
@@ -79,7 +79,7 @@ def microseconds_column(column: Column, column_type: ColumnType) -> Column:
     return F.unix_micros(instant.cast("timestamp"))
 
 
-def moment_column(microseconds: Column, column: Column, column_type: ColumnType) -> Column:
+def datetime_column(microseconds: Column, column: Column, column_type: ColumnType) -> Column:
     """Spark column of date-times at these microseconds, with the offsets of ``column`` if its type has any."""
     from pyspark.sql import functions as F
 
@@ -90,7 +90,7 @@ def moment_column(microseconds: Column, column: Column, column_type: ColumnType)
     return F.when(microseconds.isNotNull(), zoned)
 
 
-def shift_column(moments: Column, seconds: Column, column_type: ColumnType, sign: int) -> Column:
+def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, sign: int) -> Column:
     """Spark column of :func:`shift`."""
     from pyspark.sql import functions as F
 
@@ -98,11 +98,11 @@ def shift_column(moments: Column, seconds: Column, column_type: ColumnType, sign
     whole = F.floor(floats)
     fraction = ((floats - whole.cast("double")) * float(SECOND)).cast("bigint")
     moved = F.when(F.abs(floats) < _MAX_SECONDS, whole * SECOND + fraction).when(floats.isNotNull(), F.lit(0))
-    start = microseconds_column(moments, column_type)
+    start = microseconds_column(datetimes, column_type)
     total = start + moved * sign
     # 64 bits wrap around: then the sum lies on the wrong side of the date-time.
     wrapped = (total < start) != (moved * sign < 0)
-    return moment_column(F.when(wrapped, raised(ExecutionError(BEYOND_BITS))).otherwise(total), moments, column_type)
+    return datetime_column(F.when(wrapped, raised(ExecutionError(BEYOND_BITS))).otherwise(total), datetimes, column_type)
 
 
 def difference_column(left: Column, right: Column, types: tuple[ColumnType, ColumnType]) -> Column:
@@ -136,13 +136,13 @@ def _compute_duration(arguments: Sequence[Argument], types: Sequence[ColumnType]
     return _added(keys, duration, BEYOND_INTS)
 
 
-def _moved(moments: pa.Array, duration: pa.Scalar, column_type: ColumnType) -> pa.Array:
-    microseconds = _added(microseconds_of(moments, column_type), duration, BEYOND_YEARS)
+def _moved(datetimes: pa.Array, duration: pa.Scalar, column_type: ColumnType) -> pa.Array:
+    microseconds = _added(microseconds_of(datetimes, column_type), duration, BEYOND_YEARS)
     # What counts is the clock on the wall, which is all that Python shows: the instant may lie some hours outside.
-    limits = pc.min_max(wall_microseconds(microseconds, moments, column_type))
+    limits = pc.min_max(wall_microseconds(microseconds, datetimes, column_type))
     if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
         raise ExecutionError(BEYOND_YEARS)
-    return with_offsets_of(moments, microseconds.cast(DATETIME.physical), column_type)
+    return with_offsets_of(datetimes, microseconds.cast(DATETIME.physical), column_type)
 
 
 def _added(numbers: pa.Array, duration: pa.Scalar, message: str) -> pa.Array:
@@ -160,7 +160,7 @@ def _build_duration(columns: Sequence[Column], types: Sequence[ColumnType], para
         total = microseconds_column(key, types[0]) + duration
         wall = total + F.coalesce(key["offset"], F.lit(0)).cast("bigint") * MINUTE if types[0].is_zoned else total
         beyond = (wall < FIRST_MICROSECOND) | (wall > LAST_MICROSECOND)
-        return moment_column(F.when(beyond, raised(ExecutionError(BEYOND_YEARS))).otherwise(total), key, types[0])
+        return datetime_column(F.when(beyond, raised(ExecutionError(BEYOND_YEARS))).otherwise(total), key, types[0])
     if _infer_duration(types, parameters) == FLOAT:
         return key.cast("double") + duration.cast("double")
     total = key + duration
@@ -241,15 +241,15 @@ PARTS = (*_CALENDAR, TIMEZONE)
 """All parts by name; weekdays count from Monday as 0 or, in ISO, as 1, and ``tmweekday`` from Sunday as 0."""
 
 
-def wall_clock(moments: Argument, column_type: ColumnType, rows: int) -> pa.Array:
+def wall_clock(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
     """What the clock on the wall shows, without its offset from UTC."""
-    values = array_of(moments, rows)
+    values = array_of(datetimes, rows)
     return wall_microseconds(microseconds_of(values, column_type), values, column_type).cast(DATETIME.physical)
 
 
-def offsets_of(moments: Argument, column_type: ColumnType, rows: int) -> pa.Array:
+def offsets_of(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
     """Minutes east of UTC; missing where a date-time has no offset."""
-    values = array_of(moments, rows)
+    values = array_of(datetimes, rows)
     if not column_type.is_zoned:
         return pa.nulls(rows, pa.int32())
     return pc.if_else(values.is_valid(), pc.struct_field(values, "offset"), pa.scalar(None, pa.int32()))
@@ -271,12 +271,12 @@ def _compute_part(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 def _build_part(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
     from pyspark.sql import functions as F
 
-    moment, part = columns[0], parameters[0]
+    column, part = columns[0], parameters[0]
     if part == TIMEZONE:
-        return moment["offset"].cast("double") / 60.0 if types[0].is_zoned else F.lit(None).cast("double")
-    wall = microseconds_column(moment, types[0])
+        return column["offset"].cast("double") / 60.0 if types[0].is_zoned else F.lit(None).cast("double")
+    wall = microseconds_column(column, types[0])
     if types[0].is_zoned:
-        wall = wall + F.coalesce(moment["offset"], F.lit(0)).cast("bigint") * MINUTE
+        wall = wall + F.coalesce(column["offset"], F.lit(0)).cast("bigint") * MINUTE
     if part in ("year", "month", "day"):
         return getattr(F, part)(F.timestamp_micros(wall)).cast("bigint")
     if part == "us":

@@ -46,10 +46,10 @@ def _compute_list(side: str) -> Any:
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         values = array_of(arguments[0], rows)
         if types[0].is_encoded:
-            found = any_items(values, DICT_KIND)
-            if found is not None and found.keys is not None:
-                items = texts_of_items(found.keys) if side == "keys" else found.items
-                return attrs.evolve(found, keys=None, items=items).stored()
+            stored = any_items(values, DICT_KIND)
+            if stored is not None and stored.keys is not None:
+                items = texts_of_items(stored.keys) if side == "keys" else stored.items
+                return attrs.evolve(stored, keys=None, items=items).stored()
             cells = decode(values, types[0])
             return encode_plain([None if cell is None else list(getattr(cell, side)()) for cell in cells], ENCODED_LIST)
         result = _infer_list(side)(types, parameters)
@@ -83,15 +83,15 @@ def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Colu
 
 
 def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    wanted, need_all = parameters
+    requested, need_all = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
     if not need_all:
-        _require_comparable(values, column_type, wanted)
+        _require_comparable(values, column_type, requested)
     if column_type.is_encoded:
-        cells, texts = _cells_and_texts(values, types[0], wanted)
-        found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
-        return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in found], pa.int64())
-    keys, impossible = key_set(column_type, wanted)
+        cells, texts = _cells_and_texts(values, types[0], requested)
+        result = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
+        return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in result], pa.int64())
+    keys, impossible = key_set(column_type, requested)
     counts = counts_of(values, pc.is_in(values.keys, keys))
     enough = (counts == len(keys)) & (not impossible) if need_all else counts > 0
     return pa.array(np.asarray(enough, dtype=np.int64), mask=values.is_null().to_numpy(zero_copy_only=False))
@@ -99,34 +99,34 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
 
 def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, ColumnType]:
     """Dicts that are stored as texts as maps from their keys, where these are texts or numbers alone; others as they are."""
-    found = any_items(values, DICT_KIND) if column_type.is_encoded else None
+    result = any_items(values, DICT_KIND) if column_type.is_encoded else None
     # Keys have no class where there are none.
-    return (values, column_type) if found is None or found.keys is None or not len(found.keys) else found.by_keys()
+    return (values, column_type) if result is None or result.keys is None or not len(result.keys) else result.by_keys()
 
 
-def _cells_and_texts(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> tuple[list[Any], set[str]]:
+def _cells_and_texts(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> tuple[list[Any], set[str]]:
     """Dicts as Python has them, and the texts that the wanted keys are compared by: those of keys of different classes differ."""
-    return decode(values, column_type), {canonical_value(key) for key in wanted}
+    return decode(values, column_type), {canonical_value(key) for key in requested}
 
 
-def _require_comparable(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> None:
+def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> None:
     """Refuse keys of another class than those of a row that has keys.
 
     The reference compares each key of a row with those wanted, which fails for a text and a number; dicts without keys compare nothing, and what asks
     for *all* keys looks them up without such a comparison.
     """
     if column_type.is_encoded:
-        require_like_keys(decode(values, column_type), wanted)
-    elif _unlike_keys(column_type, wanted) and counts_of(values, pa.array(np.ones(len(values.keys), dtype=bool))).any():
-        native_keys(column_type, wanted)
+        require_like_keys(decode(values, column_type), requested)
+    elif _unlike_keys(column_type, requested) and counts_of(values, pa.array(np.ones(len(values.keys), dtype=bool))).any():
+        native_keys(column_type, requested)
 
 
-def require_like_keys(cells: Sequence[dict[Any, Any] | None], wanted: Sequence[Any]) -> None:
+def require_like_keys(cells: Sequence[dict[Any, Any] | None], requested: Sequence[Any]) -> None:
     """Refuse keys that no dict of some row can have, as texts where its keys are numbers."""
     for cell in cells:
         if cell:
             own = set(map(class_of_key, cell))
-            for key in wanted:
+            for key in requested:
                 if class_of_key(key) not in own:
                     raise _unlike(next(iter(cell)), key)
 
@@ -143,12 +143,12 @@ def class_of_key(key: Any) -> str:
     return "number" if family in NUMBERS else family
 
 
-def _unlike(key: Any, wanted: Any) -> UnsupportedOperationError:
-    what = f"the dicts have keys such as {brief(key)} ({type(key).__name__}), and {brief(wanted)} is a {type(wanted).__name__}"
+def _unlike(key: Any, requested: Any) -> UnsupportedOperationError:
+    what = f"the dicts have keys such as {brief(key)} ({type(key).__name__}), and {brief(requested)} is a {type(requested).__name__}"
     return UnsupportedOperationError(f"{what}: look for keys of their class")
 
 
-def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+def native_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
     """Keys as a column of dicts of one type holds them; None for those that cannot be among its own.
 
     Raises
@@ -162,15 +162,15 @@ def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
     >>> native_keys(dict_of(INT, INT), [1, 2.0, 0.5])
     [1, 2, None]
     """
-    for key in _unlike_keys(column_type, wanted):
+    for key in _unlike_keys(column_type, requested):
         raise _unlike(1 if column_type.physical.key_type == pa.int64() else "a", key)
-    return _possible_keys(column_type, wanted)
+    return _possible_keys(column_type, requested)
 
 
-def _unlike_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+def _unlike_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
     """Those wanted keys that are of another class than all keys of a column of dicts of one type."""
     has_ints = column_type.physical.key_type == pa.int64()
-    return [key for key in wanted if not _is_like_keys(has_ints, key)]
+    return [key for key in requested if not _is_like_keys(has_ints, key)]
 
 
 def _is_like_keys(has_ints: bool, key: Any) -> bool:
@@ -178,15 +178,15 @@ def _is_like_keys(has_ints: bool, key: Any) -> bool:
     return isinstance(key, (int, float) if has_ints else str)
 
 
-def _possible_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+def _possible_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
     """Keys as a column of dicts of one type holds them; None for those that cannot be among its own, as keys of another class."""
     has_ints = column_type.physical.key_type == pa.int64()
-    return [None if not _is_like_keys(has_ints, key) else int_equal_to(key) if has_ints else key for key in wanted]
+    return [None if not _is_like_keys(has_ints, key) else int_equal_to(key) if has_ints else key for key in requested]
 
 
-def key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:
+def key_set(column_type: ColumnType, requested: Sequence[Any]) -> tuple[pa.Array, bool]:
     """The distinct keys that a column may hold, and whether it cannot hold all of those wanted."""
-    keys = _possible_keys(column_type, wanted)
+    keys = _possible_keys(column_type, requested)
     return pa.array(dict.fromkeys(key for key in keys if key is not None), column_type.physical.key_type), None in keys
 
 
@@ -202,14 +202,14 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
 
     if types[0].is_encoded:
         return None
-    wanted, need_all = parameters
-    if not need_all and _unlike_keys(types[0], wanted):
+    requested, need_all = parameters
+    if not need_all and _unlike_keys(types[0], requested):
         return None
-    keys, impossible = key_set(types[0], wanted)
+    keys, impossible = key_set(types[0], requested)
     there = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
     known = F.lit(not impossible) if need_all else F.lit(False)
-    for found in there:
-        known = (known & found) if need_all else (known | found)
+    for result in there:
+        known = (known & result) if need_all else (known | result)
     return F.when(columns[0].isNotNull(), known.cast("bigint"))
 
 
@@ -231,13 +231,13 @@ def _trims_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
 
 
 def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    wanted, exclude = parameters
+    requested, exclude = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
-    _require_comparable(values, column_type, wanted)
+    _require_comparable(values, column_type, requested)
     if column_type.is_encoded:
-        cells, texts = _cells_and_texts(values, types[0], wanted)
+        cells, texts = _cells_and_texts(values, types[0], requested)
         return _trimmed_cells(cells, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
-    chosen = pc.is_in(values.keys, key_set(column_type, wanted)[0])
+    chosen = pc.is_in(values.keys, key_set(column_type, requested)[0])
     trimmed = _trimmed(values, pc.invert(chosen) if exclude else chosen, column_type)
     return stored_by_keys(trimmed) if types[0].is_encoded else trimmed
 
@@ -246,8 +246,8 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
     lower, upper = parameters
     values = array_of(arguments[0], rows)
     if types[0].is_encoded:
-        found = flat_items(values, DICT_KIND)
-        native = None if found is None else found.natively()
+        result = flat_items(values, DICT_KIND)
+        native = None if result is None else result.natively()
         if native is not None:
             return recode(_compute_trim_values([native[0]], [native[1]], parameters, rows), native[1], types[0])
         return _trimmed_cells(
@@ -256,12 +256,12 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
     if types[0].physical.item_type == pa.string():
         return values
     items = values.items
-    kept = pa.array(np.ones(len(items), dtype=bool))
+    mask = pa.array(np.ones(len(items), dtype=bool))
     lower, upper = _bounds_of(items.type, lower, upper)
     for bound, compare in ((lower, pc.greater_equal), (upper, pc.less_equal)):
         if bound is not None:
-            kept = pc.and_(kept, compare(items, pa.scalar(bound)).fill_null(True))
-    return _trimmed(values, kept, types[0])
+            mask = pc.and_(mask, compare(items, pa.scalar(bound)).fill_null(True))
+    return _trimmed(values, mask, types[0])
 
 
 def _bounds_of(items: pa.DataType, lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
@@ -296,11 +296,11 @@ def _whole_bounds(lower: float | None, upper: float | None) -> tuple[int | None,
     """
     if any(bound is not None and bound != bound for bound in (lower, upper)):
         return 1, 0
-    least = SMALLEST_INT if lower in (None, -math.inf) else LARGEST_INT + 1 if lower == math.inf else math.ceil(lower)
-    largest = LARGEST_INT if upper in (None, math.inf) else SMALLEST_INT - 1 if upper == -math.inf else math.floor(upper)
-    if least > LARGEST_INT or largest < SMALLEST_INT:
+    lowest = SMALLEST_INT if lower in (None, -math.inf) else LARGEST_INT + 1 if lower == math.inf else math.ceil(lower)
+    highest = LARGEST_INT if upper in (None, math.inf) else SMALLEST_INT - 1 if upper == -math.inf else math.floor(upper)
+    if lowest > LARGEST_INT or highest < SMALLEST_INT:
         return 1, 0
-    return (least if least > SMALLEST_INT else None), (largest if largest < LARGEST_INT else None)
+    return (lowest if lowest > SMALLEST_INT else None), (highest if highest < LARGEST_INT else None)
 
 
 def _within(value: float, lower: float | None, upper: float | None) -> bool:
@@ -311,11 +311,11 @@ def _trimmed_cells(cells: Sequence[dict[Any, Any] | None], column_type: ColumnTy
     return encode_plain([None if cell is None else {k: v for k, v in cell.items() if keeps(k, v)} for cell in cells], column_type)
 
 
-def _trimmed(values: pa.Array, kept: pa.Array, column_type: ColumnType) -> pa.Array:
+def _trimmed(values: pa.Array, mask: pa.Array, column_type: ColumnType) -> pa.Array:
     """The chosen items of each row."""
-    ends = np.concatenate([[0], np.cumsum(counts_of(values, kept))]).astype(np.int32)
+    ends = np.concatenate([[0], np.cumsum(counts_of(values, mask))]).astype(np.int32)
     first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
-    chosen = kept.slice(first, last - first)
+    chosen = mask.slice(first, last - first)
     keys, items = (side.slice(first, last - first).filter(chosen) for side in (values.keys, values.items))
     # A missing row is one whose offset is missing.
     missing = values.is_null().to_numpy(zero_copy_only=False)
@@ -328,10 +328,10 @@ def _build_trim_keys(columns: Sequence[Column], types: Sequence[ColumnType], par
 
     if types[0].is_encoded:
         return None
-    wanted, exclude = parameters
-    if _unlike_keys(types[0], wanted):
+    requested, exclude = parameters
+    if _unlike_keys(types[0], requested):
         return None
-    keys = key_set(types[0], wanted)[0].to_pylist()
+    keys = key_set(types[0], requested)[0].to_pylist()
     if not keys:
         return columns[0] if exclude else F.map_filter(columns[0], lambda key, value: F.lit(False))
     return F.map_filter(columns[0], lambda key, value: ~key.isin(keys) if exclude else key.isin(keys))

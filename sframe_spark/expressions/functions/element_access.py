@@ -44,8 +44,8 @@ def _compute_length(arguments: Sequence[Argument], types: Sequence[ColumnType], 
         return pc.list_value_length(values)
     if pa.types.is_map(values.type):
         return map_lengths(values)
-    found = item_counts(values, types[0].kind)
-    return found if found is not None else pa.array([None if cell is None else len(cell) for cell in decode(values, types[0])], pa.int64())
+    result = item_counts(values, types[0].kind)
+    return result if result is not None else pa.array([None if cell is None else len(cell) for cell in decode(values, types[0])], pa.int64())
 
 
 def _build_length(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -65,14 +65,14 @@ def _infer_element(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
 
 def _compute_element(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     """Find the element of each cell; one that is not there, or cannot be of the type wanted, is missing."""
-    key, wanted = parameters
+    key, requested = parameters
     cells = decode(array_of(arguments[0], rows), types[0])
     key = plain_key(key)
     if types[0].kind == DICT_KIND:
-        found = [None if cell is None else cell.get(key) for cell in cells]
+        result = [None if cell is None else cell.get(key) for cell in cells]
     else:
-        found = [cell[key] if cell is not None and 0 <= key < len(cell) else None for cell in cells]
-    return encode_plain([_as_kind(value, wanted.kind) for value in found], wanted)
+        result = [cell[key] if cell is not None and 0 <= key < len(cell) else None for cell in cells]
+    return encode_plain([_as_kind(value, requested.kind) for value in result], requested)
 
 
 def _as_kind(value: Any, kind: str) -> Any:
@@ -112,18 +112,18 @@ def _cut(cell: list[Any] | None, start: int, end: int) -> list[Any] | None:
 def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: int) -> pa.Array:
     """Take the elements by their place among all elements; cells too short for the whole slice are missing."""
     lengths = pc.list_value_length(values)
-    kept = pc.and_(pc.greater_equal(lengths, max(end, start + 1)), start < end).fill_null(False)
-    if not kept.true_count:
+    fits = pc.and_(pc.greater_equal(lengths, max(end, start + 1)), start < end).fill_null(False)
+    if not fits.true_count:
         return pa.nulls(len(values), pa.float64() if end == start + 1 and column_type.kind == ARRAY_KIND else values.type)
-    firsts = values.offsets.to_numpy(zero_copy_only=False)[:-1][kept.to_numpy(zero_copy_only=False)] + start
+    firsts = values.offsets.to_numpy(zero_copy_only=False)[:-1][fits.to_numpy(zero_copy_only=False)] + start
     width = max(end - start, 0)
     places = (firsts[:, None] + np.arange(width)).ravel()
     elements = values.values.take(pa.array(places, pa.int64()))
     if width == 1 and column_type.kind == ARRAY_KIND:
         numbers = np.zeros(len(values))
-        numbers[kept.to_numpy(zero_copy_only=False)] = elements.to_numpy(zero_copy_only=False)
-        return pa.array(numbers, mask=~kept.to_numpy(zero_copy_only=False))
-    return list_from_lengths(pc.if_else(kept, pa.scalar(width, pa.int32()), pa.scalar(None, pa.int32())), elements, values.type)
+        numbers[fits.to_numpy(zero_copy_only=False)] = elements.to_numpy(zero_copy_only=False)
+        return pa.array(numbers, mask=~fits.to_numpy(zero_copy_only=False))
+    return list_from_lengths(pc.if_else(fits, pa.scalar(width, pa.int32()), pa.scalar(None, pa.int32())), elements, values.type)
 
 
 def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -151,15 +151,15 @@ def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[Column
 
 def items_as_texts(values: pa.Array) -> pa.Array | None:
     """Stored lists as lists of their items as JSON; None where these are nested deep."""
-    found = any_items(values, LIST_KIND)
-    return None if found is None else pa.ListArray.from_arrays(found.offsets, found.items)
+    result = any_items(values, LIST_KIND)
+    return None if result is None else pa.ListArray.from_arrays(result.offsets, result.items)
 
 
 def stored_texts(lists: pa.Array) -> pa.Array:
     """Stored lists of which the items are JSON."""
-    found = items_of(lists)
-    assert found is not None
-    return found.stored()
+    result = items_of(lists)
+    assert result is not None
+    return result.stored()
 
 
 def _sliced_lists(values: pa.Array, window: slice) -> pa.Array:
@@ -176,8 +176,8 @@ def _sliced_lists(values: pa.Array, window: slice) -> pa.Array:
     counts = np.maximum(0, -((first - last) // step)) * values.is_valid().to_numpy(zero_copy_only=False)
     starts = np.repeat(offsets[:-1] + first, counts)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    kept = pa.array(counts.astype(np.int32), mask=values.is_null().to_numpy(zero_copy_only=False))
-    return list_from_lengths(kept, values.values.take(pa.array(starts + within * step)), values.type)
+    result_lengths = pa.array(counts.astype(np.int32), mask=values.is_null().to_numpy(zero_copy_only=False))
+    return list_from_lengths(result_lengths, values.values.take(pa.array(starts + within * step)), values.type)
 
 
 define_function("item_length", _infer_length, _compute_length, _build_length, by_arrow=always_by_arrow)
@@ -210,34 +210,34 @@ def _infer_slots(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
 
 
 def _compute_slots(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    wanted = parameters[0]
-    even_offsets(rows, len(wanted))
+    requested = parameters[0]
+    even_offsets(rows, len(requested))
     values = array_of(arguments[0], rows)
     result = _infer_slots(types, parameters).physical
     flat = any_items(values, types[0].kind) if types[0].is_encoded else None
     if types[0].is_encoded and flat is None:
         cells = decode(values, types[0])
-        if types[0].kind == DICT_KIND and are_alike(wanted):
-            require_like_keys(cells, wanted)
-        items = [encode for cell in cells for encode in _texts_at(cell, wanted)]
-        found = pa.array(items, pa.string())
+        if types[0].kind == DICT_KIND and are_alike(requested):
+            require_like_keys(cells, requested)
+        items = [encode for cell in cells for encode in _texts_at(cell, requested)]
+        stored_items = pa.array(items, pa.string())
     elif flat is not None:
-        found = _flat_texts(flat, wanted)
+        stored_items = _flat_texts(flat, requested)
     else:
-        places = _places_of_keys(values, native_keys(types[0], wanted)) if types[0].kind == DICT_KIND else _places_in_lists(values, wanted)
+        places = _places_of_keys(values, native_keys(types[0], requested)) if types[0].kind == DICT_KIND else _places_in_lists(values, requested)
         source = values.items if types[0].kind == DICT_KIND else values.values
-        found = source.take(pa.array(places, mask=places < 0))
-    return pa.ListArray.from_arrays(even_offsets(rows, len(wanted)), found, type=result)
+        stored_items = source.take(pa.array(places, mask=places < 0))
+    return pa.ListArray.from_arrays(even_offsets(rows, len(requested)), stored_items, type=result)
 
 
-def _flat_texts(flat: FlatItems, wanted: Sequence[Any]) -> pa.Array:
+def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
     """Items of stored values, each as JSON."""
     if flat.keys is None:
-        places = _places_in_lists(pa.ListArray.from_arrays(flat.offsets, flat.items), wanted)
+        places = _places_in_lists(pa.ListArray.from_arrays(flat.offsets, flat.items), requested)
     else:
-        places = _places_of_keys(*of_known_keys(flat, wanted))
-    found = flat.items.take(pa.array(places, mask=places < 0))
-    return pc.if_else(pc.equal(found, "null"), pa.scalar(None, pa.string()), found)
+        places = _places_of_keys(*of_known_keys(flat, requested))
+    result = flat.items.take(pa.array(places, mask=places < 0))
+    return pc.if_else(pc.equal(result, "null"), pa.scalar(None, pa.string()), result)
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
@@ -251,46 +251,46 @@ def are_alike(keys: Sequence[Any]) -> bool:
     return len(set(map(class_of_key, keys))) == 1
 
 
-def of_known_keys(flat: FlatItems, wanted: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
+def of_known_keys(flat: FlatItems, requested: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
     """Dicts as maps, and the keys that are looked for as these hold them; None in place of those of another class, where they are of several."""
     values, column_type = flat.by_keys()
-    if len(values.keys) and are_alike(wanted):
-        return values, native_keys(column_type, wanted)
+    if len(values.keys) and are_alike(requested):
+        return values, native_keys(column_type, requested)
     has_ints = column_type.physical.key_type == pa.int64()
-    alike = [key if isinstance(key, (int, float) if has_ints else str) else None for key in wanted]
+    alike = [key if isinstance(key, (int, float) if has_ints else str) else None for key in requested]
     known = iter(native_keys(column_type, [key for key in alike if key is not None]))
     return values, [None if key is None else next(known) for key in alike]
 
 
-def _texts_at(cell: Any, wanted: Sequence[Any]) -> list[str | None]:
+def _texts_at(cell: Any, requested: Sequence[Any]) -> list[str | None]:
     """Items of a value that describes itself, each as the text of a value that does."""
     if cell is None:
-        return [None] * len(wanted)
+        return [None] * len(requested)
     is_dict = isinstance(cell, dict)
-    found = [cell.get(key) if is_dict else cell[key] if key < len(cell) else None for key in wanted]
-    return [None if item is None else encode_value(item) for item in found]
+    result = [cell.get(key) if is_dict else cell[key] if key < len(cell) else None for key in requested]
+    return [None if item is None else encode_value(item) for item in result]
 
 
-def _places_in_lists(values: pa.Array, wanted: Sequence[int]) -> np.ndarray:
+def _places_in_lists(values: pa.Array, requested: Sequence[int]) -> np.ndarray:
     """Where among all items those at some places of each row are; -1 where there is none."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     starts, ends = offsets[:-1, None], offsets[1:, None]
-    places = starts + np.asarray([min(place, 2**40) for place in wanted], dtype=np.int64)[None, :]
+    places = starts + np.asarray([min(place, 2**40) for place in requested], dtype=np.int64)[None, :]
     there = (places < ends) & values.is_valid().to_numpy(zero_copy_only=False)[:, None]
     return np.where(there, places, -1).ravel()
 
 
-def _places_of_keys(values: pa.Array, wanted: Sequence[Any]) -> np.ndarray:
+def _places_of_keys(values: pa.Array, requested: Sequence[Any]) -> np.ndarray:
     """Where among all items those with some keys are, row by row; -1 where there is none."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-    column = pc.index_in(values.keys, pa.array(wanted, values.type.key_type)).fill_null(-1).to_numpy(zero_copy_only=False)
-    found = np.full((len(values), len(wanted)), -1, dtype=np.int64)
+    column = pc.index_in(values.keys, pa.array(requested, values.type.key_type)).fill_null(-1).to_numpy(zero_copy_only=False)
+    result = np.full((len(values), len(requested)), -1, dtype=np.int64)
     lengths = np.where(values.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), 0)
     rows = np.repeat(np.arange(len(values)), lengths)
     items = np.repeat(offsets[:-1] - (np.cumsum(lengths) - lengths), lengths) + np.arange(len(rows))
     chosen = column[items] >= 0
-    found[rows[chosen], column[items[chosen]]] = items[chosen]
-    return found.ravel()
+    result[rows[chosen], column[items[chosen]]] = items[chosen]
+    return result.ravel()
 
 
 def _build_slots(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -311,31 +311,31 @@ def _infer_slot(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
 
 
 def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    place, wanted, are_texts, absent = parameters
+    place, requested, are_texts, absent = parameters
     # All lists have the same length, and none is missing.
     item = pc.list_element(array_of(arguments[0], rows), place)
     if types[0].kind == ARRAY_KIND:
         item = pc.if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
     # A text is stored as values that describe themselves are, and is none of them.
-    if not are_texts and not wanted.is_encoded and item.type == wanted.physical and not isinstance(absent, tuple):
+    if not are_texts and not requested.is_encoded and item.type == requested.physical and not isinstance(absent, tuple):
         return item if absent is None else _without(item, absent)
     if are_texts and absent is None:
-        found = column_of(item.fill_null("null"), wanted)
-        if found is not None:
-            return found
+        result = column_of(item.fill_null("null"), requested)
+        if result is not None:
+            return result
     cells = [None if cell is None else decode_value(cell) if are_texts else cell for cell in item.to_pylist()]
     if absent is not None:
         text = canonical_value(parameter_value(absent))
         cells = [None if cell is None or canonical_value(cell) == text else cell for cell in cells]
-    return encode_plain([_as_wanted(cell, wanted) for cell in cells], wanted)
+    return encode_plain([_as_requested(cell, requested) for cell in cells], requested)
 
 
 def _slot_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
     """True for items of the type wanted, or that describe themselves."""
-    _, wanted, are_texts, absent = parameters
+    _, requested, are_texts, absent = parameters
     if are_texts:
-        return absent is None and wanted in (INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT)
-    return wanted == item_type(types[0]) and not isinstance(absent, tuple)
+        return absent is None and requested in (INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT)
+    return requested == item_type(types[0]) and not isinstance(absent, tuple)
 
 
 def _without(items: pa.Array, absent: int | float | str) -> pa.Array:
@@ -345,18 +345,18 @@ def _without(items: pa.Array, absent: int | float | str) -> pa.Array:
     return pc.if_else(same, pa.scalar(None, items.type), items)
 
 
-def _as_wanted(value: Any, wanted: ColumnType) -> Any:
+def _as_requested(value: Any, requested: ColumnType) -> Any:
     try:
-        return construct_value(value, wanted.kind)
+        return construct_value(value, requested.kind)
     except SchemaError:
-        raise ExecutionError(f"{brief(value)} is no {wanted.kind}: give unpack() another class for its column; str takes every value") from None
+        raise ExecutionError(f"{brief(value)} is no {requested.kind}: give unpack() another class for its column; str takes every value") from None
 
 
 def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     from pyspark.sql import functions as F
 
-    place, wanted, are_texts, absent = parameters
-    if are_texts or absent is not None or wanted != item_type(types[0]):
+    place, requested, are_texts, absent = parameters
+    if are_texts or absent is not None or requested != item_type(types[0]):
         return None
     item = F.get(columns[0], F.lit(place))
     return F.when(~F.isnan(item), item) if types[0].kind == ARRAY_KIND else item

@@ -46,7 +46,7 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     return LOGICAL
 
 
-def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
+def _requested_values(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
     """The plain values of the column's kind among those looked for, and whether None is.
 
     Nothing but numbers is compared as an array is: NaN is not equal to itself. Among other values it is one.
@@ -59,12 +59,12 @@ def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[
     # A list of numbers would become an array of floats: ints beyond 2^53 would be others.
     cells = [plain_list(value) if column_type.kind == LIST_KIND and family_of(type(value)) == LIST_KIND else plain(value) for value in parameters[0]]
     if column_type.is_numeric:
-        wanted = [cell for cell in cells if isinstance(cell, (int, float))]
-        if len(wanted) == len(cells) and not as_keys:
-            wanted = [cell for cell in wanted if cell == cell]
+        requested = [cell for cell in cells if isinstance(cell, (int, float))]
+        if len(requested) == len(cells) and not as_keys:
+            requested = [cell for cell in requested if cell == cell]
     else:
-        wanted = [cell for cell in (_as_cell(cell, column_type, as_keys) for cell in cells) if cell is not None]
-    return wanted, any(cell is None for cell in cells)
+        requested = [cell for cell in (_as_cell(cell, column_type, as_keys) for cell in cells) if cell is not None]
+    return requested, any(cell is None for cell in cells)
 
 
 def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
@@ -86,40 +86,40 @@ def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
 
 def _prepare_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> tuple[Callable[[pa.Array], pa.Array], bool]:
     """What tells of values whether they are among those looked for, and whether a missing one is: these are brought into their form once."""
-    wanted, none_wanted = _wanted(types[0], parameters)
+    requested, includes_none = _requested_values(types[0], parameters)
     if types[0].is_zoned:
-        return partial(_find_zoned, keys=list(map(to_microseconds, wanted)), as_values=len(parameters) > 1 and parameters[1]), none_wanted
-    return _find_numbers(types[0], wanted) if types[0].is_numeric else _find_cells(types[0], wanted), none_wanted
+        return partial(_find_zoned, keys=list(map(to_microseconds, requested)), as_values=len(parameters) > 1 and parameters[1]), includes_none
+    return _find_numbers(types[0], requested) if types[0].is_numeric else _find_cells(types[0], requested), includes_none
 
 
 def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], prepared: Any, rows: int) -> Any:
-    find, none_wanted = prepared
+    find, includes_none = prepared
     values = array_of(arguments[0], rows)
-    found = find(values)
-    return to_ints(pc.if_else(pc.is_null(values), none_wanted, found) if values.null_count else found)
+    result = find(values)
+    return to_ints(pc.if_else(pc.is_null(values), includes_none, result) if values.null_count else result)
 
 
-def _find_numbers(column_type: ColumnType, wanted: list[Any]) -> Callable[[pa.Array], pa.Array]:
+def _find_numbers(column_type: ColumnType, requested: list[Any]) -> Callable[[pa.Array], pa.Array]:
     if column_type == INT:
         # No int of 64 bits is one of the others, nor do they make floats of those beside them.
-        all_ints = set(map(type, wanted)) == {int}
-        exact = wanted if all_ints else [number for number in map(int_equal_to, wanted) if number is not None]
+        all_ints = set(map(type, requested)) == {int}
+        exact = requested if all_ints else [number for number in map(int_equal_to, requested) if number is not None]
         return NumberSet(pa.array(exact, pa.int64())).holds
-    floats = [math.nan if number != number else float(number) for number in wanted]
+    floats = [math.nan if number != number else float(number) for number in requested]
     bits = NumberSet(one_float(pa.array(floats, pa.float64())).view(pa.int64()))
     # Arrow looks floats up by their bits.
     return lambda values: bits.holds(one_float(values).view(pa.int64()))
 
 
-def _find_cells(column_type: ColumnType, wanted: list[Any]) -> Callable[[pa.Array], pa.Array]:
+def _find_cells(column_type: ColumnType, requested: list[Any]) -> Callable[[pa.Array], pa.Array]:
     if column_type.kind == STR_KIND:
-        texts = pa.array(wanted, pa.string())
+        texts = pa.array(requested, pa.string())
         return lambda values: pc.is_in(values, texts)
     if column_type == DATETIME:
         # Instants: a value without offset counts as UTC.
-        instants = NumberSet(pa.array([to_microseconds(cell)[0] for cell in wanted], pa.int64()))
+        instants = NumberSet(pa.array([to_microseconds(cell)[0] for cell in requested], pa.int64()))
         return lambda values: instants.holds(values.view(pa.int64()))
-    canonical = pa.array([canonical_value(cell) for cell in wanted], pa.string())
+    canonical = pa.array([canonical_value(cell) for cell in requested], pa.string())
     return lambda values: pc.is_in(canonical_text(values, column_type), canonical)
 
 
@@ -130,11 +130,11 @@ def _find_zoned(values: pa.Array, keys: list[tuple[int, int | None]], as_values:
         return pc.is_in(instants, pa.array([instant for instant, _ in keys], pa.int64()))
     offsets = pc.struct_field(values, "offset")
     by_offset = {offset: [instant for instant, other in keys if other == offset] for _, offset in keys}
-    found = pa.array(np.zeros(len(values), dtype=bool))
-    for offset, moments in by_offset.items():
+    result = pa.array(np.zeros(len(values), dtype=bool))
+    for offset, same_offset_instants in by_offset.items():
         same = pc.is_null(offsets) if offset is None else pc.fill_null(pc.equal(offsets, offset), False)
-        found = pc.or_(found, pc.and_(same, pc.is_in(instants, pa.array(moments, pa.int64()))))
-    return found
+        result = pc.or_(result, pc.and_(same, pc.is_in(instants, pa.array(same_offset_instants, pa.int64()))))
+    return result
 
 
 def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -142,11 +142,11 @@ def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
     if types[0].kind != STR_KIND and types[0] != INT:
         return None
-    wanted, none_wanted = _wanted(types[0], parameters)
-    if not all(isinstance(cell, types[0].python_class) for cell in wanted):
+    requested, includes_none = _requested_values(types[0], parameters)
+    if not all(isinstance(cell, types[0].python_class) for cell in requested):
         return None
-    found = columns[0].isin(wanted) if wanted else F.lit(False)
-    return F.when(columns[0].isNull(), F.lit(none_wanted)).otherwise(found).cast("bigint")
+    result = columns[0].isin(requested) if requested else F.lit(False)
+    return F.when(columns[0].isNull(), F.lit(includes_none)).otherwise(result).cast("bigint")
 
 
 def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -176,8 +176,8 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
         native, native_type = by_keys(values, types[0])
         native = None if native_type.is_encoded else native
     elif types[0].is_encoded:
-        found = flat_items(values, types[0].kind)
-        native, native_type = (found and found.natively()) or (None, types[0])
+        result = flat_items(values, types[0].kind)
+        native, native_type = (result and result.natively()) or (None, types[0])
     inside = None if native is None else _items_like(native, native_type, item)
     if inside is not None:
         return pa.array((counts_of(native, inside) > 0).astype(np.int64))

@@ -40,9 +40,9 @@ def value_parameter(value: Any) -> Any:
     >>> value_parameter(0), value_parameter(["a"])
     (0, ('["a"]',))
     """
-    found = plain(value)
-    require_unicode_values([found])
-    return found if found is None or isinstance(found, (int, float, str)) else (encode_value(found),)
+    result = plain(value)
+    require_unicode_values([result])
+    return result if result is None or isinstance(result, (int, float, str)) else (encode_value(result),)
 
 
 def parameter_value(parameter: Any) -> Any:
@@ -174,8 +174,8 @@ def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
             # Arrow drops rows of which it skips every part.
             joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
             return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
-        found = _rows(columns, types, parameters[0])
-        return encode_plain([{key: value for key, value in zip(keys, row, strict=True) if value is not None} for row in found], result)
+        cells = _rows(columns, types, parameters[0])
+        return encode_plain([{key: value for key, value in zip(keys, row, strict=True) if value is not None} for row in cells], result)
     items = _row_by_row(columns)
     if parameters[0] is not None:
         items = items.fill_null(parameters[0])

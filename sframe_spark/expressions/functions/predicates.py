@@ -110,9 +110,9 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
         if types[0].kind != DICT_KIND:
             return same
         # Other items at the same places may be the same ones in another order.
-        others = pc.equal(same, False).fill_null(False)
-        texts = [canonical_text(column.filter(others), types[0]) for column in columns]
-        return pc.replace_with_mask(same, others, pc.equal(*texts))
+        unequal = pc.equal(same, False).fill_null(False)
+        texts = [canonical_text(column.filter(unequal), types[0]) for column in columns]
+        return pc.replace_with_mask(same, unequal, pc.equal(*texts))
     texts = [canonical_text(column, t) for column, t in zip(columns, types, strict=True)]
     return pc.equal(*texts)
 
@@ -181,7 +181,7 @@ def _seconds_column(column: Column, column_type: ColumnType) -> Column:
     return microseconds_column(column, column_type).cast("double") / float(SECOND)
 
 
-def _build_equality(wanted: bool) -> Callable[..., Column | None]:
+def _build_equality(is_equal: bool) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
         if _are_on_one_scale(types):
             first, second = _comparable_columns(columns, types)
@@ -190,7 +190,7 @@ def _build_equality(wanted: bool) -> Callable[..., Column | None]:
             same = columns[0].isNull() & columns[1].isNull()
         else:
             return None
-        return (same if wanted else ~same).cast("bigint")
+        return (same if is_equal else ~same).cast("bigint")
 
     return build
 
@@ -377,8 +377,8 @@ def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array) -> pa.Arra
     if not pc.any(pc.invert(truth)).as_py():
         return first
     places = np.arange(len(first))
-    others = len(first) + (places if len(second) == len(first) else 0)
-    return pa.concat_arrays([first, second]).take(pa.array(np.where(truth.to_numpy(zero_copy_only=False), places, others)))
+    from_second = len(first) + (places if len(second) == len(first) else 0)
+    return pa.concat_arrays([first, second]).take(pa.array(np.where(truth.to_numpy(zero_copy_only=False), places, from_second)))
 
 
 def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -458,8 +458,8 @@ def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
 
 def _infer_fill(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     value = _fill_value(types[0], parameters[0])
-    found = common_encoding(types[0], _fill_type(types[0], value))
-    return found if isinstance(value, int) and value in (0, 1) else found.of_values
+    result = common_encoding(types[0], _fill_type(types[0], value))
+    return result if isinstance(value, int) and value in (0, 1) else result.of_values
 
 
 def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -469,12 +469,12 @@ def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     return _pick(values, fill, types[0])
 
 
-def _pick(values: pa.Array, others: pa.Array, column_type: ColumnType) -> pa.Array:
+def _pick(values: pa.Array, fill: pa.Array, column_type: ColumnType) -> pa.Array:
     """Take the other value where the first is missing; it may be one for all."""
     present = pc.invert(_is_missing(values, column_type))
     if pa.types.is_nested(values.type):
-        return choose_nested(present, values, others)
-    return pc.if_else(present, values, others if len(others) == len(values) else others[0])
+        return choose_nested(present, values, fill)
+    return pc.if_else(present, values, fill if len(fill) == len(values) else fill[0])
 
 
 def _build_fill(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:

@@ -47,7 +47,7 @@ class Named(Protocol):
 
 
 Entry = TypeVar("Entry", bound=Named)
-Parcels = Mapping[str, "PackedFunction | str"]
+PackedFunctions = Mapping[str, "PackedFunction | str"]
 
 
 class FunctionTable(dict[str, Entry]):
@@ -64,11 +64,11 @@ class FunctionTable(dict[str, Entry]):
         Function of a module that gives such parcels to the table of the process where it is called.
     """
 
-    def __init__(self, kind: str, receive: Callable[[Parcels], FunctionTable[Any]]) -> None:
+    def __init__(self, kind: str, receive: Callable[[PackedFunctions], FunctionTable[Any]]) -> None:
         super().__init__()
         self.kind, self._receive = kind, receive
         self._built_in: frozenset[str] = frozenset()
-        self._parcels: dict[str, PackedFunction | str] = {}
+        self._unloaded: dict[str, PackedFunction | str] = {}
         self._packing = threading.local()
 
     def add(self, entry: Entry) -> Entry:
@@ -107,11 +107,11 @@ class FunctionTable(dict[str, Entry]):
         """
         if not isinstance(name, str):
             raise InvalidArgumentError(f"a {self.kind} goes by its name, a text, not by {name!r:.80}")
-        found = self.get(name)
-        if found is not None:
-            return found
-        if name in self._parcels:
-            return self._opened(name)
+        result = self.get(name)
+        if result is not None:
+            return result
+        if name in self._unloaded:
+            return self._load(name)
         load_operators()
         if name in self:
             return self[name]
@@ -128,42 +128,42 @@ class FunctionTable(dict[str, Entry]):
             If it does not take so many arguments, or gives no type.
         """
         try:
-            found = self.named(name).infer(types, parameters)
+            result = self.named(name).infer(types, parameters)
         except (IndexError, ValueError) as error:
             if isinstance(error, SFrameError):
                 raise
-            given = f"{len(types)} arguments ({', '.join(map(str, types))})"
-            raise SchemaError(f"the {self.kind} {name!r} does not take {given}: {error}") from error
-        if not isinstance(found, ColumnType):
-            raise SchemaError(f"the {self.kind} {name!r} infers {found!r:.80}: it gives a column type, such as INT or types[0]")
-        return found
+            arguments = f"{len(types)} arguments ({', '.join(map(str, types))})"
+            raise SchemaError(f"the {self.kind} {name!r} does not take {arguments}: {error}") from error
+        if not isinstance(result, ColumnType):
+            raise SchemaError(f"the {self.kind} {name!r} infers {result!r:.80}: it gives a column type, such as INT or types[0]")
+        return result
 
-    def _opened(self, name: str) -> Entry:
-        parcel = self._parcels[name]
-        if isinstance(parcel, str):
-            raise ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {parcel}")
-        entry: Any = load_function(*parcel)
+    def _load(self, name: str) -> Entry:
+        packed = self._unloaded[name]
+        if isinstance(packed, str):
+            raise ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {packed}")
+        entry: Any = load_function(*packed)
         self[name] = entry
         return self[name]
 
-    def received(self, parcels: Parcels) -> FunctionTable[Entry]:
+    def received(self, packed_functions: PackedFunctions) -> FunctionTable[Entry]:
         """Keep functions that another process has sent; what was defined in this one stays."""
-        for name, parcel in parcels.items():
-            if name in self._parcels and parcel != self._parcels[name]:
+        for name, packed in packed_functions.items():
+            if name in self._unloaded and packed != self._unloaded[name]:
                 self.pop(name, None)
             if name not in self:
-                self._parcels[name] = parcel
+                self._unloaded[name] = packed
         return self
 
     def __reduce__(self) -> Any:
         # Within what it holds itself, as in a function that names the table, it is the table of the process that it comes to.
-        if getattr(self._packing, "begun", False):
+        if getattr(self._packing, "is_active", False):
             return self._receive, ({},)
-        self._packing.begun = True
+        self._packing.is_active = True
         try:
             return self._receive, ({entry.name: self._packed(entry) for entry in self.added()},)
         finally:
-            self._packing.begun = False
+            self._packing.is_active = False
 
     def _packed(self, entry: Entry) -> PackedFunction | str:
         try:
@@ -233,8 +233,8 @@ class ScalarFunction:
         return made(types, parameters) if made else lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
 
 
-def _receive(parcels: Parcels) -> FunctionTable[ScalarFunction]:
-    return FUNCTIONS.received(parcels)
+def _receive(packed_functions: PackedFunctions) -> FunctionTable[ScalarFunction]:
+    return FUNCTIONS.received(packed_functions)
 
 
 FUNCTIONS: FunctionTable[ScalarFunction] = FunctionTable("scalar function", _receive)
@@ -265,7 +265,7 @@ Compute = Callable[[Sequence[Argument], Sequence[ColumnType], Any, int], Any]
 Prepare = Callable[[Sequence[ColumnType], tuple[Any, ...]], Any]
 MonotonyOf = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 
-TYPES_OF_SPARK = {INT: "bigint", FLOAT: "double", STR: "string", ARRAY: "array<double>"}
+SPARK_TYPES = {INT: "bigint", FLOAT: "double", STR: "string", ARRAY: "array<double>"}
 NUMERIC_KINDS = frozenset({INT_KIND, FLOAT_KIND})
 INCREASING = "increasing"
 STRICTLY_INCREASING = "strictly increasing"
@@ -318,9 +318,9 @@ def define_function(
     >>> function.kernel([pa.array([1, None])], [INT], (), 2).to_pylist()
     [2, None]
     """
-    told = f"the scalar function {name!r}"
-    infer, compute = sent(infer, told), sent(compute, told)
-    build, monotone, by_arrow, prepare = (None if part is None else sent(part, told) for part in (build, monotone, by_arrow, prepare))
+    description = f"the scalar function {name!r}"
+    infer, compute = sent(infer, description), sent(compute, description)
+    build, monotone, by_arrow, prepare = (None if part is None else sent(part, description) for part in (build, monotone, by_arrow, prepare))
     column = None if build is None else WithKernel(name, build)
     kernel = FinishedKernel(name, infer, compute, prepare)
     return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build, by_arrow))
@@ -340,8 +340,8 @@ class FinishedKernel:
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyKernel:
         """The kernel for such arguments."""
-        given = parameters if self.prepare is None else self.prepare(types, parameters)
-        return ReadyKernel(self.name, self.compute, types, given, self.infer(types, parameters))
+        prepared = parameters if self.prepare is None else self.prepare(types, parameters)
+        return ReadyKernel(self.name, self.compute, types, prepared, self.infer(types, parameters))
 
 
 @attrs.frozen(eq=False)
@@ -351,11 +351,11 @@ class ReadyKernel:
     name: str
     compute: Compute
     types: Sequence[ColumnType]
-    given: Any
+    prepared: Any
     result: ColumnType
 
     def __call__(self, arguments: Sequence[Argument], rows: int) -> pa.Array:
-        result = self.compute(arguments, self.types, self.given, rows)
+        result = self.compute(arguments, self.types, self.prepared, rows)
         if isinstance(result, pa.Scalar):
             result = scalar_array(result, rows)
         if isinstance(result, pa.ChunkedArray):
@@ -397,14 +397,14 @@ class WithKernel:
     def _of_its_type(self, expression: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         """A column of others, which fails where it is run if it has another type than is inferred: what is above it was planned for that."""
         column, kind = require_column(self.name, expression), FUNCTIONS.inferred(self.name, types, parameters)
-        if kind not in TYPES_OF_SPARK:
+        if kind not in SPARK_TYPES:
             return column
         from pyspark.sql import functions as F
 
-        wanted = TYPES_OF_SPARK[kind]
-        told = f"the Spark expression of the scalar function {self.name!r} is not of Spark's type {wanted}, though it infers {kind}"
+        spark_type = SPARK_TYPES[kind]
+        message = f"the Spark expression of the scalar function {self.name!r} is not of Spark's type {spark_type}, though it infers {kind}"
         # Spark knows the type as it plans: where it is right, the column alone is left.
-        return F.when(F.typeof(column) == wanted, column).otherwise(F.raise_error(told))
+        return F.when(F.typeof(column) == spark_type, column).otherwise(F.raise_error(message))
 
 
 def require_column(name: str, expression: Any) -> Column:

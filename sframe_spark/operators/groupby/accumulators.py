@@ -12,9 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_grouped_sum import GROUPS_TOGETHER, Digits, at, digits_of, digits_of_rows, lists_of, longer, squared_deviations
+from sframe_spark.compute.exact_grouped_sum import (
+    GROUPS_PER_BLOCK,
+    Digits,
+    at,
+    digits_of,
+    digits_of_rows,
+    digits_to_lists,
+    longer,
+    squared_deviations,
+)
 from sframe_spark.compute.key_encoding import comparable
-from sframe_spark.compute.key_runs import PLAIN_ZERO, differs, members, plain_numbers
+from sframe_spark.compute.key_runs import POSITIVE_ZERO, differs, members, plain_numbers
 from sframe_spark.compute.sorting import order_of, ranks_of
 from sframe_spark.expressions.aggregates.extremes import ORDERED
 from sframe_spark.expressions.aggregates.numeric import added_vectors
@@ -299,7 +308,7 @@ class Extreme(PartialAggregate):
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """The extremes, of floats no -0.0."""
-        return pc.add(partial[0], PLAIN_ZERO) if pa.types.is_floating(partial[0].type) else partial[0]
+        return pc.add(partial[0], POSITIVE_ZERO) if pa.types.is_floating(partial[0].type) else partial[0]
 
 
 @attrs.frozen
@@ -443,7 +452,7 @@ class SummedExactly(PartialAggregate):
         return numbers[rows], several, (np.cumsum(is_several) - 1)[groups.codes[rows]]
 
     def _lists(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Arrays:
-        found = ([lists_of(sums) for sums in digits] for digits in digits_of_rows(numbers, codes, count, self.has_squares))
+        found = ([digits_to_lists(sums) for sums in digits] for digits in digits_of_rows(numbers, codes, count, self.has_squares))
         return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
@@ -480,15 +489,15 @@ class SummedExactly(PartialAggregate):
     def _finished(self, counts: np.ndarray, partial: Arrays) -> np.ndarray:
         """Values of groups of so many numbers."""
         found = np.empty(len(counts))
-        for start in range(0, len(counts), GROUPS_TOGETHER):
-            alone, *lists = (column.slice(start, GROUPS_TOGETHER) for column in partial)
+        for start in range(0, len(counts), GROUPS_PER_BLOCK):
+            alone, *lists = (column.slice(start, GROUPS_PER_BLOCK) for column in partial)
             is_alone = alone.is_valid().to_numpy(zero_copy_only=False)
-            part = found[start : start + GROUPS_TOGETHER]
+            part = found[start : start + GROUPS_PER_BLOCK]
             part[:] = self._of_one(plain_numbers(alone))
             if not is_alone.all():
                 several = np.flatnonzero(~is_alone)
                 digits = [digits_of(column.take(pa.array(several))) for column in lists]
-                part[several] = self._of_several(np.maximum(counts[start : start + GROUPS_TOGETHER][several], 1), digits)
+                part[several] = self._of_several(np.maximum(counts[start : start + GROUPS_PER_BLOCK][several], 1), digits)
         return found
 
     def _of_one(self, numbers: np.ndarray) -> np.ndarray:

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows, pieces_of_windows
+from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows, window_blocks
 from sframe_spark.compute.key_encoding import comparable_column
-from sframe_spark.compute.key_runs import plain_zeros, ranges
+from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.expressions.aggregates.aggregate_function import Way
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
@@ -132,7 +132,7 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
     [3, 3, 0]
     """
     found = []
-    for some, first, last in pieces_of_windows(len(parts[0]), starts, stops):
+    for some, first, last in window_blocks(len(parts[0]), starts, stops):
         found.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
     return found[0] if len(found) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
@@ -301,7 +301,7 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
         # Both spread NaN, as the aggregates do.
         choose = np.maximum if largest else np.minimum
         (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
-        return known(plain_zeros(found), counts)
+        return known(unsigned_zeros(found), counts)
 
     return compute
 

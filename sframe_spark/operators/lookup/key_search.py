@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.sorting import SMALL_SORT, first_break, order_of, places_in
+from sframe_spark.compute.sorting import SMALL_SORT, first_break, order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
 from sframe_spark.operators.lookup.source_lookup import OUT_OF_ORDER, Lookup, LruCache, runs
@@ -139,7 +139,7 @@ class BlockIndex:
 
     def counts(self, keys: Numbers, equal: bool) -> Positions:
         """How many rows have a smaller key (``equal``: or the same)."""
-        return places_in(self.keys, keys, "right" if equal else "left")
+        return search_sorted(self.keys, keys, "right" if equal else "left")
 
     def order(self) -> Positions:
         """The rows group by group, counted from the first."""
@@ -189,7 +189,7 @@ class BlockIndex:
         if order is not None:
             codes, counts = codes[order], counts[order]
         # Of rows that all have a group the numbers need no search.
-        before = counts - low if len(self.rows) == len(self.keys) else places_in(self.rows[low:high], counts, "left")
+        before = counts - low if len(self.rows) == len(self.keys) else search_sorted(self.rows[low:high], counts, "left")
         wanted = np.arange(len(codes)) + before
         passes = np.ones(len(codes) + high - low, dtype=bool)
         passes[wanted] = False

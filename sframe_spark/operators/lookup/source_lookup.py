@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.sorting import order_of, places_in
+from sframe_spark.compute.sorting import order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.numeric_keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources.memory import MemorySource
@@ -160,7 +160,7 @@ class Fences:
 
     def last_block_from(self, wanted: Numbers, including: bool) -> Positions:
         """For each key the last block that starts before it (``including``: or with it); -1 when there is none."""
-        return places_in(self.keys, wanted, "right" if including else "left") + (self.missing - 1)
+        return search_sorted(self.keys, wanted, "right" if including else "left") + (self.missing - 1)
 
 
 @attrs.define(eq=False)
@@ -319,7 +319,7 @@ class Lookup:
         found = positions >= 0
         if not found.any():
             return Chunk(tuple(pa.nulls(len(positions), self.schema[column].physical) for column in columns), len(positions))
-        numbers = places_in(self.starts, positions, "right") - 1
+        numbers = search_sorted(self.starts, positions, "right") - 1
         # Rows without a match go with the row before them, so that rows in order stay in order.
         numbers = numbers if found.all() else filled_forward(numbers, found)
         order = None if bool((numbers[1:] >= numbers[:-1]).all()) else order_of([numbers])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.compute.hashing import looked_up
+from sframe_spark.compute.hashing import lookup_column
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
@@ -245,7 +245,7 @@ def dense_position(source: SegmentSource, key: Column) -> Column:
     if len(base_of) == 1:
         (base,) = base_of.values()
         return key.bitwiseAND(F.lit(KEY_MASK)) + F.lit(base - source.start)
-    return looked_up(F.shiftright(key, KEY_BITS), base_of) + key.bitwiseAND(F.lit(KEY_MASK)) - F.lit(source.start)
+    return lookup_column(F.shiftright(key, KEY_BITS), base_of) + key.bitwiseAND(F.lit(KEY_MASK)) - F.lit(source.start)
 
 
 def _relation(df, names, schema, key: Column, position: Column, not_missing) -> Relation:  # type: ignore[no-untyped-def]

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.exact_sum import ExactSum, Moments
+from sframe_spark.compute.exact_sum import ExactSum, VarianceState
 from sframe_spark.compute.exact_window_sum import Sums, running_sum, running_sums
-from sframe_spark.compute.key_runs import PLAIN_ZERO, plain_zeros
+from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.numeric import VectorSum, elements
 from sframe_spark.expressions.aggregates.partial_aggregates import floats
@@ -74,13 +74,13 @@ class Cumulative(SequentialOperator):
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
         """No value yet."""
-        return Moments() if self.kind in SPREADS and facts[0].schema[0] != ARRAY else None
+        return VarianceState() if self.kind in SPREADS and facts[0].schema[0] != ARRAY else None
 
     def combine(self, first: Any, second: Any) -> Any:
         """State of two runs, one after the other."""
         if first is None or second is None:
             return second if first is None else first
-        if isinstance(first, Moments):
+        if isinstance(first, VarianceState):
             return first.merged(second)
         if isinstance(first, VectorSum):
             return merged_vectors(first, second)
@@ -91,9 +91,9 @@ class Cumulative(SequentialOperator):
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
         """State after the run on its own."""
-        if isinstance(self.initial_state(facts), Moments):
+        if isinstance(self.initial_state(facts), VarianceState):
             numbers = floats(inputs[0].columns[0])
-            return Moments(len(numbers), ExactSum.of(numbers)) if self.kind == "mean" else Moments.of(numbers)
+            return VarianceState(len(numbers), ExactSum.of(numbers)) if self.kind == "mean" else VarianceState.of(numbers)
         if facts[0].schema[0] == FLOAT and self.kind == "sum":
             numbers = floats(inputs[0].columns[0])
             return ExactSum.of(numbers) if len(numbers) else None
@@ -110,7 +110,7 @@ class Cumulative(SequentialOperator):
             return self._advance_vectors(column, state)
         valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
         values = (column if valid is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
-        if isinstance(state, Moments):
+        if isinstance(state, VarianceState):
             return self._advance_variance(values.astype(np.float64, copy=False), valid, state)
         if self.kind == "sum" and column_type == FLOAT:
             running, total = running_sum(values, ExactSum() if state is None else state)
@@ -132,21 +132,21 @@ class Cumulative(SequentialOperator):
             combine.accumulate(values if valid is None else np.where(valid, values, neutral(values.dtype, self.kind)), out=running)
             if state is not None:
                 combine(running, state, out=running)
-            plain_zeros(running, out=running)
+            unsigned_zeros(running, out=running)
         missing = None if valid is None or state is not None else ~np.logical_or.accumulate(valid)
         result = pa.array(running, mask=missing).cast(column_type.physical)
         is_known = len(running) > 0 and (missing is None or not missing[-1])
         return Chunk.of([result]), (running[-1] if is_known else state)
 
-    def _advance_variance(self, values: np.ndarray, valid: np.ndarray | None, state: Moments) -> tuple[Chunk, Any]:
+    def _advance_variance(self, values: np.ndarray, valid: np.ndarray | None, state: VarianceState) -> tuple[Chunk, Any]:
         if not len(values):
             return Chunk.of([pa.array(values)]), state
-        found, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_moments(state, self.kind != "mean"))
+        found, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_variance_state(state, self.kind != "mean"))
         if self.kind != "mean" and after.sums.others is not None:
             # Of one such number, too: it has no distance from itself.
             odd = np.logical_or.accumulate(~np.isfinite(values)) | (state.total.others != 0.0)
             found[odd] = np.nan
-        return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), after.moments(0)
+        return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), after.variance_state(0)
 
     def _advance_vectors(self, column: pa.Array, state: VectorSum | None) -> tuple[Chunk, Any]:
         rows = VectorSum.of(column)
@@ -253,7 +253,7 @@ def window_aggregate(column: Column, column_type: ColumnType, kind: str, window:
         pick = F.min if kind == "min" else F.max
         if column_type in (INT, DATETIME):
             return pick(column).over(window)
-        number = pick(F.when(~F.isnan(column), column)).over(window) + PLAIN_ZERO
+        number = pick(F.when(~F.isnan(column), column)).over(window) + POSITIVE_ZERO
         return F.coalesce(number, F.when(F.count(column).over(window) > 0, F.lit(float("nan"))))
     name = {"mean": "avg", "std": "stddev_pop", "stdv": "stddev_pop", "var": "var_pop"}[kind]
     return getattr(F, name)(column).over(window)

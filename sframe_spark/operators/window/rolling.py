@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.exact_sum import RoomForWords, largest_of, sums_of_windows
+from sframe_spark.compute.exact_sum import WordScratch, largest_magnitude, sums_of_windows
 from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows
-from sframe_spark.compute.key_runs import plain_zeros
+from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
@@ -111,7 +111,7 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
     """
 
     block = max(ROWS_OF_SUMS, 4 * width)
-    room = RoomForWords.of(min(block + width, len(values) + 1))
+    room = WordScratch.of(min(block + width, len(values) + 1))
 
     def of_block(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found = sums_of_windows(part, width, room)
@@ -153,7 +153,7 @@ def steps_of(width: int) -> float:
 def all_believed(values: np.ndarray, totals: np.ndarray, width: int) -> bool:
     """Whether none of the windows can be among those that are left open: known from the largest number, so a pass for each window is spared."""
     sizes = np.abs(totals)
-    largest = largest_of(values)
+    largest = largest_magnitude(values)
     # Each of these steps rounds off at most 2**-53 of all numbers; a sum that is NaN is less than nothing.
     if sizes.min() >= steps_of(width) * 2 * width.bit_length() * 2.0**-53 * width * largest and sizes.max() < np.inf:
         return True
@@ -455,7 +455,7 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
     forward = combine.accumulate(table, axis=1).ravel()
     backward = combine.accumulate(table[:, ::-1], axis=1)[:, ::-1].ravel()
     rows = len(values) - width + 1
-    result = plain_zeros(combine(backward[:rows], forward[width - 1 : width - 1 + rows]))
+    result = unsigned_zeros(combine(backward[:rows], forward[width - 1 : width - 1 + rows]))
     if is_float and nan.any():
         places = np.where(valid, np.arange(len(values)), len(values))
         following = np.minimum.accumulate(places[::-1])[::-1][:rows]

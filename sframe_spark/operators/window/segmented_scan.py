@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import codes_of, comparable, tokens_of
-from sframe_spark.compute.key_runs import plain_zeros
+from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.compute.sorting import order_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.types import FLOAT, INT, ColumnType
@@ -310,7 +310,7 @@ class ExtremeScan(NumpyScan):
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         """The value, if there is one."""
-        return pa.array(plain_zeros(values[0]), mask=~values[1], from_pandas=False).cast(self.physical)
+        return pa.array(unsigned_zeros(values[0]), mask=~values[1], from_pandas=False).cast(self.physical)
 
 
 class FirstScan(NumpyScan):

@@ -273,7 +273,7 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
     monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight: count)
     near = nearly_in_order(frame)
     ranges = partitioned_operators.key_ranges_of(near.sort("near")._node)
-    rows = np.bincount(ranges.places(pa.array(near["near"], pa.int64())), minlength=ranges.count)
+    rows = np.bincount(ranges.range_numbers(pa.array(near["near"], pa.int64())), minlength=ranges.count)
     assert ranges.count == count and rows.max() <= local_strategies.UNEVEN * ROWS / count
 
 

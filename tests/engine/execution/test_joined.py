@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.compute.hashing import KeyPieces
-from sframe_spark.compute.range_partitioning import KeyRanges
+from sframe_spark.compute.hashing import HashPartitioner
+from sframe_spark.compute.range_partitioning import RangePartitioner
 from sframe_spark.engine.execution import partitioned_operators as joined_module
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import materialize
@@ -284,7 +284,7 @@ def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: st
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_strategies, "result_memory_left", lambda: 0)
         # All keys are in one piece.
-        patch.setattr(KeyPieces, "places_in", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
+        patch.setattr(HashPartitioner, "partition_numbers", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
         with config.using(work_memory=200_000):
             assert modes(program()) == [Mode.JOINED]
             executor = Executor(MaterializeOptions(in_memory=0))
@@ -302,7 +302,7 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
     left = SFrame({"k": [row % 400 if row % 10 else 3 + row // 10 % 3 for row in range(ROWS)], "v": range(ROWS)})
     right = SFrame({"k": [*range(400), *(key for key, often in heavy.items() for _ in range(often))], "w": range(400 + sum(heavy.values()))})
     expected = expected_of(lambda: left.join(right, on="k", how="left"))
-    monkeypatch.setattr(joined_module.JoinOfPieces, "_ranges_of_rows", lambda self, pieces: KeyRanges.of(pa.array([0, 1]), INT, True, 2))
+    monkeypatch.setattr(joined_module.JoinOfPieces, "_ranges_of_rows", lambda self, pieces: RangePartitioner.of(pa.array([0, 1]), INT, True, 2))
     add, let_go, write = Exchange.add, Exchange.let_memory_go, Exchange._write
     rooms, held, again, written, lock = list[SharedRoom](), list[int](), list[Exchange](), [0], threading.Lock()
     made_of = RowsByNumber.of

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import config
-from sframe_spark.compute.range_partitioning import KeyRanges, RangesOfRows
+from sframe_spark.compute.range_partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.engine.runtime import exchange
 from sframe_spark.engine.runtime.exchange import Exchange, SplitRows, runs_of
 from sframe_spark.errors import StorageError
@@ -31,7 +31,7 @@ def in_a_directory(tmp_path: Path) -> Iterator[None]:
 
 
 def new_exchange() -> Exchange:
-    return Exchange(RangesOfRows(0, KeyRanges.of(pa.array(range(100)), INT, True, 4)), (INT, STR), ROOM)
+    return Exchange(RowRangePartitioner(0, RangePartitioner.of(pa.array(range(100)), INT, True, 4)), (INT, STR), ROOM)
 
 
 def batch(task: int, number: int) -> Chunk:
@@ -84,7 +84,9 @@ def test_rows_of_a_range_come_back_in_order_and_their_size_is_known(most: int, m
         given = [pair for task in range(THREADS) for number in range(BATCHES) for pair in zip(*batch(task, number).columns, strict=True)]
         for number, size in enumerate(rows.sizes):
             found = rows.take(number)
-            expected = [(key.as_py(), text.as_py()) for key, text in given if rows.parts.places_in(Chunk.of([pa.array([key.as_py()])]))[0] == number]
+            expected = [
+                (key.as_py(), text.as_py()) for key, text in given if rows.parts.partition_numbers(Chunk.of([pa.array([key.as_py()])]))[0] == number
+            ]
             assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == expected
             # Offsets of texts begin with each of the arrays that were given.
             assert found.size <= size <= found.size + 4 * THREADS * BATCHES
@@ -98,9 +100,9 @@ def test_runs_are_those_of_one_task_and_no_longer_than_an_array() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 255, 256, 257, 65_535, 65_536, 65_537, 70_000])
 def test_rows_of_each_of_any_number_of_ranges_are_next_to_each_other(count: int) -> None:
-    ranges = KeyRanges(INT, True, pa.array(range(1, count), pa.int64()))
+    ranges = RangePartitioner(INT, True, pa.array(range(1, count), pa.int64()))
     keys = np.arange(2 * count)[::-1] * 7919 % count
-    split = SplitRows.of(0, Chunk.of([pa.array(keys), pa.array(range(2 * count))]), RangesOfRows(0, ranges))
+    split = SplitRows.of(0, Chunk.of([pa.array(keys), pa.array(range(2 * count))]), RowRangePartitioner(0, ranges))
     assert split.rows.columns[0].equals(pa.array(np.sort(keys)))
     for number in {0, count // 2, count - 1}:
         rows = split.of_range(number)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.compute.range_partitioning import KeyRanges
+from sframe_spark.compute.range_partitioning import RangePartitioner
 from sframe_spark.engine.runtime import exchange
 from sframe_spark.engine.runtime.exchange import give_rows, ranges_given
 from sframe_spark.engine.runtime.scheduler import Threads, range_tasks
@@ -23,8 +23,8 @@ from sframe_spark.types import INT
 ROWS = 3_000
 
 
-def ranges_of(count: int) -> KeyRanges:
-    return KeyRanges.of(pa.array(range(ROWS)), INT, True, count)
+def ranges_of(count: int) -> RangePartitioner:
+    return RangePartitioner.of(pa.array(range(ROWS)), INT, True, count)
 
 
 @contextmanager

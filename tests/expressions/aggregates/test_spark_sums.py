@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
-from sframe_spark.compute.spark_exact_sum import MORE, USUAL, carried, leading, nearest
+from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, carried, leading, nearest
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.actions import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
@@ -33,12 +33,12 @@ pytestmark = pytest.mark.spark
 FUNCTIONS = ("sum", "mean", "var", "std")
 RANDOM = np.random.default_rng(29)
 # Numbers of the window, at both of its ends too.
-LEAST, MOST = 2.0**USUAL.lowest, 2.0**USUAL.highest * (1 - 2.0**-53)
+LEAST, MOST = 2.0**DEFAULT_WINDOW.lowest, 2.0**DEFAULT_WINDOW.highest * (1 - 2.0**-53)
 USUAL_NUMBERS = (0.0, -0.0, 0.1, -0.3, 1.0, 3.0, 2.0**53, -(2.0**53), 2.0**52 + 1, LEAST, -LEAST, MOST, -MOST, 1e9 + 2.0**-23, math.inf, math.nan)
 
 
 # Numbers of the window that is taken next.
-FEWEST, LARGEST = 2.0**MORE.lowest, 2.0**MORE.highest * (1 - 2.0**-53)
+FEWEST, LARGEST = 2.0**WIDE_WINDOW.lowest, 2.0**WIDE_WINDOW.highest * (1 - 2.0**-53)
 MORE_NUMBERS = (1e-25, 3e-46, -7e-30, 6.02214076e23, -1e28, FEWEST, -FEWEST, LARGEST, -LARGEST)
 
 
@@ -107,27 +107,27 @@ def test_sums_are_those_of_fsum(spark: Any) -> None:
 
 def test_a_sum_of_digits_is_rounded_once(spark: Any) -> None:
     spread = [
-        [int(value) >> int(bits) for value, bits in zip(RANDOM.integers(-(2**62), 2**62, USUAL.places), bits, strict=True)]
-        for bits in RANDOM.integers(0, 66, (1500, USUAL.places))
+        [int(value) >> int(bits) for value, bits in zip(RANDOM.integers(-(2**62), 2**62, DEFAULT_WINDOW.places), bits, strict=True)]
+        for bits in RANDOM.integers(0, 66, (1500, DEFAULT_WINDOW.places))
     ]
     edges = [
-        [sign * digit if place in places else below for place in range(USUAL.places)]
+        [sign * digit if place in places else below for place in range(DEFAULT_WINDOW.places)]
         for sign in (1, -1)
         for digit in (2**53, 2**53 + 1, 2**54 + 2, 2**29, -(2**29), 1, 2**62)
         for below in (0, 1, -1)
         for places in ((0,), (2,), (5,), (1, 4))
     ]
-    totals = [*spread, *edges, [0] * USUAL.places]
-    names = [f"a{place}" for place in range(USUAL.places)]
+    totals = [*spread, *edges, [0] * DEFAULT_WINDOW.places]
+    names = [f"a{place}" for place in range(DEFAULT_WINDOW.places)]
     df = spark.createDataFrame(
         [(number, *row) for number, row in enumerate(totals)], schema=", ".join(["row bigint", *(f"{name} bigint" for name in names)])
     )
-    for step in (carried, lambda digits: leading(digits, USUAL.lowest)):
+    for step in (carried, lambda digits: leading(digits, DEFAULT_WINDOW.lowest)):
         texts = step(names)
         names = [f"a{place}" for place in range(len(texts))]
         df = df.selectExpr("row", *[f"{text} AS {name}" for text, name in zip(texts, names, strict=True)])
     found = [row[1] for row in df.selectExpr("row", nearest(*names)).orderBy("row").collect()]
-    exact = [sum(Fraction(digit) * Fraction(2) ** (USUAL.lowest + 30 * place) for place, digit in enumerate(row)) for row in totals]
+    exact = [sum(Fraction(digit) * Fraction(2) ** (DEFAULT_WINDOW.lowest + 30 * place) for place, digit in enumerate(row)) for row in totals]
     assert list(map(repr, found)) == [repr(float(total)) for total in exact]
 
 
@@ -209,7 +209,7 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
 def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: Any, summed: SummedFloats) -> None:
     df = spark.createDataFrame(pa.table({"c1": pa.array([1.5, None, math.nan])}), schema="c1 double")
     beside = with_helper_columns(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, Way(summed))])
-    window = USUAL if summed is SummedFloats.COMMON else MORE
+    window = DEFAULT_WINDOW if summed is SummedFloats.COMMON else WIDE_WINDOW
     # To Spark a float that becomes a whole number may be missing, whichever it is.
     digits = [text.removeprefix("CAST(").removesuffix(" AS BIGINT)") for name in beside.columns[1:] for text in window.digits(name)]
     # Otherwise generated code looks at each step of each digit whether there is a number.
@@ -223,4 +223,4 @@ def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
     plan = grouped.select(*finished)._jdf.queryExecution().executedPlan().toString()
     assert (plan.count("Exchange"), plan.count("Sort"), plan.count("Python")) == (1, 0, 0)
     # Both have their columns from the same sums of digits.
-    assert len(named_columns(aggregates)) == USUAL.places + 3
+    assert len(named_columns(aggregates)) == DEFAULT_WINDOW.places + 3

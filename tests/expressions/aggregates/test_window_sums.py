@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import exact_window_sum
-from sframe_spark.compute.exact_sum import Moments
+from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.compute.exact_window_sum import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from sframe_spark.operators.joins.key_window import FAST
 from tests.compute.odd_numbers import NUMBERS
@@ -37,12 +37,12 @@ def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any
     starts, stops = bounds_of(windows, len(values))
     counts = np.array([valid[start:stop].sum() for start, stop in zip(starts, stops, strict=True)], dtype=np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_window_sum, "BLOCK", block)
+        patch.setattr(exact_window_sum, "WORDS_BLOCK", block)
         patch.setattr(exact_window_sum, "MAX_ROWS", max_rows)
         patch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", together)
         found = {name: FAST[name](numbers, valid, counts, starts, stops).to_pylist() for name in ("sum", "mean", "var", "std")}
     for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        moments = Moments.of(numbers[start:stop][valid[start:stop]])
+        moments = VarianceState.of(numbers[start:stop][valid[start:stop]])
         assert repr(found["sum"][place]) == repr(moments.total.value)
         mean = moments.mean if moments.count else None
         assert repr(found["mean"][place]) == repr(mean)
@@ -63,7 +63,7 @@ def test_spreads_are_the_floats_next_to_those_of_exact_numbers(distance: float, 
     numbers = distance + random.choice([1.0, 1e-3, 1e3], 300) * random.normal(size=300)
     numbers[100:150], numbers[250:] = distance, np.round(numbers[250:])
     starts = np.arange(len(numbers) - rows)
-    expected = [Moments.of(numbers[start : start + rows]).squares for start in starts]
+    expected = [VarianceState.of(numbers[start : start + rows]).squares for start in starts]
     for some in (slice(None), slice(90, 160), slice(0, 300, 7), slice(30, 31)):
         counts = np.full(len(starts), rows)[some]
         assert deviations_of_windows(numbers, counts, starts[some], starts[some] + rows).tolist() == expected[some]
@@ -82,12 +82,12 @@ def test_usual_numbers_are_added_up_in_two_ints() -> None:
     assert running_ints(numbers, 10_000) is not None and not np.isnan(squares).any()
     for place in range(0, 40_000, 4_999):
         assert found[place] == math.fsum(numbers[place : place + 10_000])
-        assert squares[place] == Moments.of(numbers[place : place + 10_000]).squares
+        assert squares[place] == VarianceState.of(numbers[place : place + 10_000]).squares
 
 
 def test_rows_that_are_in_no_window_are_not_read() -> None:
     none = np.zeros(0, dtype=np.int64)
-    assert list(exact_window_sum.pieces_of_windows(1_000_000, none, none)) == [(slice(None), 0, 0)]
-    assert list(exact_window_sum.pieces_of_windows(1_000_000, np.array([700, 5]), np.array([710, 9]))) == [(slice(0, 1 << 14), 5, 710)]
+    assert list(exact_window_sum.window_blocks(1_000_000, none, none)) == [(slice(None), 0, 0)]
+    assert list(exact_window_sum.window_blocks(1_000_000, np.array([700, 5]), np.array([710, 9]))) == [(slice(0, 1 << 14), 5, 710)]
     for function in (means_of_windows, deviations_of_windows):
         assert function(np.ones(10), none, none, none).tolist() == []

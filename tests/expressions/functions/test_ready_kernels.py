@@ -57,8 +57,8 @@ def test_many_values_are_brought_into_their_form_once(monkeypatch: pytest.Monkey
     from sframe_spark.expressions.functions import membership
 
     calls = []
-    original = membership._wanted
-    monkeypatch.setattr(membership, "_wanted", lambda *given: calls.append(1) or original(*given))
+    original = membership._requested_values
+    monkeypatch.setattr(membership, "_requested_values", lambda *given: calls.append(1) or original(*given))
     program = Program(1, (Step("is_in", (Register(0),), (tuple(range(0, 100, 3)),)),), (Register(1),))
     for start in range(10):
         assert run(program, [start, None, 99], INT) == [int(start % 3 == 0), 0, 1]

@@ -73,8 +73,8 @@ def test_parts_put_together_are_the_whole_whatever_the_cuts_and_the_room(rows: A
     expected = told(by_keys.of_whole_groups(whole))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_grouped_sum, "MAX_BYTES", max(most, 8 * 3 * 60))
-        patch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
-        patch.setattr(accumulators, "GROUPS_TOGETHER", 2)
+        patch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
+        patch.setattr(accumulators, "GROUPS_PER_BLOCK", 2)
         parts = [by_keys.groups(whole.slice(start, stop)) for start, stop in itertools.pairwise(edges)]
         assert told(by_keys.finished(by_keys.together(parts))) == expected
         assert told(by_keys.of_whole_groups(whole)) == expected
@@ -89,7 +89,7 @@ def test_ints_have_means_and_spreads() -> None:
 
 def test_of_whole_groups_there_are_no_lists(monkeypatch: Any) -> None:
     """Or sums of many groups of few rows would take twice as long."""
-    monkeypatch.delattr(accumulators, "lists_of")
+    monkeypatch.delattr(accumulators, "digits_to_lists")
     found = grouping(("sum", 1), ("std", 1)).of_whole_groups(chunk_of([(1, 0.1), (1, 0.3), (2, 5.0)]))
     assert [column.to_pylist() for column in found.columns[:2]] == [[1, 2], [0.4, 5.0]]
 
@@ -118,8 +118,8 @@ def test_vectors_of_many_groups_are_looked_at_together(monkeypatch: Any) -> None
     """Or each group would take a hundred microseconds; of more groups than have room, a few at a time."""
     monkeypatch.delattr(PartialAggregate, "finish")
     monkeypatch.setattr(exact_grouped_sum, "MAX_BYTES", 8 * 60 * 4)
-    monkeypatch.setattr(exact_grouped_sum, "GROUPS_TOGETHER", 2)
-    monkeypatch.setattr(accumulators, "GROUPS_TOGETHER", 2)
+    monkeypatch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
+    monkeypatch.setattr(accumulators, "GROUPS_PER_BLOCK", 2)
     vectors = pa.array([[key * 0.1, 1e300, -1e300] for key in range(1000)], ARRAY.physical)
     found = group_rows(Chunk.of([pa.array(np.arange(1000) % 400), vectors]), (INT, ARRAY), [0], [Aggregation("sum", (1,))])
     assert found.columns[1].to_pylist() == [[math.fsum(key * 0.1 for key in range(group, 1000, 400)), *whole(group)] for group in range(400)]

@@ -27,7 +27,7 @@ def random_windows(choose: random.Random, rows: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("is_float", [False, True])
 def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", 4)
-    monkeypatch.setattr(exact_window_sum, "BLOCK", 3)
+    monkeypatch.setattr(exact_window_sum, "WORDS_BLOCK", 3)
     for seed in range(60):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])

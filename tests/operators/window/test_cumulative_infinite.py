@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
-from sframe_spark.compute.exact_sum import Moments
+from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.config import config
 
 VALUES = (1.0, math.inf, -math.inf, math.nan, None, 3.0)
@@ -95,5 +95,5 @@ def rounded(number: Fraction) -> float:
 
 
 def test_runs_are_joined_as_rows_are() -> None:
-    joined = Moments.of(np.array([math.inf])).merged(Moments.of(np.array([1.0, 1.0])))
+    joined = VarianceState.of(np.array([math.inf])).merged(VarianceState.of(np.array([1.0, 1.0])))
     assert joined.mean == math.inf and joined.count == 3

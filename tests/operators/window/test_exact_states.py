@@ -53,7 +53,7 @@ def advanced(aggregate: ExactAggregate, runs: list[Rows]) -> tuple[list[Any], Su
 
 def told(state: Sums, slots: dict[Any, int]) -> dict[Any, str]:
     """What is known of each group."""
-    return {token: repr(state.moments(place)) for token, place in slots.items()}
+    return {token: repr(state.variance_state(place)) for token, place in slots.items()}
 
 
 @given(ROWS, CUTS, KINDS)

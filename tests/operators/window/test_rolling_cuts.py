@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark.compute.exact_sum import Moments
+from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
@@ -42,4 +42,4 @@ def test_no_digit_depends_on_batches(kind: str, what: str) -> None:
 def test_windows_beside_the_ends_are_exact() -> None:
     values = 1e9 + np.random.default_rng(2).normal(size=50)
     found = in_batches(Rolling("var", -29, 0, 1), pa.array(values), [0, 7, 20, 50])
-    assert found[:29] == [Moments.of(values[: row + 1]).squares / (row + 1) for row in range(29)]
+    assert found[:29] == [VarianceState.of(values[: row + 1]).squares / (row + 1) for row in range(29)]
