@@ -551,7 +551,7 @@ class VarianceState:
 
         Examples
         --------
-        >>> found = Moments.of(np.array([1e9 + 1, 1e9 + 3]))
+        >>> found = VarianceState.of(np.array([1e9 + 1, 1e9 + 3]))
         >>> found.count, found.mean, found.squares
         (2, 1000000002.0, 2.0)
         """
@@ -573,7 +573,7 @@ class VarianceState:
 
         Examples
         --------
-        >>> Moments.of(np.array([1.0])).merged(Moments.of(np.array([3.0]))) == Moments.of(np.array([1.0, 3.0]))
+        >>> VarianceState.of(np.array([1.0])).merged(VarianceState.of(np.array([3.0]))) == VarianceState.of(np.array([1.0, 3.0]))
         True
         """
         return VarianceState(self.count + other.count, self.total + other.total, self.square_units + other.square_units)

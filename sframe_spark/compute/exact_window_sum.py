@@ -147,7 +147,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
     Examples
     --------
     >>> nothing = Sums.nothing(2, False)
-    >>> found, counts, after = running("sum", np.array([0.1, 0.2, 0.3, 5.0]), None, np.array([0, 3]), nothing)
+    >>> found, counts, after = running_sums("sum", np.array([0.1, 0.2, 0.3, 5.0]), None, np.array([0, 3]), nothing)
     >>> found.tolist(), counts.tolist(), after.values("sum").tolist()
     ([0.1, 0.30000000000000004, 0.6, 5.0], [1, 2, 3, 1], [0.6, 5.0])
     """
