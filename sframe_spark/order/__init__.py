@@ -1,7 +1,7 @@
-"""Order and functional reasoning: what is known of a sequence of rows, and what operators make of it.
+"""The calculus of row order: what is known about a sequence of rows, and what each operator does to it.
 
 :class:`OrderingProperties` decides whether a required ordering holds; :mod:`~sframe_spark.order.derive` has one small function per
-operator family; :mod:`~sframe_spark.order.spark_partitioning` says what Spark's operations do to partitions.
+operator family; :mod:`~sframe_spark.order.spark_partitioning` says what Spark's physical operators do to partitions.
 """
 
 from sframe_spark.order.facts import Case, Hidden, Monotone, OrderingItem, SequenceFacts, ordering_item

@@ -1,7 +1,7 @@
-"""What operators make of order properties: one small function for each family of operators.
+"""What each operator family does to order properties: one small function each.
 
-Each function takes and returns :class:`~sframe_spark.order.properties.OrderingProperties` over any hashable columns. What a function
-does not say is not promised; an operator without a function here yields ``OrderingProperties()``.
+Each function takes and returns :class:`~sframe_spark.order.properties.OrderingProperties`, whose columns are any hashable values. What
+a function does not state is not guaranteed; an operator without a function here yields ``OrderingProperties()``.
 
 Source: ``docs/order.md`` section 3.
 """
@@ -36,7 +36,7 @@ from sframe_spark.order.facts import (
 )
 from sframe_spark.order.properties import OrderingProperties
 
-# Operators that bring the rows of two inputs together one after the other, merged, or side by side.
+# Concatenation, merge and zip.
 
 
 def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterable[Sequence[Any]] = (), strict: bool = False) -> OrderingProperties:
@@ -49,7 +49,7 @@ def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterab
     boundary
         An ordering that is known to hold between the last row of the left and the first row of the right.
     strict
-        Those two rows do not tie on it.
+        Whether those two rows differ on it.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterab
     True
     """
     items = ordering(boundary)
-    # From the boundary's two rows to all rows: both sides must be in its order.
+    # The ordering extends from the boundary's two rows to all rows if both sides satisfy it.
     length = min(left.satisfied_length(items), right.satisfied_length(items))
     across = SequenceFacts(orderings=(items[:length],), keys=(_columns(items),) if strict and length == len(items) else ())
     if not length:
@@ -89,7 +89,7 @@ def merge_sorted(left: OrderingProperties, right: OrderingProperties, by: Iterab
 
 
 def zip_rows(left: OrderingProperties, right: OrderingProperties) -> OrderingProperties:
-    """Properties of rows side by side: all facts of both.
+    """Properties of two inputs zipped row by row: the facts of both.
 
     Examples
     --------
@@ -105,13 +105,13 @@ def _columns(items: Ordering) -> tuple[Any, ...]:
 
 
 def _orderings_of_all(left: OrderingProperties, right: OrderingProperties, across: SequenceFacts, items: Ordering) -> tuple[Ordering, ...]:
-    """Orderings of both sides that hold across them too: they stay even where the cases of the two sides are given up."""
+    """Orderings of both sides that also hold across them: stated as facts, because cases may be dropped later."""
     between = OrderingProperties.of(merged(common_row_facts(left.facts, right.facts), across))
     candidates = [items, *left.common_orderings(right)]
     return tuple(filter(None, (candidate[: between.satisfied_length(candidate)] for candidate in candidates)))
 
 
-# Projections with computed columns, and filters.
+# Projections and filters.
 
 
 def project(
@@ -128,12 +128,12 @@ def project(
     properties
         Of the input.
     outputs
-        For each output column the input or computed column that it shows; None where nothing is known.
+        For each output column the input or computed column that it copies; None if nothing is known.
     monotone
         Computed columns that are monotone functions of input columns or of other computed columns, null exactly where an argument is.
     determined
-        Pairs of columns and columns that they determine: what other deterministic expressions read and give, and the reverse where an
-        expression never gives one value for two arguments.
+        Pairs of columns and columns that they determine: the arguments and the value of other deterministic expressions, and the reverse if an
+        expression is injective.
     constants
         Computed columns that are literals.
 
@@ -153,7 +153,7 @@ def filtered(
     equivalences: Iterable[Iterable[Column]] = (),
     not_null: Iterable[Column] = (),
 ) -> OrderingProperties:
-    """Properties of the rows that a predicate keeps.
+    """Properties of the rows that satisfy a predicate.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ def filtered(
     constants
         Columns that the predicate compares with a literal by ``=``.
     equivalences
-        Columns that it compares with each other by ``=``; only where equality is that of the order (no -0.0 beside 0.0, no NaN).
+        Columns that it compares with each other by ``=``; only if that equality is the order's (not for -0.0 and 0.0, or NaN).
     not_null
-        Columns on which it is not true if they are null.
+        Columns for whose nulls it is not true.
 
     Examples
     --------
@@ -174,11 +174,11 @@ def filtered(
     return properties.add(constants=constants, equivalences=equivalences, not_null=not_null)
 
 
-# Operators that keep, leave out, repeat, turn round or number rows.
+# Slices, reversal, repetition and row numbers.
 
 
 def subset(properties: OrderingProperties) -> OrderingProperties:
-    """Properties of any part of the rows in the same order: every fact is about all pairs of rows, so all stay.
+    """Properties of any subsequence of the rows: every fact is about all pairs of rows, so all hold.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def subset(properties: OrderingProperties) -> OrderingProperties:
 
 
 def first_rows(properties: OrderingProperties, rows: int) -> OrderingProperties:
-    """Properties of a given number of neighbouring rows: the first, the last or a slice.
+    """Properties of so many consecutive rows: the first, the last or a slice.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def reverse(properties: OrderingProperties) -> OrderingProperties:
 
 
 def repeat_each(properties: OrderingProperties, columns: Iterable[Column]) -> OrderingProperties:
-    """Properties after each row is repeated in place: a key is one no more, but it still determines the row.
+    """Properties after each row is repeated in place: a key is no longer unique, but still determines the row.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def row_number(properties: OrderingProperties, column: Column) -> OrderingProper
     return properties.add(orderings=[[(column, "asc")]], keys=[[column]], not_null=[column])
 
 
-# Joins whose left rows stay in order, each with its matches.
+# Joins that keep the order of the left rows.
 
 _LEFT_ROW = Hidden("left row")
 _RIGHT_ROW = Hidden("right row")
@@ -285,7 +285,7 @@ def join_inner(
     left_columns, right_columns
         All columns of the inputs.
     matches_in_order
-        The matches of one left row come in right order; otherwise in any order.
+        Whether the matches of one left row are in right order; otherwise they are in any order.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def join_left(
     """
     facts = merged(_left_facts(left, left_columns, matches_in_order), _facts_with_filler(right, right_columns))
     matched = Case(_RIGHT_ROW, NO_NULLS, SequenceFacts(equivalences=tuple(on)))
-    # Left rows that are equal on the keys have matches both or neither.
+    # Of left rows with equal keys either all have matches or none.
     one_matched = Case(_RIGHT_ROW, NULL_TO_VALUE | VALUE_TO_NULL, SequenceFacts(keys=(tuple(column for column, _ in on),)))
     return OrderingProperties.of(merged(facts, SequenceFacts(not_null=(_LEFT_ROW,), cases=(matched, one_matched))))
 
@@ -362,7 +362,7 @@ def asof_left(
     direction: Literal["backward", "forward", "nearest"] = "backward",
     tolerance: bool = False,
 ) -> OrderingProperties:
-    """Properties of the left rows, each with one right row that is near in time, or null.
+    """Properties of an as-of join: the left rows, each with one right row that is near in time, or null.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ def asof_left(
     steps = _steps(right, on, by, "nulls_last" if direction == "forward" else "nulls_first")
     matched = SequenceFacts(equivalences=tuple(by), cases=steps if tolerance else ())
     if direction != "nearest":
-        # Of several right rows with one time it is always the same one that is taken.
+        # Of several right rows with equal time, always the same one is chosen.
         matched = matched._replace(functional_dependencies=(FunctionalDependency((on[1], *partners), (_RIGHT_ROW,)),))
     one_match = FunctionalDependency((on[0], *(column for column, _ in by)), (_RIGHT_ROW,))
     cases = (Case(_RIGHT_ROW, NO_NULLS, matched), *(() if tolerance else steps))
@@ -401,7 +401,7 @@ def asof_left(
 
 
 def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, nulls: NullPlacement) -> tuple[Case, Case]:
-    """A later left time moves on to a later right time, and to a later right row if those are in order of time."""
+    """The matched right time grows with the left time, and so does the matched right row if right rows are ordered by time."""
     in_right_order = right.satisfies([*(OrderingItem(partner, "any") for _, partner in by), (on[1], "asc")])
     moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
     among_equal = [OrderingItem(column, "any") for column, _ in by]
@@ -410,7 +410,7 @@ def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, n
 
 
 def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_order: bool) -> SequenceFacts:
-    """What two result rows know of their left rows, which may be the same."""
+    """Facts about the left rows of two result rows, which may be the same row."""
     facts = keys_that_determine(left.facts, (_LEFT_ROW,))
     within = (OrderingItem(_RIGHT_ROW),) if matches_in_order else ()
     row = FunctionalDependency((_LEFT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(left.facts)])))
@@ -419,7 +419,7 @@ def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_
 
 
 def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
-    """What two result rows with matches know of their right rows, which come in any order and may be the same."""
+    """Facts about the right rows of two matched result rows, which come in any order and may be the same row."""
     facts = keys_that_determine(right_side(right.facts), (_RIGHT_ROW,))
     ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
     row = FunctionalDependency((_RIGHT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(facts)])))
@@ -431,9 +431,9 @@ def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> Sequ
 
 
 def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
-    """What result rows know of their right rows where some have null instead."""
+    """Facts about the right rows of result rows if unmatched rows have null instead."""
     matched = _matched_facts(right, columns)
-    # Without null of its own, a right column is null exactly where there is no match.
+    # A right column without nulls is null exactly in unmatched rows.
     null_with_row = [Monotone(column, ((_RIGHT_ROW, "fixed"),), False) for column in right_side(right.facts).not_null]
     row = matched.functional_dependencies[-1]
     return SequenceFacts(
@@ -444,11 +444,11 @@ def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> 
     )
 
 
-# Operators that add a column computed from a row and the rows before it.
+# Running values and lags.
 
 
 def cumulative_max(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column] = ()) -> OrderingProperties:
-    """Properties with an added running maximum; missing values are passed over, it is missing until there is a value.
+    """Properties with an additional running maximum, which ignores missing values and is missing until there is a value.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ def cumulative_max(properties: OrderingProperties, of: Column, column: Column, p
     of, column
         The column read, and the one added.
     per
-        Columns for each of whose values the maximum is taken apart.
+        Grouping columns: the maximum is computed per group.
 
     Examples
     --------
@@ -470,7 +470,7 @@ def cumulative_max(properties: OrderingProperties, of: Column, column: Column, p
 
 
 def cumulative_min(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column] = ()) -> OrderingProperties:
-    """Properties with an added running minimum; see :func:`cumulative_max`.
+    """Properties with an additional running minimum; see :func:`cumulative_max`.
 
     Examples
     --------
@@ -493,7 +493,7 @@ def _running_extreme(
 
 
 def cumulative_sum(properties: OrderingProperties, of: Column, column: Column, non_negative: bool, positive: bool = False) -> OrderingProperties:
-    """Properties with an added running sum.
+    """Properties with an additional running sum.
 
     Parameters
     ----------
@@ -518,13 +518,13 @@ def cumulative_sum(properties: OrderingProperties, of: Column, column: Column, n
     if positive:
         return properties.add(orderings=[[(column, "asc")]], keys=[[column]], not_null=[column])
     if properties.is_not_null(of):
-        # The sum of two rows ties only if the later row adds 0, the smallest summand.
+        # The sums of two rows tie only if the later row adds 0, the smallest possible summand.
         return properties.add(orderings=[[(column, "asc"), (of, "desc")]], not_null=[column])
     return properties.add(orderings=[[(column, "asc")]])
 
 
 def lag(properties: OrderingProperties, of: Column, column: Column, missing_first: bool) -> OrderingProperties:
-    """Properties with an added column that holds an earlier row's value.
+    """Properties with an additional column that holds an earlier row's value.
 
     Parameters
     ----------
@@ -533,7 +533,7 @@ def lag(properties: OrderingProperties, of: Column, column: Column, missing_firs
     of, column
         The column read, and the one added.
     missing_first
-        The first rows hold null; otherwise they repeat the first value.
+        Whether the first rows hold null; otherwise they repeat the first value.
 
     Examples
     --------
@@ -550,9 +550,9 @@ def lag(properties: OrderingProperties, of: Column, column: Column, missing_firs
     return properties.add(orderings=[[(column, direction, nulls)] for direction, nulls in known], not_null=not_null)
 
 
-# Operators that put rows in a new order.
+# Sorts.
 
-# Of two rows in their new order: it ties if their old order was the same.
+# Compares the old positions of two rows in their new order: a tie if their order has not changed.
 _MOVED = Hidden("moved")
 
 
@@ -566,7 +566,7 @@ def sort(properties: OrderingProperties, by: Iterable[Sequence[Any]], stable: bo
     by
         The ordering sorted by.
     stable
-        Rows that tie keep their order.
+        Whether rows that tie keep their order.
 
     Examples
     --------
@@ -594,7 +594,7 @@ def sort(properties: OrderingProperties, by: Iterable[Sequence[Any]], stable: bo
 def unordered(properties: OrderingProperties) -> OrderingProperties:
     """Properties of the same rows in an unknown order.
 
-    Two rows still compare as before or the other way round, which a later sort can make use of.
+    For any two rows all facts still hold in one of the two directions, which a later sort can use.
 
     Examples
     --------
@@ -608,14 +608,14 @@ def unordered(properties: OrderingProperties) -> OrderingProperties:
 
 
 def reordered(facts: SequenceFacts) -> SequenceFacts:
-    """Facts about rows that may have moved: what says nothing of order stays, the rest holds as before or turned round."""
+    """Facts about rows that may have moved: facts without order stay, the others hold either as before or reversed."""
     ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
     if ordered == SequenceFacts():
         return facts
     return facts._replace(orderings=(), cases=(Case(_MOVED, TIES, ordered), Case(_MOVED, ALL & ~TIES, turned_facts(ordered))))
 
 
-# Operators that keep or give one row for each value of some columns.
+# Groups.
 
 
 def unique_first(properties: OrderingProperties, on: Sequence[Column]) -> OrderingProperties:
@@ -630,7 +630,7 @@ def unique_first(properties: OrderingProperties, on: Sequence[Column]) -> Orderi
 
 
 def group_any_order(properties: OrderingProperties, by: Sequence[Column], count: Column | None = None) -> OrderingProperties:
-    """Properties of the groups of a hash aggregate: a key and no order.
+    """Properties of the result of a hash aggregation: a key, and no order.
 
     Parameters
     ----------
@@ -639,7 +639,7 @@ def group_any_order(properties: OrderingProperties, by: Sequence[Column], count:
     by
         The columns grouped by.
     count
-        An output column that counts the rows of each group; nothing is known of other aggregates.
+        An output column with the number of rows of each group; nothing is known about other aggregates.
 
     Examples
     --------
@@ -654,18 +654,18 @@ def group_any_order(properties: OrderingProperties, by: Sequence[Column], count:
 def group_streaming(
     properties: OrderingProperties, by: Sequence[Column], first: Mapping[Any, Column] | None = None, count: Column | None = None
 ) -> OrderingProperties:
-    """Properties with one row for each run of equal neighbours.
+    """Properties of the result of a streaming aggregation: one row for each run of adjacent equal rows.
 
     Parameters
     ----------
     properties
         Of the input.
     by
-        The columns whose runs are taken.
+        The columns grouped by.
     first
         Output columns that hold the first row's value of an input column.
     count
-        An output column that counts the rows of each run; nothing is known of other aggregates.
+        An output column with the number of rows of each run; nothing is known about other aggregates.
 
     Examples
     --------
@@ -674,14 +674,14 @@ def group_streaming(
     (True, True)
     """
     outputs = {**{column: column for column in by}, **(first or {})}
-    # Rows that are equal on a column that leads and determines the others are in one run.
-    candidates = [(by, by), *(((shown,), (column,)) for shown, column in outputs.items())]
-    keys = [shown for shown, read in candidates if properties.satisfies_set(read) is not None and properties.determines(read, by)]
+    # If rows equal on some columns are adjacent, and these determine the others, they are in one run.
+    candidates = [(by, by), *(((output,), (column,)) for output, column in outputs.items())]
+    keys = [key for key, read in candidates if properties.satisfies_set(read) is not None and properties.determines(read, by)]
     return properties.project(outputs).add(keys=keys, constants=_counts_of_one(properties, by, count))
 
 
 def _counts_of_one(properties: OrderingProperties, by: Sequence[Column], count: Column | None) -> list[Column]:
-    """A count that is 1 in every group, because no two rows are equal on the columns grouped by."""
+    """The count column if it is 1 in every group because the grouping columns are a key."""
     return [] if count is None or not properties.has_key(by) else [count]
 
 

@@ -1,4 +1,4 @@
-"""Columns that a relation no longer shows: which of them still link visible ones, and what is given up when there are too many."""
+"""Transformations of facts: renaming columns, reversing rows, combining two inputs, removing hidden columns."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ from sframe_spark.order.facts import (
     merged,
 )
 
-# Facts said of other columns: every column of a set of facts replaced by the result of a function.
-
 Rename = Callable[[Column], Column]
 
 
 def rename_facts(facts: SequenceFacts, rename: Rename) -> SequenceFacts:
-    """The same facts with every column renamed; two columns may get one name only if they are equal.
+    """The facts with every column renamed; two columns may get the same name only if they are equal.
 
     Examples
     --------
@@ -84,7 +82,7 @@ def columns_of(facts: SequenceFacts) -> Iterator[Column]:
 
 
 def visible_columns(facts: SequenceFacts) -> set[Column]:
-    """The columns that facts speak of and that are not hidden.
+    """The columns that facts mention and that are not hidden.
 
     Examples
     --------
@@ -94,11 +92,8 @@ def visible_columns(facts: SequenceFacts) -> set[Column]:
     return {column for column in columns_of(facts) if not isinstance(column, Hidden)}
 
 
-# Facts of rows that stand in opposite order.
-
-
 def turned_facts(facts: SequenceFacts) -> SequenceFacts:
-    """The same facts, said of the rows in opposite order.
+    """The facts about the rows in opposite order.
 
     Examples
     --------
@@ -112,13 +107,11 @@ def turned_facts(facts: SequenceFacts) -> SequenceFacts:
     )
 
 
-# Facts of two row sequences brought together: both hold, or one of them holds for each pair of rows.
-
 SIDE = Hidden("side")
 
 
 def right_side(facts: SequenceFacts) -> SequenceFacts:
-    """Facts whose hidden columns cannot be taken for those of another side.
+    """The facts with hidden columns renamed so that they cannot clash with those of another input.
 
     Examples
     --------
@@ -134,29 +127,29 @@ def facts_of_both(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
 
 
 def facts_of_either(left: SequenceFacts, right: SequenceFacts, orderings: Iterable[Ordering]) -> SequenceFacts:
-    """Facts of rows that have the facts of one side.
+    """Facts about a pair of rows that satisfies the facts of at least one side.
 
     Parameters
     ----------
     left, right
         The two sides.
     orderings
-        Orderings that hold on both; they stay when cases become too many.
+        Orderings that hold on both sides; they stay even if cases are dropped.
     """
     return common_row_facts(left, right)._replace(constants=(SIDE,), orderings=tuple(orderings), cases=side_cases(left, right))
 
 
 def facts_of_rows_of_both(left: SequenceFacts, right: SequenceFacts, left_first: SequenceFacts, right_first: SequenceFacts | None) -> SequenceFacts:
-    """Facts of a sequence that holds the rows of both sides, each side in its order.
+    """Facts about a sequence with the rows of both sides, each side in its order.
 
     Parameters
     ----------
     left, right
-        Facts of pairs of rows of one side.
+        Facts about pairs of rows of the same side.
     left_first
-        What holds for a row of the left and a later row of the right.
+        Facts about a left row and a later right row.
     right_first
-        What holds for a row of the right and a later row of the left; None if there are no such pairs.
+        Facts about a right row and a later left row; None if there are no such pairs.
     """
     impossible = LESS | GREATER | (VALUE_TO_NULL if right_first is None else 0)
     cases = (
@@ -169,7 +162,7 @@ def facts_of_rows_of_both(left: SequenceFacts, right: SequenceFacts, left_first:
 
 
 def side_cases(left: SequenceFacts, right: SequenceFacts) -> tuple[Case, ...]:
-    """The facts of each side, for pairs of rows that are both on that side."""
+    """Cases with the facts of each side, for pairs of rows on that side."""
     if left == right:
         return (Case(SIDE, TIES, left),)
     return Case(SIDE, BOTH_NULL, left), Case(SIDE, EQUAL, right_side(right))
@@ -205,15 +198,16 @@ def _without_null(facts: SequenceFacts) -> dict[Column, None]:
     return declared
 
 
-# Hidden columns and cases make later answers more complete, never more right; beyond these sizes they only cost time.
+# Hidden columns and cases only make later answers more precise; beyond these limits they are dropped to save time.
 _MAX_HIDDEN = 24
 _MAX_CASE_ENTRIES = 400
 
 
 def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
-    """Facts without the hidden columns that link nothing, and with bounded numbers of hidden columns and cases.
+    """The facts without hidden columns that link nothing, and with a bounded number of hidden columns and cases.
 
-    A hidden column is of use if something can make it tie (or compare in some way), something follows from that, and facts link it to a visible one.
+    A hidden column is useful if something can make it tie (or decide how it compares), something follows from that, and facts link it to a
+    visible column.
 
     Examples
     --------
@@ -234,7 +228,7 @@ def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
 
 
 def number_hidden(facts: SequenceFacts) -> SequenceFacts:
-    """Facts whose hidden columns are numbered in order of appearance.
+    """The facts with hidden columns numbered in order of appearance.
 
     Examples
     --------
@@ -247,8 +241,8 @@ def number_hidden(facts: SequenceFacts) -> SequenceFacts:
     return rename_facts(facts, lambda column: numbers.get(column, column) if isinstance(column, Hidden) else column)
 
 
-def without_columns(facts: SequenceFacts, gone: set[Column]) -> SequenceFacts:
-    """What can be said without some columns; everything else is dropped.
+def without_columns(facts: SequenceFacts, dropped: set[Column]) -> SequenceFacts:
+    """What remains of the facts without some columns.
 
     Examples
     --------
@@ -256,27 +250,27 @@ def without_columns(facts: SequenceFacts, gone: set[Column]) -> SequenceFacts:
     (('c',),)
     """
 
-    def kept(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        return tuple(column for column in columns if column not in gone)
+    def remaining(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(column for column in columns if column not in dropped)
 
     cut = []
     for items in facts.orderings:
-        length = next((index for index, item in enumerate(items) if item.column in gone), len(items))
+        length = next((index for index, item in enumerate(items) if item.column in dropped), len(items))
         cut.append(items[:length])
     dependencies = [
-        FunctionalDependency(determinant, kept(dependent))
+        FunctionalDependency(determinant, remaining(dependent))
         for determinant, dependent in facts.functional_dependencies
-        if not gone.intersection(determinant)
+        if not dropped.intersection(determinant)
     ]
-    cases = [case._replace(facts=without_columns(case.facts, gone)) for case in facts.cases if case.column not in gone]
+    cases = [case._replace(facts=without_columns(case.facts, dropped)) for case in facts.cases if case.column not in dropped]
     return SequenceFacts(
-        constants=kept(facts.constants),
-        equivalences=tuple(group for group in map(kept, facts.equivalences) if len(group) > 1),
+        constants=remaining(facts.constants),
+        equivalences=tuple(group for group in map(remaining, facts.equivalences) if len(group) > 1),
         orderings=tuple(filter(None, cut)),
         functional_dependencies=tuple(dependency for dependency in dependencies if dependency.dependent),
-        keys=tuple(key for key in facts.keys if not gone.intersection(key)),
-        monotone=tuple(fact for fact in facts.monotone if not gone.intersection(_columns_of_one(fact.column, fact.arguments))),
-        not_null=kept(facts.not_null),
+        keys=tuple(key for key in facts.keys if not dropped.intersection(key)),
+        monotone=tuple(fact for fact in facts.monotone if not dropped.intersection(_columns_of_one(fact.column, fact.arguments))),
+        not_null=remaining(facts.not_null),
         cases=tuple(case for case in cases if case.facts != SequenceFacts()),
     )
 
@@ -290,15 +284,15 @@ def _without_unlinked(facts: SequenceFacts) -> SequenceFacts:
         mentions = Counter(_mentions(facts))
         tying = {*_targets(facts), *_ordered_in_two_ways(facts)}
         useful = {column for column in tying & set(_triggers(facts)) & _linked(facts) if mentions[column] > 1}
-        gone = hidden.keys() - useful
-        if not gone:
+        useless = hidden.keys() - useful
+        if not useless:
             break
-        facts = without_columns(facts, set(gone))
+        facts = without_columns(facts, set(useless))
     return facts
 
 
 def _linked(facts: SequenceFacts) -> set[Column]:
-    """Columns that are named together with a visible one, or with one that is, and so on."""
+    """Columns that facts connect, directly or indirectly, with a visible column."""
     neighbours: dict[Column, list[Column]] = {}
     for group in filter(None, _groups(facts)):
         for column in group[1:]:
@@ -315,7 +309,7 @@ def _linked(facts: SequenceFacts) -> set[Column]:
 
 
 def _groups(facts: SequenceFacts) -> Iterator[tuple[Column, ...]]:
-    """The columns of each fact; those of a case with the column that decides."""
+    """The columns of each fact; a case counts as one fact together with its deciding column."""
     yield from facts.equivalences
     yield from facts.keys
     for items in facts.orderings:
@@ -334,7 +328,7 @@ def _columns_of_one(column: Column, arguments: tuple[tuple[Column, str], ...]) -
 
 
 def _mentions(facts: SequenceFacts) -> Iterator[Column]:
-    """Each column once for each fact that names it; a fact inside a case counts as one of its own."""
+    """Yield each column once for each fact that mentions it; facts inside cases count separately."""
     for group in (*facts.equivalences, *facts.keys):
         yield from group
     for items in facts.orderings:
@@ -350,7 +344,7 @@ def _mentions(facts: SequenceFacts) -> Iterator[Column]:
 
 
 def _ordered_in_two_ways(facts: SequenceFacts) -> Iterator[Column]:
-    """Columns that stand in orderings in more than one way, so that they may be found to tie."""
+    """Columns that occur in orderings in more than one direction, so that they may turn out to tie."""
     seen: dict[Column, tuple[str, str]] = {}
     for items in _all_orderings(facts):
         for column, direction, nulls in items:
@@ -365,7 +359,7 @@ def _all_orderings(facts: SequenceFacts) -> Iterator[Ordering]:
 
 
 def _targets(facts: SequenceFacts) -> Iterator[Column]:
-    """Columns that some fact makes tie, or compare in a way that another fact asks for."""
+    """Columns that some fact can make tie, or whose comparison a fact can decide."""
     yield from facts.constants
     for group in facts.equivalences:
         yield from group

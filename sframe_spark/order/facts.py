@@ -1,4 +1,4 @@
-"""The facts that properties are made of, and how they are read from plain lists."""
+"""The facts that order properties consist of: types, reading from plain lists, merging, and how two rows can compare in a column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-# How two rows can compare in one column, as sets of outcomes held in the bits of an integer.
+# How two rows can compare in one column; sets of outcomes are bit masks.
 
 Direction = Literal["asc", "desc", "any"]
 NullPlacement = Literal["nulls_first", "nulls_last"]
@@ -23,7 +23,7 @@ ALL = 63
 NO_NULLS = LESS | GREATER | EQUAL
 OUTCOMES = (LESS, GREATER, NULL_TO_VALUE, VALUE_TO_NULL, EQUAL, BOTH_NULL)
 
-# Values that show an outcome: the earlier row, then the later row.
+# Example values for an outcome: the earlier row, then the later row.
 WITNESS_VALUES: dict[int, tuple[int | None, int | None]] = {
     LESS: (0, 1),
     GREATER: (1, 0),
@@ -35,7 +35,7 @@ WITNESS_VALUES: dict[int, tuple[int | None, int | None]] = {
 
 
 def allowed_outcomes(direction: Direction, nulls: NullPlacement) -> int:
-    """Outcomes that an entry of an ordering allows while everything before it ties.
+    """Outcomes that an entry of an ordering allows if all entries before it tie.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def negate(outcomes: int) -> int:
 
 
 def exchange_rows(outcomes: int) -> int:
-    """The outcomes seen when the two rows change places.
+    """The outcomes after swapping the two rows.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def exchange_rows(outcomes: int) -> int:
 
 
 def one_of(outcomes: int) -> int:
-    """One outcome of a set, by preference a difference: a difference triggers no dependency and no later entry.
+    """One outcome of a set, a difference if possible: a difference triggers no dependency and no later entry.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def one_of(outcomes: int) -> int:
 
 
 def in_one_direction(outcomes: int) -> bool:
-    """Whether rows with these outcomes stand in some order: no difference is possible in both directions.
+    """Return whether rows with these outcomes are ordered: they differ in at most one direction.
 
     Examples
     --------
@@ -104,9 +104,9 @@ _EFFECTS = ("inc", "dec", "fixed")
 
 
 class Hidden(NamedTuple):
-    """A column that a relation no longer shows, but that its properties still speak of.
+    """A column that a relation no longer has, but that its properties still mention.
 
-    A projection that loses a column does not lose what the column implies for those that stay. Hidden columns are
+    A dropped column may still link the remaining ones. Hidden columns are
     numbered in order of appearance, so equal properties compare equal.
     """
 
@@ -161,9 +161,9 @@ class Monotone(NamedTuple):
         The function's value; null exactly where an argument is null.
     arguments
         Pairs of column and effect. ``inc``: not smaller when the argument grows; ``dec``: not larger; ``fixed``: the
-        rest is promised only among rows that are equal in this argument.
+        other effects hold only among rows that are equal in this argument.
     strict
-        A growing ``inc`` (or falling ``dec``) argument makes the value larger, others being no smaller.
+        Whether a growing ``inc`` (or falling ``dec``) argument makes the value larger, if the others do not make it smaller.
     """
 
     column: Column
@@ -172,9 +172,9 @@ class Monotone(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Facts that hold only for those pairs of rows that compare in a given way in one column.
+    """Facts that hold only for pairs of rows that compare in a certain way in one column.
 
-    Sorting rows anew is the standard example: pairs that kept their old order still have the old properties.
+    Sorting is the standard example: pairs that keep their old order still have the old properties.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Case(NamedTuple):
     outcomes
         Set of outcomes (bits) for which ``facts`` hold.
     facts
-        What holds then, with the two rows in output order.
+        Facts that hold for them, with the two rows in output order.
     """
 
     column: Column
@@ -192,7 +192,7 @@ class Case(NamedTuple):
 
 
 class SequenceFacts(NamedTuple):
-    """Everything that is known of one row sequence; all of it can be said of pairs of rows."""
+    """All facts about a row sequence; each is a statement about pairs of rows (or single rows)."""
 
     constants: tuple[Column, ...] = ()
     equivalences: tuple[tuple[Column, ...], ...] = ()

@@ -1,7 +1,7 @@
-"""Properties compiled to small integers: classes of columns, and facts that wake up when classes change.
+"""Decides what properties imply: facts are compiled to watched constraints over two rows, and propagated until nothing follows.
 
-Source: ``docs/order.md`` section 2. Classes come from a union-find whose links carry a sign: a strictly decreasing
-function of a column is in that column's class with the sign turned.
+Source: ``docs/order.md`` section 2. Columns are grouped into classes by a union-find whose links carry a sign: a strictly decreasing
+function of a column is in that column's class with the opposite sign.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ Guards = tuple[tuple[Column, int], ...]
 
 
 class OrderingFact(NamedTuple):
-    """Entries as pairs of class and allowed outcomes."""
+    """An ordering, as pairs of class and allowed outcomes."""
 
     entries: tuple[tuple[int, int], ...]
 
 
 class DependencyFact(NamedTuple):
-    """When it fires, its classes tie; without classes no two rows can be as they are (a key)."""
+    """A dependency or a key: once the determinant ties, the dependent classes tie too; None (a key): no two such rows exist."""
 
     dependent: tuple[int, ...] | None
 
@@ -62,7 +62,7 @@ class RelationFact(NamedTuple):
 
 
 class RestrictionFact(NamedTuple):
-    """Outcomes to which a class is held."""
+    """A class whose outcomes are restricted."""
 
     column_class: int
     outcomes: int
@@ -73,7 +73,7 @@ Sign = Literal[1, -1]
 
 
 class SignedClasses:
-    """Union-find of columns in which a link may turn the direction.
+    """Union-find of columns whose links may reverse the direction.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class SignedClasses:
         self._sign: list[int] = []
 
     def add(self, column: Column) -> int:
-        """Number of a column, a new one if it is not known."""
+        """Index of a column, a new one if it is unknown."""
         number = self.index.get(column)
         if number is None:
             number = self.index[column] = len(self.columns)
@@ -101,7 +101,7 @@ class SignedClasses:
         return number
 
     def find(self, column: Column) -> tuple[int, int]:
-        """Class of a column (its first member's number) and the column's sign in it."""
+        """Class of a column (the index of its first member) and the column's sign in it."""
         number = self.add(column)
         path = []
         while self._parent[number] != number:
@@ -114,20 +114,20 @@ class SignedClasses:
         return number, sign
 
     def merge(self, first: Column, second: Column, sign: int) -> None:
-        """Put two columns into one class; the earlier member stays the representative."""
+        """Merge the classes of two columns; the earlier member stays the representative."""
         (left, left_sign), (right, right_sign) = self.find(first), self.find(second)
         if left == right:
             if left_sign * right_sign != sign:
                 self.contradictory.add(left)
             return
-        kept, lost = min(left, right), max(left, right)
-        self._parent[lost], self._sign[lost] = kept, left_sign * right_sign * sign
-        if lost in self.contradictory:
-            self.contradictory.add(kept)
+        root, child = min(left, right), max(left, right)
+        self._parent[child], self._sign[child] = root, left_sign * right_sign * sign
+        if child in self.contradictory:
+            self.contradictory.add(root)
 
 
 class PairProblem:
-    """Properties compiled for :class:`~sframe_spark.order.implication.PairState`.
+    """Properties compiled for :class:`PairState`.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class PairProblem:
         self.relation_watch = self._by_class("relation")
 
     def class_of(self, column: Column) -> tuple[int, int] | None:
-        """Class and sign of a column; None if no property speaks of it."""
+        """Class and sign of a column; None if no property mentions it."""
         return self.classes.find(column) if column in self.classes.index else None
 
     def _by_class(self, name: str) -> list[list]:
@@ -189,7 +189,7 @@ class PairProblem:
             if guards or not is_class_link(fact):
                 self._add_relation(fact, guards)
         if guards:
-            # Equal within a case only: the values of two rows compare alike in both columns.
+            # Within a case, equality only says that two rows compare alike in both columns.
             for group in source.equivalences:
                 for member in group[1:]:
                     self._add_relation(Monotone(member, ((group[0], "inc"),), True), guards)
@@ -225,7 +225,7 @@ class PairProblem:
 
 
 def is_class_link(fact: Monotone) -> bool:
-    """Whether a function is as good as its argument: strict, in one argument.
+    """Return whether a function orders rows exactly as its argument: strict, with one argument.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def is_class_link(fact: Monotone) -> bool:
 
 
 def signed_classes(source: SequenceFacts) -> SignedClasses:
-    """Classes of all columns that the properties speak of, in order of appearance."""
+    """Classes of all columns that the properties mention, in order of appearance."""
     classes = SignedClasses()
     for group in source.equivalences:
         for column in group:
@@ -250,14 +250,12 @@ def signed_classes(source: SequenceFacts) -> SignedClasses:
     return classes
 
 
-# What a monotone function and its arguments say about each other for one pair of rows.
-
 _EARLIER_NULL = NULL_TO_VALUE | BOTH_NULL
 _LATER_NULL = VALUE_TO_NULL | BOTH_NULL
 
 
 def revise(value: int, arguments: Sequence[int], effects: Sequence[Effect], strict: bool) -> tuple[int, list[int]]:
-    """Possible outcomes of a function's value and arguments, each narrowed by the others.
+    """Possible outcomes of a monotone function's value and arguments for one pair of rows, each narrowed by the others.
 
     Examples
     --------
@@ -275,7 +273,7 @@ def revise(value: int, arguments: Sequence[int], effects: Sequence[Effect], stri
 
 
 def _value_outcomes(turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
-    """Outcomes of the value that some outcomes of the arguments allow; the value is null where an argument is."""
+    """Outcomes of the value that the arguments' outcomes allow; the value is null where an argument is null."""
     earlier, later = any(o & _EARLIER_NULL for o in turned), any(o & _LATER_NULL for o in turned)
     earlier_always = any(o & ~_EARLIER_NULL == 0 for o in turned)
     later_always = any(o & ~_LATER_NULL == 0 for o in turned)
@@ -311,7 +309,7 @@ def _compared(turned: Sequence[int], effects: Sequence[Effect], strict: bool) ->
 
 
 def _narrow_nulls(value: int, turned: Sequence[int]) -> list[int]:
-    """The arguments, given in which rows the value is null."""
+    """Narrow the arguments by what is known about nulls of the value."""
     result = list(turned)
     for null in (_EARLIER_NULL, _LATER_NULL):
         if value & null == 0:
@@ -324,7 +322,7 @@ def _narrow_nulls(value: int, turned: Sequence[int]) -> list[int]:
 
 
 def _narrow_argument(index: int, value: int, turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
-    """Outcomes of one argument for which the value keeps a possible outcome, where nothing is null."""
+    """Outcomes of one argument that leave the value a possible outcome, without nulls."""
     trial = [outcomes & NO_NULLS for outcomes in turned]
     result = 0
     for outcome in (LESS, GREATER, EQUAL):
@@ -334,11 +332,8 @@ def _narrow_argument(index: int, value: int, turned: Sequence[int], effects: Seq
     return result
 
 
-# The tie closure: what is known of two rows, kept up to date while more of their columns are found to tie.
-
-
 class PairState:
-    """Possible outcomes of two rows in every class of columns.
+    """What is known about two rows: possible outcomes for each class of columns, kept closed under all facts (the tie closure).
 
     Parameters
     ----------
@@ -362,7 +357,7 @@ class PairState:
         self._propagate()
 
     def copy(self) -> PairState:
-        """An independent state with the same knowledge; counting goes on from here."""
+        """An independent state with the same knowledge and the same step count."""
         other = object.__new__(PairState)
         other.problem, other.impossible, other.steps = self.problem, self.impossible, self.steps
         other.outcomes, other._pointers, other._waiting = self.outcomes[:], self._pointers[:], self._waiting[:]
@@ -370,36 +365,36 @@ class PairState:
         return other
 
     def column_outcomes(self, column: Column) -> int:
-        """Possible outcomes in a column; a column that no property speaks of can compare in any way."""
-        found = self.problem.class_of(column)
-        if found is None:
+        """Possible outcomes for a column; all, if no property mentions it."""
+        known = self.problem.class_of(column)
+        if known is None:
             return ALL
-        outcomes = self.outcomes[found[0]]
-        return outcomes if found[1] > 0 else negate(outcomes)
+        outcomes = self.outcomes[known[0]]
+        return outcomes if known[1] > 0 else negate(outcomes)
 
     def column_ties(self, column: Column) -> bool:
-        """Whether the two rows are known to be equal in a column."""
+        """Return whether the two rows are known to be equal in a column."""
         return not self.column_outcomes(column) & ~TIES
 
     def has_learned_more(self, other: PairState, columns: Iterable[Column]) -> bool:
-        """Whether more is known than in another state of the same problem in which some columns are restricted to ties, but nothing follows."""
+        """Return whether more is known than in another state of the same problem after restricting some columns to ties without propagation."""
         if self.impossible or other.impossible:
             return True
         expected = other.outcomes[:]
         for column in columns:
-            if (found := self.problem.class_of(column)) is not None:
-                expected[found[0]] &= TIES
+            if (known := self.problem.class_of(column)) is not None:
+                expected[known[0]] &= TIES
         return expected != self.outcomes
 
     def restrict_column(self, column: Column, outcomes: int) -> bool:
-        """Learn that only these outcomes of a column are possible; False if that leaves no two rows."""
-        found = self.problem.class_of(column)
-        if found is None:
+        """Learn that a column has one of these outcomes; return whether two such rows may exist."""
+        known = self.problem.class_of(column)
+        if known is None:
             return not self.impossible
-        return self.restrict(found[0], outcomes if found[1] > 0 else negate(outcomes))
+        return self.restrict(known[0], outcomes if known[1] > 0 else negate(outcomes))
 
     def restrict(self, column_class: int, outcomes: int) -> bool:
-        """Learn that only these outcomes are possible; False if that leaves no two rows."""
+        """Learn that a class has one of these outcomes; return whether two such rows may exist."""
         self._narrow(column_class, outcomes)
         self._propagate()
         return not self.impossible
@@ -458,7 +453,7 @@ class PairState:
                 self._narrow(column_class, outcomes)
 
     def _advance(self, number: int) -> None:
-        """Point an ordering at its first entry that is not known to tie, and apply that entry."""
+        """Move an ordering's pointer to its first entry that is not known to tie, and apply that entry."""
         fact = self.problem.facts[number]
         if self._waiting[number] or not isinstance(fact, OrderingFact):
             return
@@ -486,28 +481,27 @@ class PairState:
             self._narrow(column_class, outcomes)
 
 
-# Orders of columns in which they lead: each goes one way only among rows that tie on those before it, so rows equal on all are neighbours.
+def leading_order(state: PairState, required: Mapping[Column, None]) -> list[Column]:
+    """Columns in an order in which rows equal on all of them are adjacent: each is monotone among rows that tie on those before it.
 
-
-def leading_order(state: PairState, wanted: Mapping[Column, None]) -> list[Column]:
-    """Columns in an order in which they lead, chosen from the wanted ones and from those that they determine.
+    The order may contain additional columns that the required ones determine.
 
     Parameters
     ----------
     state
-        What is known of two rows; it learns that the columns tie.
-    wanted
-        The columns that are asked for. Where the result lacks some, nothing known makes them lead.
+        What is known about two rows; updated with the ties of the chosen columns.
+    required
+        The columns that the order must contain. Those that it lacks cannot be made adjacent by anything known.
     """
     determined = state.copy()
-    unknown = dict.fromkeys(column for column in wanted if state.problem.class_of(column) is None)
+    unknown = dict.fromkeys(column for column in required if state.problem.class_of(column) is None)
     order: list[Column] = []
-    remaining = _leading(state, [column for column in wanted if column not in unknown], order)
-    for column in wanted:
+    remaining = _leading(state, [column for column in required if column not in unknown], order)
+    for column in required:
         determined.restrict_column(column, TIES)
-    # Where nothing leads and nothing follows from ties, other columns do not help: wide frames ask for many columns, each alone.
+    # If no column leads and nothing follows from ties, other columns cannot help: this is common for single columns of wide frames.
     if remaining and (order or determined.has_learned_more(state, remaining)):
-        helpers = [column for column in determined.problem.classes.index if column not in wanted and determined.column_ties(column)]
+        helpers = [column for column in determined.problem.classes.index if column not in required and determined.column_ties(column)]
         remaining += _leading(state, helpers, order)
         before = 0
         while len(order) > before:
@@ -517,18 +511,16 @@ def leading_order(state: PairState, wanted: Mapping[Column, None]) -> list[Colum
 
 
 def _leading(state: PairState, columns: Iterable[Column], order: list[Column]) -> list[Column]:
-    """The columns that do not lead after those before them; those that do are appended to an order, and learned to tie."""
-    others = []
+    """Append the columns that lead, in turn, to an order and restrict them to ties; return the others."""
+    remaining = []
     for column in columns:
         if state.impossible or in_one_direction(state.column_outcomes(column)):
             state.restrict_column(column, TIES)
             order.append(column)
         else:
-            others.append(column)
-    return others
+            remaining.append(column)
+    return remaining
 
-
-# Finding two rows that have given outcomes and all properties, where narrowing alone does not decide.
 
 SEARCH_BUDGET = 500
 
@@ -543,7 +535,7 @@ UNDECIDED = Undecided.UNDECIDED
 
 
 def find_rows(state: PairState) -> PairState | Undecided | None:
-    """A state in which every open choice is made, or None if there is none.
+    """Search for two rows with all properties: a state in which every open choice is made, or None if there is none.
 
     The given state is not changed.
     """
@@ -573,16 +565,16 @@ def _choose_with_backtracking(start: PairState) -> PairState | Undecided | None:
         if column_class is None:
             return state
         remaining = state.outcomes[column_class]
-        choices = []
+        branches = []
         while remaining:
             choice, remaining = one_of(remaining), remaining & (remaining - 1)
             budget -= 1
             branch = state.copy()
             if branch.restrict(column_class, choice):
-                choices.append((branch, position))
+                branches.append((branch, position))
         if budget < 0:
             return UNDECIDED
-        stack.extend(reversed(choices))
+        stack.extend(reversed(branches))
     return None
 
 
@@ -596,20 +588,17 @@ def _next_open(state: PairState, position: int) -> tuple[int | None, int]:
     return None, position
 
 
-# Two rows that show why an ordering is not promised.
-
-
 class Witness(NamedTuple):
-    """Two rows, the earlier one first, that have every known property and break a requirement.
+    """Two rows, the earlier one first, that have all known properties and violate a requirement: why an ordering does not hold.
 
     Parameters
     ----------
     columns
-        The columns shown; other columns can hold anything.
+        The columns that matter; other columns may have any value.
     earlier, later
         The values; only how they compare is meant.
     requirement
-        The entry of the requirement that they break, the first that does not tie.
+        The entry of the requirement that they violate, the first that does not tie.
 
     Examples
     --------
@@ -626,7 +615,7 @@ class Witness(NamedTuple):
     requirement: tuple[Column, str]
 
     def named(self, names: Mapping[Hashable, str]) -> Witness:
-        """The same rows under the names that users know."""
+        """The same rows with users' names of the columns."""
         column, direction = self.requirement
         return self._replace(columns=tuple(names.get(c, c) for c in self.columns), requirement=(names.get(column, column), direction))
 
@@ -640,16 +629,16 @@ class Witness(NamedTuple):
 
 
 def rows_of(state: PairState, extra: Iterable[tuple[Column, int]], requirement: tuple[Column, str]) -> Witness:
-    """Rows with one possible outcome chosen in every column, differing wherever they can.
+    """A witness with one possible outcome chosen for every column, different from a tie where possible.
 
     Parameters
     ----------
     state
-        Knowledge in which every choice that matters is made.
+        A state in which every choice that matters is made.
     extra
-        Outcomes of columns that no property speaks of.
+        Outcomes of columns that no property mentions.
     requirement
-        What the rows break.
+        The entry that the rows violate.
     """
     values: dict[Column, tuple[int | None, int | None]] = {}
     for column in state.problem.classes.index:
@@ -663,7 +652,7 @@ def rows_of(state: PairState, extra: Iterable[tuple[Column, int]], requirement: 
 
 
 def violations(allowed: int) -> int:
-    """Outcomes that break an entry of an ordering.
+    """Outcomes that violate an entry of an ordering.
 
     Examples
     --------

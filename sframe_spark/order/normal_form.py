@@ -1,7 +1,7 @@
-"""The normal form of facts: equal knowledge, however it was written down, becomes one value.
+"""The normal form of facts: equal knowledge becomes an equal value, however it was written down.
 
-No constant stands inside an ordering, one representative stands for each group of equal columns, no ordering is a prefix of another, hidden
-columns that link nothing are gone, and everything is sorted.
+In normal form an ordering contains no constants, one representative stands for each group of equal columns, no ordering is a prefix of
+another, hidden columns that link nothing are removed, and everything is sorted.
 
 Source: design brief section 6; ``docs/order.md`` section 1 (families that a purely syntactic form misses, such as constants learnt late).
 """
@@ -26,13 +26,13 @@ from sframe_spark.order.facts import (
 )
 from sframe_spark.order.implication import PairProblem, PairState, SignedClasses
 
-# Beyond this many keys only equal ones are merged: comparing all pairs would no longer be near-linear.
+# With more keys than this only equal ones are merged: comparing all pairs takes quadratic time.
 _COMPARED_KEYS = 32
 
 
 @functools.lru_cache(maxsize=512)
 def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
-    """Facts with the same meaning, in normal form; and what is known of two rows, where finding that out needs no second look.
+    """Facts in normal form with the same meaning; and what is known about two rows, if computing that again is unnecessary.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
     representative, groups = _representatives(raw.equivalences)
     named = rename_facts(raw._replace(equivalences=()), lambda column: representative.get(column, column))
     if state.impossible:
-        return _sorted(_of_at_most_one_row(named, groups)), state
+        return _sorted(_facts_of_one_row(named, groups)), state
     tied = {representative.get(column, column) for column in state.problem.classes.index if state.column_ties(column)}
     deciding = set(_columns_that_decide(named))
     constants = tuple(sorted((column for column in tied if column in deciding or not isinstance(column, Hidden)), key=column_sort_key))
@@ -59,12 +59,12 @@ def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
     facts = facts._replace(constants=constants, equivalences=groups, not_null=named.not_null)
     if not any(isinstance(column, Hidden) for column in state.problem.classes.index):
         return _sorted(facts), state
-    # Without some of the hidden columns less may be known: equal properties must give equal answers.
+    # Dropping hidden columns may lose knowledge, and equal properties must give equal answers: so the pair state is not returned.
     return _sorted(number_hidden(without_useless_hidden(facts))), None
 
 
 def _with_merged_arguments(facts: SequenceFacts) -> SequenceFacts:
-    """Functions of columns that are equal are functions of one of them: of a single argument more follows than of several."""
+    """Merge equal arguments of functions: more follows from a function of one column than from a function of several."""
     if not facts.equivalences or all(len(function.arguments) < 2 for function in facts.monotone):
         return facts
     representative, _ = _representatives(facts.equivalences)
@@ -90,7 +90,7 @@ def _decide_cases(facts: SequenceFacts, state: PairState) -> SequenceFacts:
 
 
 def _columns_that_decide(facts: SequenceFacts) -> Iterator[Column]:
-    """Columns whose being constant matters although nothing is said of a constant's order: those of functions and cases."""
+    """Columns of functions and cases: it matters that they are constant, though constants are left out of orderings."""
     for function in facts.monotone:
         yield function.column
         yield from (column for column, _ in function.arguments)
@@ -118,14 +118,14 @@ def _representatives(equivalences: Iterable[tuple[Column, ...]]) -> tuple[dict[C
     return representative, tuple(groups)
 
 
-def _of_at_most_one_row(named: SequenceFacts, groups: tuple[tuple[Column, ...], ...]) -> SequenceFacts:
-    """Of one row, only facts about single rows say more than that there is one."""
+def _facts_of_one_row(named: SequenceFacts, groups: tuple[tuple[Column, ...], ...]) -> SequenceFacts:
+    """Facts when there is at most one row: only facts about single rows add anything."""
     visible = tuple(dict.fromkeys(column for column in named.not_null if not isinstance(column, Hidden)))
     return SequenceFacts(equivalences=groups, keys=((),), not_null=visible)
 
 
 def _tidy(facts: SequenceFacts, constants: set[Column], not_null: set[Column]) -> SequenceFacts:
-    """Each fact on its own: without constants and repetitions; empty facts are gone."""
+    """Remove constants and repetitions from each fact, and empty facts."""
     dependencies: dict[tuple[Column, ...], dict[Column, None]] = {}
     for determinant, dependent in facts.functional_dependencies:
         left = tuple(sorted(set(determinant) - constants, key=column_sort_key))
@@ -153,21 +153,21 @@ def _tidy_monotone(fact: Monotone) -> Monotone:
 
 def _tidy_ordering(items: Ordering, constants: set[Column], not_null: set[Column]) -> Ordering:
     seen = set(constants)
-    kept = []
+    remaining = []
     for item in items:
         if item.column in seen:
             continue
         seen.add(item.column)
         if item.column in not_null:
             item = OrderingItem(item.column, item.direction, "nulls_last" if item.direction == "desc" else "nulls_first")
-        kept.append(item)
-    while kept and kept[-1].direction == "any":
-        kept.pop()
-    return tuple(kept)
+        remaining.append(item)
+    while remaining and remaining[-1].direction == "any":
+        remaining.pop()
+    return tuple(remaining)
 
 
 def _longest(orderings: Iterable[Ordering]) -> tuple[Ordering, ...]:
-    """The orderings that are no prefix of another; a prefix sorts directly before a longer ordering."""
+    """The orderings that are not a prefix of another; in sorted order a prefix directly precedes a longer ordering."""
     ranked = sorted(filter(None, set(orderings)), key=_ordering_sort_key)
     return tuple(items for items, following in zip(ranked, (*ranked[1:], ()), strict=False) if following[: len(items)] != items)
 
@@ -177,11 +177,11 @@ def _smallest_keys(keys: Iterable[tuple[Column, ...]]) -> tuple[tuple[Column, ..
     distinct = sorted(set(keys), key=lambda key: (len(key), _columns_sort_key(key)))
     if len(distinct) > _COMPARED_KEYS:
         return tuple(distinct)
-    kept: list[tuple[Column, ...]] = []
+    minimal: list[tuple[Column, ...]] = []
     for key in distinct:
-        if not any(set(smaller) <= set(key) for smaller in kept):
-            kept.append(key)
-    return tuple(kept)
+        if not any(set(smaller) <= set(key) for smaller in minimal):
+            minimal.append(key)
+    return tuple(minimal)
 
 
 def _columns_sort_key(columns: Iterable[Column]) -> tuple:
@@ -214,7 +214,7 @@ def _case_sort_key(case: Case) -> tuple:
 
 
 def _sorted(facts: SequenceFacts) -> SequenceFacts:
-    """Facts in an order that depends on nothing but the facts."""
+    """Facts sorted in an order that depends on nothing but the facts."""
     return SequenceFacts(
         constants=tuple(sorted(set(facts.constants), key=column_sort_key)),
         equivalences=tuple(sorted(facts.equivalences, key=_columns_sort_key)),

@@ -1,4 +1,4 @@
-"""Properties of one row sequence: what is known of its order, its constants, equal columns, dependencies and keys."""
+"""OrderingProperties: what is known about the order of a row sequence, its constants, equal columns, dependencies and keys."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Requirement = Iterable[Sequence[Any]]
 
 
 class OrderingProperties:
-    """What is known of a sequence of rows; immutable, hashable, always in normal form.
+    """What is known about a sequence of rows; immutable, hashable, always in normal form.
 
-    Every fact is about the whole row sequence, never about parts of it. A column is any hashable value. Null is equal to null; an entry of an
-    ordering that says nothing of nulls takes null as the smallest value.
+    Every fact holds for the whole row sequence. A column is any hashable value. Null equals null; an entry of an ordering without a null
+    placement takes null as the smallest value.
 
     Parameters
     ----------
@@ -80,16 +80,16 @@ class OrderingProperties:
         monotone: Iterable[Monotone | Mapping[str, Any]] = (),
         not_null: Iterable[Column] = (),
     ) -> None:
-        self._settle(read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null))
+        self._normalize(read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null))
 
     @classmethod
     def of(cls, facts: SequenceFacts) -> OrderingProperties:
-        """Properties that hold given facts; the facts are brought to normal form."""
+        """Properties with the given facts, which are brought to normal form."""
         made = object.__new__(cls)
-        made._settle(facts)
+        made._normalize(facts)
         return made
 
-    def _settle(self, facts: SequenceFacts) -> None:
+    def _normalize(self, facts: SequenceFacts) -> None:
         normal, start = normal_form(facts)
         for name, value in (("_facts", normal), ("_hash", None), ("_present", None), ("_start", start)):
             object.__setattr__(self, name, value)
@@ -121,7 +121,7 @@ class OrderingProperties:
 
     @property
     def constants(self) -> tuple[Column, ...]:
-        """Columns with one value; of a group of equal columns the representative only."""
+        """Columns with a single value; of a group of equal columns, only the representative."""
         return tuple(column for column in self._facts.constants if not isinstance(column, Hidden))
 
     @property
@@ -131,7 +131,7 @@ class OrderingProperties:
 
     @property
     def orderings(self) -> tuple[Ordering, ...]:
-        """The orderings; an entry may be a column that is no longer shown."""
+        """The orderings; an entry may be a column that is no longer visible."""
         return self._facts.orderings
 
     @property
@@ -151,23 +151,23 @@ class OrderingProperties:
 
     @property
     def not_null(self) -> tuple[Column, ...]:
-        """Columns without null; of a group of equal columns the representative only."""
+        """Columns without null; of a group of equal columns, only the representative."""
         return tuple(column for column in self._facts.not_null if not isinstance(column, Hidden))
 
     @property
     def at_most_one_row(self) -> bool:
-        """Whether there can be no two rows."""
+        """Whether there is at most one row."""
         return () in self._facts.keys
 
     def pair_state(self) -> PairState:
-        """What is known of two rows before anything is asked; a copy to work on."""
+        """What is known about any two rows; a copy that the caller may refine."""
         if self._start is None:
             object.__setattr__(self, "_start", PairState(PairProblem(self._facts)))
         assert self._start is not None
         return self._start.copy()
 
     def satisfies(self, requirement: Requirement) -> bool:
-        """Whether every table with these properties is in the required order.
+        """Return whether every table with these properties is in the required order.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class OrderingProperties:
         return self._counterexample(ordering(requirement)) is None
 
     def satisfied_length(self, requirement: Requirement) -> int:
-        """The number of leading entries of a requirement that the rows are in order of.
+        """The number of leading entries of a requirement that the rows satisfy.
 
         Examples
         --------
@@ -194,7 +194,7 @@ class OrderingProperties:
         return len(items) if broken is None else broken[0]
 
     def witness(self, requirement: Requirement) -> Witness | None:
-        """Two rows that have every property and break a requirement; None if it is satisfied.
+        """Two rows that have all these properties and violate a requirement; None if it is satisfied.
 
         Examples
         --------
@@ -212,7 +212,7 @@ class OrderingProperties:
         return rows_of(state, unknown, (items[index].column, items[index].direction))
 
     def _counterexample(self, items: Ordering) -> tuple[int, PairState] | None:
-        """The first entry that two rows can break, and what is known of those rows.
+        """The first entry that two rows can violate, and what is known about those rows.
 
         Source: ``docs/order.md`` section 2, the tie closure; where functions of several arguments leave choices open, a search.
         """
@@ -224,16 +224,16 @@ class OrderingProperties:
             if state.column_outcomes(item.column) & broken:
                 rows = state.copy()
                 rows.restrict_column(item.column, broken)
-                found = find_rows(rows)
-                if found is not None:
-                    return index, rows if found is UNDECIDED else found
+                solution = find_rows(rows)
+                if solution is not None:
+                    return index, rows if solution is UNDECIDED else solution
             state.restrict_column(item.column, TIES)
         return None
 
     def satisfies_set(self, columns: Iterable[Column]) -> tuple[Column, ...] | None:
-        """An order of the columns in which they lead, so that equal rows are neighbours; None if there is none.
+        """An order of the columns in which rows that are equal on all of them are adjacent; None if there is none.
 
-        Columns that tie with what is before them come where they are found. The directions are those that happen to hold.
+        Columns that tie given the columns before them may come anywhere. The directions are those that happen to hold.
 
         Source: ``docs/order.md`` section 2: take any available column, no search among permutations.
 
@@ -243,20 +243,20 @@ class OrderingProperties:
         >>> known.satisfies_set(["b", "a"]), known.satisfies_set(["b"])
         (('a', 'b'), None)
         """
-        wanted = dict.fromkeys(columns)
-        order = [column for column in leading_order(self.pair_state(), wanted) if column in wanted]
-        return tuple(order) if len(order) == len(wanted) else None
+        required = dict.fromkeys(columns)
+        order = [column for column in leading_order(self.pair_state(), required) if column in required]
+        return tuple(order) if len(order) == len(required) else None
 
     def is_constant(self, column: Column) -> bool:
-        """Whether a column has one value in all rows."""
+        """Return whether a column has one value in all rows."""
         return self.determines((), (column,))
 
     def equivalent(self, first: Column, second: Column) -> bool:
-        """Whether two columns are equal in every row."""
+        """Return whether two columns are equal in every row."""
         return first == second or any(first in group and second in group for group in self.equivalences)
 
     def is_not_null(self, column: Column) -> bool:
-        """Whether a column, or one that is equal to it, is known to be without null."""
+        """Return whether a column, or one equal to it, is known to have no null."""
         if self._present is None:
             known = {*self.not_null}
             equal = [group for group in self.equivalences if not known.isdisjoint(group)]
@@ -265,7 +265,7 @@ class OrderingProperties:
         return column in self._present
 
     def has_key(self, columns: Iterable[Column]) -> bool:
-        """Whether no two rows are equal on all the columns.
+        """Return whether no two rows are equal on all the columns.
 
         Examples
         --------
@@ -275,7 +275,7 @@ class OrderingProperties:
         return find_rows(self._tied(columns)) is None
 
     def determines(self, determinant: Iterable[Column], dependent: Iterable[Column]) -> bool:
-        """Whether rows that are equal on the first columns are equal on the second."""
+        """Return whether rows that are equal on the first columns are equal on the second."""
         state = self._tied(determinant)
         for column in dependent:
             if state.impossible:
@@ -295,14 +295,14 @@ class OrderingProperties:
         return state
 
     def project(self, mapping: Mapping[Any, Column | None]) -> OrderingProperties:
-        """Properties of the rows with other columns.
+        """Properties of the rows after a projection.
 
-        Columns that are not kept become hidden: what they imply for the others stays.
+        Dropped columns become hidden columns, because they may still link others.
 
         Parameters
         ----------
         mapping
-            For each new column the old one that it is, or None if it is something else of which nothing is known.
+            For each new column the old column that it copies, or None if nothing is known about it.
 
         Examples
         --------
@@ -345,7 +345,7 @@ class OrderingProperties:
         not_null: Iterable[Column] = (),
         cases: Iterable[Case] = (),
     ) -> OrderingProperties:
-        """These properties and further facts about the same rows.
+        """These properties together with further facts about the same rows.
 
         Examples
         --------
@@ -358,14 +358,14 @@ class OrderingProperties:
     def meet(self, other: OrderingProperties) -> OrderingProperties:
         """The facts of both sides together: rows that have both properties, as when frames are zipped.
 
-        Hidden columns of the two sides are kept apart.
+        Hidden columns of the two sides stay distinct.
         """
         return OrderingProperties.of(facts_of_both(self._facts, other._facts))
 
     def join(self, other: OrderingProperties) -> OrderingProperties:
-        """The facts that hold on both sides: rows that have one of the two properties, it is not known which.
+        """The facts that hold on both sides: properties of rows that have those of one side, without knowing which.
 
-        No requirement is satisfied that one side does not satisfy.
+        It satisfies no requirement that one side does not satisfy.
 
         Examples
         --------
@@ -377,16 +377,14 @@ class OrderingProperties:
         return self if self == other else OrderingProperties.of(facts_of_either(self._facts, other._facts, self.common_orderings(other)))
 
     def common_orderings(self, other: OrderingProperties) -> tuple[Ordering, ...]:
-        """Orderings of one side as far as the other side has them too; where both have an ordering that neither states, it is not found."""
+        """Orderings of one side as far as the other side has them too; common orderings that neither side states are not found."""
         result = []
         for known, partner in ((self, other), (other, self)):
             for items in known.orderings:
-                shown = tuple(itertools.takewhile(lambda item: not isinstance(item.column, Hidden), items))
-                result.append(shown[: partner.satisfied_length(shown)])
+                visible = tuple(itertools.takewhile(lambda item: not isinstance(item.column, Hidden), items))
+                result.append(visible[: partner.satisfied_length(visible)])
         return tuple(filter(None, dict.fromkeys(result)))
 
-
-# Everything known of a relation's rows before they are computed: order and dependencies, what a true mask adds, bounds of values.
 
 # Smallest and largest value of a column that has neither missing values nor NaN.
 ValueBounds = tuple[Any, Any]
@@ -394,16 +392,16 @@ ValueBounds = tuple[Any, Any]
 
 @attrs.frozen
 class RelationProperties:
-    """Properties of a node's rows; columns are positions.
+    """Everything known about a node's rows before they are computed; columns are positions.
 
     Parameters
     ----------
     order
         Order, constants, equal columns, dependencies and keys of the row sequence.
     where
-        For int columns that are masks: facts that hold among the rows where the column is true.
+        For int columns used as masks: additional facts about the rows where the column is true.
     bounds
-        Smallest and largest value of columns that have no missing values and no NaN, for any part of the rows.
+        Smallest and largest value of columns without missing values and NaN; they bound any part of the rows.
 
     Examples
     --------
@@ -418,48 +416,48 @@ class RelationProperties:
 
     @property
     def says_nothing(self) -> bool:
-        """True when nothing is known."""
+        """Whether nothing is known."""
         return self.order.facts == SequenceFacts() and not self.where and not self.bounds
 
     def project(self, origins: Sequence[int | None]) -> RelationProperties:
-        """Properties of rows whose column ``i`` is the column ``origins[i]`` of these, or something unknown where that is None."""
+        """Properties of rows whose column ``i`` copies the column ``origins[i]`` of these, or is unknown if that is None."""
         if self.says_nothing:
             return self
-        places = {place: origin for place, origin in enumerate(origins) if origin is not None}
+        known = {position: origin for position, origin in enumerate(origins) if origin is not None}
         where: dict[int, SequenceFacts] = {}
-        if self.where and list(places.items()) == [(p, p) for p in range(len(origins))]:
+        if self.where and list(known.items()) == [(p, p) for p in range(len(origins))]:
             where = dict(self.where)
-        bounds = {place: self.bounds[origin] for place, origin in places.items() if origin in self.bounds}
+        bounds = {position: self.bounds[origin] for position, origin in known.items() if origin in self.bounds}
         return RelationProperties(self.order.project(dict(enumerate(origins))), where, bounds)
 
     @classmethod
     def side_by_side(cls, inputs: Sequence[RelationProperties], widths: Sequence[int]) -> RelationProperties:
-        """Properties of the columns of several inputs, of so many columns each, taken as one row; they are brought together at once."""
+        """Properties of rows with the columns of several zipped inputs, which have the given widths."""
         starts = [*accumulate(widths, initial=0)]
-        telling = [(place, rows) for place, rows in enumerate(inputs) if place and not rows.says_nothing]
-        if not telling:
+        informative = [(slot, rows) for slot, rows in enumerate(inputs) if slot and not rows.says_nothing]
+        if not informative:
             return inputs[0]
-        shifted = [moved_right(rows.order.facts, starts[place], place) for place, rows in telling]
+        shifted = [shifted_facts(rows.order.facts, starts[slot], slot) for slot, rows in informative]
         order = OrderingProperties.of(merged_all([inputs[0].order.facts, *shifted]))
-        bounds = {column + starts[place]: found for place, rows in [(0, inputs[0]), *telling] for column, found in rows.bounds.items()}
+        bounds = {column + starts[slot]: limits for slot, rows in [(0, inputs[0]), *informative] for column, limits in rows.bounds.items()}
         return cls(order, inputs[0].where, bounds)
 
     def reordered(self, order: OrderingProperties) -> RelationProperties:
-        """The same values in an order of which other things are known."""
+        """These properties with another order: the values are the same."""
         return attrs.evolve(self, order=order)
 
 
-def moved_right(facts: SequenceFacts, start: int, place: int) -> SequenceFacts:
-    """Facts about columns that stand further right, behind those of other inputs; hidden ones are told from those of the others by the place."""
+def shifted_facts(facts: SequenceFacts, start: int, slot: int) -> SequenceFacts:
+    """Facts with columns shifted to the right, after those of other inputs; the slot keeps hidden columns of different inputs distinct."""
 
     def moved(column: Column) -> Column:
-        return Hidden((f"{place:06}", column.number)) if isinstance(column, Hidden) else column + start  # type: ignore[operator]
+        return Hidden((f"{slot:06}", column.number)) if isinstance(column, Hidden) else column + start  # type: ignore[operator]
 
     return rename_facts(facts, moved)
 
 
 def requirement(by: Sequence[tuple[int, bool]]) -> list[tuple[int, str]]:
-    """A sort's columns and directions as a requirement.
+    """Convert a sort's columns and directions to a requirement.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What Spark's physical operations do to partitions and to the order of rows; what is not in the table promises nothing.
+"""What Spark's physical operators do to partitions and row order; an operator that is not in the table guarantees nothing.
 
-Partitioning is physical and decided on the plan that runs, ordering is logical and decided on our graph: here is only the physical side.
+Partitioning is physical and is decided on the plan that runs; ordering is logical and is decided on our graph. This is the physical side.
 
 Source: ``docs/order.md`` section 4 (observed on Spark 4.3.0 over 7 leaves and 95 operations, with and without adaptive execution), after Flint's
 theorem: a chain of preserving nodes above a preserving leaf has the partitions of the leaf.
@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 
 class Preservation(NamedTuple):
-    """What an operation keeps; None where nothing is said.
+    """What an operator preserves; None if nothing is guaranteed.
 
     Parameters
     ----------
     partitions
-        Same number of partitions, every surviving row in the same one, in the same relative order.
+        The number of partitions is the same, every surviving row stays in its partition, in the same relative order.
     row_order
-        Read by partition index, the surviving rows come in input order, dropped or repeated in place.
+        Read in partition order, the surviving rows are in input order, dropped or repeated in place.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Preservation(NamedTuple):
     row_order: bool | None
 
     def then(self, following: Preservation) -> Preservation:
-        """What this operation and a following one keep together: what one of them breaks stays broken."""
+        """What this operator and a following one preserve together."""
         return Preservation(_both(self.partitions, following.partitions), _both(self.row_order, following.row_order))
 
 
@@ -40,10 +40,10 @@ KEEPS_ALL = Preservation(True, True)
 BREAKS_ALL = Preservation(False, False)
 SAYS_NOTHING = Preservation(None, None)
 
-# The assignment of rows to partitions depends neither on the execution nor on what is pushed into these leaves.
+# Leaves whose assignment of rows to partitions depends neither on the execution nor on what is pushed into them.
 _STABLE_LEAVES = ("RDDScan", "InMemoryTableScan", "Range")
 _TRANSPARENT = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "ColumnarToRow", "RowToColumnar")
-# A task writes the rows of one partition as they come.
+# A task writes the rows of a partition in their order.
 _WRITES = ("WriteFiles", "Execute InsertIntoHadoopFsRelationCommand")
 _ROW_WISE = (
     "Project",
@@ -65,8 +65,8 @@ _BROADCASTS = ("BroadcastExchange", "BroadcastQueryStage")
 _BROADCAST_JOINS = ("BroadcastHashJoin", "BroadcastNestedLoopJoin")
 _TWO_INPUTS = (*_BROADCAST_JOINS, "SortMergeJoin", "ShuffledHashJoin", "CartesianProduct", "FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow")
 
-# Coalesce concatenates neighbours, a limit without an exchange takes the first rows it meets and a union puts its inputs one after the other,
-# but only under conditions that a node's name does not show: nothing is said of their row order.
+# Coalesce concatenates adjacent partitions, a limit without an exchange takes the first rows that it meets, and a union concatenates its
+# inputs, but only under conditions that the node's name does not show: so nothing is guaranteed about their row order.
 NODE_PRESERVATION: dict[str, Preservation] = {
     **dict.fromkeys((*_TRANSPARENT, *_WRITES, *_ROW_WISE), KEEPS_ALL),
     **dict.fromkeys(
@@ -96,7 +96,7 @@ NODE_PRESERVATION: dict[str, Preservation] = {
     ),
     **dict.fromkeys(("Coalesce", "GlobalLimit", "LocalLimit", "Union"), Preservation(False, None)),
 }
-# Nodes that may give the rows a new order: whether a key ascends above them is a question to the ordering, not to this table.
+# Nodes that may sort: whether the output is sorted by a key is decided by the ordering, not by this table.
 SORTING_NODES = frozenset({"Sort", "TakeOrderedAndProject", "SortMergeJoin"})
 
 
@@ -106,7 +106,7 @@ class PlanNode(NamedTuple):
     Parameters
     ----------
     name
-        As Spark prints it, without the suffix ``Exec``.
+        Spark's name, without the suffix ``Exec``.
     inputs
         Its inputs.
     """
@@ -116,12 +116,12 @@ class PlanNode(NamedTuple):
 
 
 def plan_tree(names: Sequence[str]) -> PlanNode:
-    """The plan whose nodes were listed top first, left input before right.
+    """Build the plan from its nodes in preorder: parents first, left input before right.
 
     Raises
     ------
     ValueError
-        If the names are too few or too many for the inputs that their nodes have.
+        If there are too few or too many names for the inputs of the nodes.
 
     Examples
     --------
@@ -136,14 +136,14 @@ def plan_tree(names: Sequence[str]) -> PlanNode:
 
 
 def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Preservation:
-    """What a plan keeps of the leaf at the end of its left edge.
+    """What a plan preserves of the leaf at the end of its leftmost path.
 
     Parameters
     ----------
     node
         The top of the plan.
     unmatched_rows_added
-        A join of the plan also gives rows of its broadcast side that have no match.
+        Whether a join in the plan also yields unmatched rows of its broadcast side.
 
     Examples
     --------
@@ -158,16 +158,16 @@ def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Pre
     while node.inputs:
         if node.name in _BROADCAST_JOINS:
             streamed_left = len(node.inputs) == 2 and node.inputs[1].name in _BROADCASTS and node.inputs[0].name not in _BROADCASTS
-            here = KEEPS_ALL if streamed_left and not unmatched_rows_added else BREAKS_ALL
+            step = KEEPS_ALL if streamed_left and not unmatched_rows_added else BREAKS_ALL
         else:
-            here = NODE_PRESERVATION.get(node.name, SAYS_NOTHING)
-        result = here.then(result)
+            step = NODE_PRESERVATION.get(node.name, SAYS_NOTHING)
+        result = step.then(result)
         node = node.inputs[0]
     return result if node.name in _STABLE_LEAVES else result.then(SAYS_NOTHING)
 
 
 def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Preservation | None:
-    """What the operations above a certain node keep of its rows; None if there is no such node on the left edge.
+    """What the operators above a certain node preserve of its rows; None if no such node is on the leftmost path.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Pr
 
 
 def _read_node(remaining: list[str]) -> PlanNode:
-    """Take a node and its inputs from the end of a reversed list."""
+    """Remove a node and its inputs from the end of a reversed list."""
     if not remaining:
         raise ValueError("the list of nodes ends before the plan does")
     name = remaining.pop()
@@ -202,7 +202,7 @@ def _read_node(remaining: list[str]) -> PlanNode:
 
 
 def _is_input_of_union(name: str) -> bool:
-    """Whether a node after two inputs of a union is taken for a third one: only a broadcast side cannot be."""
+    """Return whether a node after two inputs of a union is a third input, which everything but a broadcast side is."""
     return name not in _BROADCASTS
 
 

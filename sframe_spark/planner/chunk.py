@@ -1,4 +1,4 @@
-"""Chunk: a run of consecutive rows as Arrow arrays, the currency of kernels."""
+"""Chunk: consecutive rows as Arrow arrays, which kernels take and give; ChunkedRows: several chunks read as one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from sframe_spark.values.arrow_layouts import MAX_BYTES, in_one_array
 
 Item = TypeVar("Item")
 
-# Arrow counts the bytes of texts, and the items of lists, in 32 bits.
+# Arrow's offsets into strings and lists have 32 bits.
 MAX_BYTES_OF_ARRAY = MAX_BYTES
 
 
 @attrs.frozen(eq=False)
 class Chunk:
-    """Columns by position and the number of rows (which is kept even when there is no column).
+    """Columns by position, and the number of rows, which is known even without a column.
 
-    ``remembered`` is a place for facts that follow from the values and are costly to find twice.
+    ``remembered`` caches facts that follow from the values and are costly to compute.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """Bytes of the rows, without what the arrays hold besides."""
+        """Bytes of the rows, without unused parts of their buffers."""
         return sum(column.nbytes for column in self.columns)
 
     @property
@@ -132,25 +132,25 @@ class Chunk:
         return (self if positions is None else self.select(positions)).slice(start, stop)
 
     def chunks_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
-        """The same rows: there is one piece of them."""
+        """The same rows as one chunk; the counterpart of :meth:`ChunkedRows.chunks_between`."""
         yield self.between(start, stop, positions)
 
     def end_of_chunk(self, start: int, stop: int) -> int:
-        """Where to end some rows: at ``stop``, as nothing is copied anywhere."""
+        """``stop``; the counterpart of :meth:`ChunkedRows.end_of_chunk`."""
         return stop
 
-    def rows_at(self, places: np.ndarray) -> Chunk:
-        """Rows by number, in the order given; this very chunk when these are all its rows in their order.
+    def rows_at(self, indices: np.ndarray) -> Chunk:
+        """Rows by index, in the given order; the chunk itself if these are all its rows in order.
 
         Examples
         --------
         >>> Chunk.of([pa.array([1, 2, 3])]).rows_at(np.array([2, 0])).columns[0].to_pylist()
         [3, 1]
         """
-        if len(places) == self.rows and bool((places == np.arange(self.rows)).all()):
+        if len(indices) == self.rows and bool((indices == np.arange(self.rows)).all()):
             return self
-        indices = pa.array(places)
-        return Chunk(tuple(column.take(indices) for column in self.columns), len(places))
+        taken = pa.array(indices)
+        return Chunk(tuple(column.take(taken) for column in self.columns), len(indices))
 
     def to_table(self) -> pa.Table:
         """As an Arrow table with columns ``c0..cn``.
@@ -164,7 +164,7 @@ class Chunk:
 
 
 def to_stream(chunks: Iterable[Chunk], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
-    """The rows of chunks, at least one, as an Arrow stream: pickled arrays would take their whole buffers along."""
+    """The rows of one or more chunks as an Arrow IPC stream: a pickled slice of an array would include the whole buffers."""
     return stream_of((chunk.to_table() for chunk in chunks), options)
 
 
@@ -194,16 +194,16 @@ def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def joined(first: Chunk, second: Chunk) -> Chunk:
-    """Rows of both chunks, which have the same columns."""
+    """The concatenated rows of two chunks with the same columns."""
     if not first.rows or not second.rows:
         return first if first.rows else second
     return stacked([first, second])
 
 
 def stacked(chunks: list[Chunk]) -> Chunk:
-    """Rows of chunks of the same columns, of which there is at least one, in order; the list is empty then.
+    """The concatenated rows of a non-empty list of chunks with the same columns; empties the list.
 
-    Where nobody else holds the chunks, one column at a time takes room twice.
+    If nothing else refers to the chunks, at most one column at a time is in memory twice.
     """
     rows, columns = sum(chunk.rows for chunk in chunks), list(zip(*(chunk.columns for chunk in chunks), strict=True))
     chunks.clear()
@@ -211,7 +211,7 @@ def stacked(chunks: list[Chunk]) -> Chunk:
 
 
 def concatenate(chunks: Iterable[Chunk], schema: Schema) -> Chunk:
-    """Rows of all chunks, in order; see :func:`stacked` for the room that they take.
+    """The concatenated rows of any number of chunks; see :func:`stacked` for the memory it takes.
 
     Examples
     --------
@@ -219,51 +219,49 @@ def concatenate(chunks: Iterable[Chunk], schema: Schema) -> Chunk:
     >>> concatenate([Chunk.of([pa.array([1, 2])]), Chunk.of([pa.array([3])])], (INT,)).columns[0].to_pylist()
     [1, 2, 3]
     """
-    found = list(chunks)
-    filled = [chunk for chunk in found if chunk.rows]
+    remaining = list(chunks)
+    filled = [chunk for chunk in remaining if chunk.rows]
     if not filled:
-        return found[0] if found else Chunk.empty(schema)
-    found.clear()
+        return remaining[0] if remaining else Chunk.empty(schema)
+    remaining.clear()
     return filled[0] if len(filled) == 1 else stacked(filled)
 
 
 def drained(items: list[Item]) -> Iterator[Item]:
-    """Items, each let go as it is passed on."""
+    """Yield the items of a list and remove each from it, so that memory is freed while they are used."""
     while items:
         yield items.pop(0)
 
 
-# Pieces: rows in memory that were made one part after the other, and stay so.
-
-# Shorter pieces are put together: each has a price of its own, whoever goes through them.
+# Shorter chunks are joined with their neighbours: every chunk costs something, whoever iterates over them.
 MIN_CHUNK_ROWS = 32_768
-# A piece that is a part of longer arrays holds all of them: it is copied where they take so many times its bytes.
+# A slice keeps the whole arrays alive: it is copied if these take more than so many times its own bytes.
 MAX_BUFFER_RATIO = 4
 
 
 @attrs.frozen(eq=False)
 class ChunkedRows:
-    """Consecutive runs of rows of the same columns, read by row number as if they were one.
+    """Several chunks of the same columns, read by row index as if they were one.
 
-    Nothing is copied until rows of several are asked for in one array.
+    Nothing is copied until rows of several chunks are requested as one array.
 
     Parameters
     ----------
     chunks
-        At least two, none of them empty.
+        At least two chunks, none of them empty.
     remembered
-        A place for facts that follow from the values and are costly to find twice.
+        A cache of facts that follow from the values and are costly to compute.
 
     Examples
     --------
-    >>> rows = Pieces((Chunk.of([pa.array([1, 2, 3])]), Chunk.of([pa.array([4])])))
+    >>> rows = ChunkedRows((Chunk.of([pa.array([1, 2, 3])]), Chunk.of([pa.array([4])])))
     >>> rows.rows, rows.between(2, 4).columns[0].to_pylist()
     (4, [3, 4])
     """
 
     chunks: tuple[Chunk, ...]
     remembered: dict[str, Any] = attrs.field(factory=dict, repr=False, kw_only=True)
-    # The number of the first row of each, and that of all rows.
+    # Index of the first row of each chunk, then the number of all rows.
     starts: tuple[int, ...] = attrs.field(init=False, repr=False)
 
     @starts.default
@@ -272,7 +270,7 @@ class ChunkedRows:
 
     @property
     def rows(self) -> int:
-        """Of all pieces."""
+        """Number of rows of all chunks."""
         return self.starts[-1]
 
     @property
@@ -291,37 +289,40 @@ class ChunkedRows:
 
     def column(self, position: int, start: int, stop: int) -> pa.ChunkedArray:
         """One column of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
-        parts = [chunk.columns[0] for chunk in self.chunks_between(start, stop, [position])]
-        return pa.chunked_array(parts, self.types[position])
+        arrays = [chunk.columns[0] for chunk in self.chunks_between(start, stop, [position])]
+        return pa.chunked_array(arrays, self.types[position])
 
     def chunks_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
-        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), piece by piece, without copying."""
+        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), chunk by chunk, without copying."""
         start, stop = max(0, start), min(stop, self.rows)
-        place = bisect.bisect_right(self.starts, start) - 1
+        index = bisect.bisect_right(self.starts, start) - 1
         while start < stop:
-            first = self.starts[place]
-            yield self.chunks[place].select(positions).slice(start - first, stop - first)
-            place += 1
-            start = self.starts[place]
+            first = self.starts[index]
+            yield self.chunks[index].select(positions).slice(start - first, stop - first)
+            index += 1
+            start = self.starts[index]
 
     def between(self, start: int, stop: int, positions: Sequence[int] | None = None) -> Chunk:
         """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), each in one array."""
-        wanted = range(len(self.types)) if positions is None else positions
-        parts = list(self.chunks_between(start, stop, wanted))
-        if len(parts) > 1:
-            return stacked(parts)
-        return parts[0] if parts else self.chunks[0].select(wanted).slice(0, 0)
+        positions = range(len(self.types)) if positions is None else positions
+        chunks = list(self.chunks_between(start, stop, positions))
+        if len(chunks) > 1:
+            return stacked(chunks)
+        return chunks[0] if chunks else self.chunks[0].select(positions).slice(0, 0)
 
     def end_of_chunk(self, start: int, stop: int) -> int:
-        """Where to end some rows so that those of few pieces are copied: behind the first piece, or the last that is whole; else ``stop``."""
-        place = bisect.bisect_right(self.starts, start)
-        if self.starts[place] - start < MIN_CHUNK_ROWS:
-            place = max(place, bisect.bisect_right(self.starts, stop) - 1)
-        return min(self.starts[place], stop)
+        """The end, at most ``stop``, of a range of rows from ``start`` that can be read with little copying.
+
+        It is the end of the first chunk, or, if that leaves too few rows, of the last whole chunk before ``stop``.
+        """
+        index = bisect.bisect_right(self.starts, start)
+        if self.starts[index] - start < MIN_CHUNK_ROWS:
+            index = max(index, bisect.bisect_right(self.starts, stop) - 1)
+        return min(self.starts[index], stop)
 
 
 def coalesce_chunks(chunks: Iterable[Chunk], schema: Schema) -> Chunk | ChunkedRows:
-    """Rows of chunks as they are but for short ones, which are put together; one chunk where that is all.
+    """The rows of chunks, short chunks joined with their neighbours and others unchanged; a single chunk if only one is left.
 
     Examples
     --------
@@ -329,12 +330,12 @@ def coalesce_chunks(chunks: Iterable[Chunk], schema: Schema) -> Chunk | ChunkedR
     >>> coalesce_chunks([Chunk.of([pa.array([1, 2])]), Chunk.of([pa.array([3])])], (INT,)).rows
     3
     """
-    found = [compacted(run[0]) if len(run) == 1 else stacked(run) for run in _runs(chunks)]
-    return ChunkedRows(tuple(found)) if len(found) > 1 else concatenate(found, schema)
+    coalesced = [compacted(group[0]) if len(group) == 1 else stacked(group) for group in _groups_of_short(chunks)]
+    return ChunkedRows(tuple(coalesced)) if len(coalesced) > 1 else concatenate(coalesced, schema)
 
 
 def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | ChunkedRows:
-    """Rows of columns that are each cut into arrays at places of its own.
+    """Rows whose columns are each split into arrays at different row indices.
 
     Examples
     --------
@@ -346,19 +347,19 @@ def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | Ch
 
 
 def aligned_chunks(columns: Sequence[Sequence[pa.Array]]) -> Iterator[Chunk]:
-    """The same rows, cut wherever one of the columns is; without rows, none.
+    """The same rows as chunks that end wherever one of the columns is split; no chunk if there are no rows.
 
     Examples
     --------
     >>> [chunk.rows for chunk in aligned_chunks([[pa.array([1, 2]), pa.array([3])], [pa.array([4]), pa.array([5, 6])]])]
     [1, 1, 1]
     """
-    table = pa.table({str(place): pa.chunked_array(list(parts)) for place, parts in enumerate(columns)})
+    table = pa.table({str(position): pa.chunked_array(list(arrays)) for position, arrays in enumerate(columns)})
     return (Chunk.of(batch.columns) for batch in table.to_batches())
 
 
-def _runs(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
-    """Chunks that have rows, short ones with their neighbours, as far as an array holds the texts of all."""
+def _groups_of_short(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+    """Non-empty chunks, short ones grouped with their neighbours as long as one array can hold the strings of all."""
     waiting: list[Chunk] = []
     rows, size = 0, 0
     for chunk in chunks:
@@ -376,13 +377,13 @@ def _runs(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
 
 
 def compacted(chunk: Chunk) -> Chunk:
-    """The rows of a chunk without the much longer arrays that they are parts of."""
+    """The chunk, with columns copied that are slices of much longer arrays, so that these can be freed."""
     columns = chunk.columns
-    if not any(_holds_more(column) for column in columns):
+    if not any(map(_is_small_slice, columns)):
         return chunk
     half = chunk.rows // 2
-    return Chunk(tuple(in_one_array([column[:half], column[half:]]) if _holds_more(column) else column for column in columns), chunk.rows)
+    return Chunk(tuple(in_one_array([column[:half], column[half:]]) if _is_small_slice(column) else column for column in columns), chunk.rows)
 
 
-def _holds_more(column: pa.Array) -> bool:
+def _is_small_slice(column: pa.Array) -> bool:
     return bool(column.get_total_buffer_size() > MAX_BUFFER_RATIO * (column.nbytes + MIN_CHUNK_ROWS))

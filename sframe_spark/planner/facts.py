@@ -1,4 +1,4 @@
-"""Logical facts of a node: schema by position, length, row domain."""
+"""What the planner knows about a node's output without computing it: column types by position, number of rows, row domain."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Schema = tuple[ColumnType, ...]
 
 
 class RowDomain:
-    """Identity of a set of aligned rows: nodes of one domain have the same rows in the same places."""
+    """Identity of a sequence of rows: nodes with the same domain are aligned row by row."""
 
     __slots__ = ("__weakref__",)
 
 
 @attrs.frozen
 class Length:
-    """What is known of a row count.
+    """What is known about a number of rows.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Length:
 
     @classmethod
     def unknown(cls, token: Hashable | None = None, at_most: int | None = None) -> Length:
-        """An unknown number of rows; a fresh token unless one is given."""
+        """An unknown number of rows, with a new token by default."""
         return cls(None, RowDomain() if token is None else token, at_most)
 
     @property
@@ -72,7 +72,7 @@ class Length:
         return self.rows
 
     def provably_equals(self, other: Length) -> bool | None:
-        """True or False when that is certain, None when it is not known."""
+        """Return whether the lengths are equal, or None if that is not known."""
         if self.rows is not None and other.rows is not None:
             return self.rows == other.rows
         if self.token == other.token:
@@ -89,7 +89,7 @@ class Length:
 
 
 def sum_of_bounds(lengths: Iterable[Length]) -> int | None:
-    """Upper bound of several numbers of rows together; None when one of them has none.
+    """Upper bound of the sum of several numbers of rows; None if one of them has no bound.
 
     Examples
     --------
@@ -106,16 +106,16 @@ def sum_of_bounds(lengths: Iterable[Length]) -> int | None:
 
 @attrs.frozen
 class Facts:
-    """Facts remembered on a node and checked on every rewrite.
+    """Facts about a node's output, stored on the node and checked whenever a law rewrites it.
 
     Parameters
     ----------
     schema
         Column types by position.
     length
-        What is known of the row count.
+        What is known about the number of rows.
     domain
-        The row domain: equal domains mean row-aligned nodes.
+        The row domain: nodes with equal domains are aligned row by row.
     """
 
     schema: Schema
@@ -129,12 +129,12 @@ class Facts:
 
 
 def require_columns(schema: Schema, positions: Iterable[int]) -> None:
-    """Refuse positions of columns that are not there; they are counted from 0.
+    """Refuse column positions (from 0) that a schema does not have.
 
     Raises
     ------
     SchemaError
-        If one is.
+        If there is one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Walks over query graphs. All are iterative: chains of ten thousand nodes are ordinary."""
+"""Traversals of query graphs, none of them recursive: chains of ten thousand nodes are common."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Value = TypeVar("Value")
 
 
 def postorder(roots: Iterable[PlannerNode]) -> Iterator[PlannerNode]:
-    """Every node reachable from the roots once, inputs before consumers, inputs left to right."""
-    # Nodes are compared by identity, so they are their own keys; None stands for the end of the inputs of the last node opened.
+    """Yield every node reachable from the roots once: inputs before consumers, inputs from left to right."""
+    # Nodes hash by identity. None on the stack marks the end of the inputs of the node opened last.
     seen: set[PlannerNode] = set()
     opened: list[PlannerNode] = []
     stack: list[PlannerNode | None] = [*reversed([*roots])]
@@ -38,7 +38,7 @@ def postorder(roots: Iterable[PlannerNode]) -> Iterator[PlannerNode]:
 
 
 def fold(roots: Sequence[PlannerNode], function: Callable[[PlannerNode, list[Value]], Value]) -> dict[int, Value]:
-    """Value of every node from the values of its inputs, keyed by ``id(node)``."""
+    """Compute a value for every node from the values of its inputs; the result is keyed by ``id(node)``."""
     values: dict[int, Value] = {}
     for node in postorder(roots):
         values[id(node)] = function(node, [values[id(child)] for child in node.inputs])
@@ -46,32 +46,32 @@ def fold(roots: Sequence[PlannerNode], function: Callable[[PlannerNode, list[Val
 
 
 def runs_as_kernels(root: PlannerNode) -> bool:
-    """True when nothing below a node needs a Spark query: every operator has a kernel, every leaf is a source."""
+    """Return whether a graph needs no Spark query: every operator has a kernel."""
     return all(node.operator.has_kernel for node in postorder([root]))
 
 
 def sizes_of(root: PlannerNode) -> dict[int, Sizes]:
-    """About how many bytes each column of each node takes in a row, keyed by ``id(node)``."""
+    """Estimated bytes per row of each column of each node, keyed by ``id(node)``."""
     return fold([root], lambda node, inputs: node.operator.column_sizes(inputs, [child.facts for child in node.inputs], node.schema))
 
 
 def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) -> PlannerNode:
-    """Copy of the graph with ``replace`` applied to every node after its inputs; shared nodes stay shared."""
+    """A copy of the graph with ``replace`` applied to every node after its inputs; shared nodes stay shared."""
     values = fold([root], lambda node, inputs: replace(node.with_inputs(inputs)))
     return values[id(root)]
 
 
 def with_inferred_length(node: PlannerNode, inputs: Sequence[Facts]) -> Facts:
-    """Facts of a node, with its length where only its inputs know it: one may have been materialised since the node was made."""
+    """Facts of a node, its length inferred again if it was unknown: an input may have been materialised since the node was made."""
     if node.length.rows is None and inputs:
-        found = node.operator.infer_length(inputs)
-        if found.rows is not None:
-            return attrs.evolve(node.facts, length=found)
+        inferred = node.operator.infer_length(inputs)
+        if inferred.rows is not None:
+            return attrs.evolve(node.facts, length=inferred)
     return node.facts
 
 
 def private_copy(root: PlannerNode) -> PlannerNode:
-    """Copy of the graph of which nobody else holds a node: what other threads splice does not change it while it runs."""
+    """A copy of the graph whose nodes nothing else refers to, so that splices by other threads do not change it while it runs."""
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         same = PlannerNode(node.operator, inputs, with_inferred_length(node, [child.facts for child in inputs]))
@@ -82,7 +82,7 @@ def private_copy(root: PlannerNode) -> PlannerNode:
 
 
 def consumers(roots: Sequence[PlannerNode]) -> dict[int, list[PlannerNode]]:
-    """Nodes that read each node, keyed by ``id(node)``; a node reading another twice is listed twice."""
+    """The nodes that read each node, keyed by ``id(node)``; a node that reads another twice is listed twice."""
     result: dict[int, list[PlannerNode]] = {}
     for node in postorder(roots):
         result.setdefault(id(node), [])
@@ -92,7 +92,7 @@ def consumers(roots: Sequence[PlannerNode]) -> dict[int, list[PlannerNode]]:
 
 
 def to_networkx(roots: Sequence[PlannerNode]) -> networkx.MultiDiGraph:
-    """The graph as a ``networkx.MultiDiGraph`` for analysis and drawing: nodes by number in postorder, edges from input to consumer."""
+    """The graph as a ``networkx.MultiDiGraph``, for analysis and drawing: nodes are numbered in postorder, edges go from input to consumer."""
     import networkx
 
     graph = networkx.MultiDiGraph()

@@ -1,4 +1,4 @@
-"""Inference over nodes: type, length, equality of lengths."""
+"""What follows about a node from the graph below it, without running anything: lengths, order, where the row order is observed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.graph import fold, postorder, with_inferred_length
-from sframe_spark.planner.node import PlannerNode, infer_facts
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 
 
@@ -17,42 +17,39 @@ def infer_planner_node_type(node: PlannerNode) -> Schema:
 
 
 def infer_planner_node_length(node: PlannerNode) -> int | None:
-    """Number of rows of a node if it follows without running anything, else None.
+    """Number of rows of a node, or None if only running it would show it.
 
-    Facts remembered on nodes built before an input was materialised are refreshed from the graph as it is now.
+    Unknown lengths are inferred again, because inputs may have been materialised since the nodes were made.
     """
     return current_facts(node).length.rows
 
 
 def known_rows(node: PlannerNode) -> int:
-    """Number of rows of a node, which must follow without running anything.
+    """Number of rows of a node that can be inferred without running anything.
 
     Raises
     ------
     PlanInvariantError
-        If it does not.
+        If it cannot.
     """
     return current_facts(node).length.known_rows
 
 
 def current_facts(node: PlannerNode) -> Facts:
-    """Facts of a node inferred anew from the graph below it."""
+    """Facts of a node, with its length inferred again from the current graph below it."""
     if node.length.rows is not None or not node.inputs:
         return node.facts
     return fold([node], with_inferred_length)[id(node)]
 
 
 def learn_lengths(root: PlannerNode) -> None:
-    """Let each node of a graph know the number of its rows where it follows now: rows below may have been materialised since the node was made."""
+    """Store on each node of a graph its number of rows if that follows now: inputs may have been materialised since the node was made."""
     for node in postorder([root]):
         node.facts = with_inferred_length(node, [child.facts for child in node.inputs])
 
 
 def with_current_lengths(root: PlannerNode) -> PlannerNode:
-    """The graph with every row count that follows now; this very graph when nothing new follows.
-
-    A node built before its input was materialised does not know its length, though it follows since then.
-    """
+    """The graph with all lengths that follow now, without changing a node; the graph itself if nothing new follows."""
     current: dict[int, PlannerNode] = {}
     for node in postorder([root]):
         rebuilt = node.with_inputs([current[id(child)] for child in node.inputs])
@@ -64,7 +61,7 @@ def with_current_lengths(root: PlannerNode) -> PlannerNode:
 
 
 def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
-    """True or False when the lengths are certainly equal or different, None when only running them would tell."""
+    """Return whether two nodes have the same number of rows, or None if only running them would show it."""
     if a is b or a.facts.domain is b.facts.domain:
         return True
     answer = a.length.provably_equals(b.length)
@@ -77,7 +74,7 @@ def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
 
 
 def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
-    """True when two graphs are equal, operator by operator, and deterministic."""
+    """Return whether two graphs are equal operator by operator, and deterministic."""
     compared: set[tuple[int, int]] = set()
     stack = [(a, b)]
     while stack:
@@ -92,27 +89,11 @@ def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
     return True
 
 
-__all__ = [
-    "current_facts",
-    "infer_facts",
-    "infer_planner_node_length",
-    "infer_planner_node_type",
-    "known_rows",
-    "learn_lengths",
-    "prove_equal_length",
-    "same_plan",
-    "with_current_lengths",
-]
-
-
-# Properties of nodes: derived from the sources up, kept as long as what they follow from.
-
-
 def properties_of(root: PlannerNode) -> RelationProperties:
-    """What is known of a node's rows before they are computed.
+    """What is known about the order of a node's rows before they are computed.
 
-    Properties follow from operators and inputs. They are kept on the node and found again only where an input's have changed since, as when it
-    was materialised meanwhile.
+    Properties follow from operators and inputs. They are cached on the node and derived again only if those of an input have changed,
+    for example because it was materialised.
     """
 
     def derive(node: PlannerNode, inputs: list[RelationProperties]) -> RelationProperties:
@@ -130,28 +111,25 @@ def properties_of(root: PlannerNode) -> RelationProperties:
 
 
 def is_in_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
-    """Whether a node's rows are proved to be in an order, given as pairs of column position and whether it ascends."""
+    """Return whether a node's rows are proved to be in an order: pairs of column position and whether it ascends."""
     return properties_of(node).order.satisfies(requirement(by))
 
 
-# Order-demand analysis: at which nodes does anyone observe the row order?
-
-
 def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
-    """``id`` of every node whose row order reaches the result.
+    """``id`` of every node whose row order affects the result.
 
-    The order of an input is observed when its consumer needs it for its values, or passes it on to an output whose order is observed.
+    The order of an input is observed if its consumer needs it to compute values, or passes it on to an output whose order is observed.
     """
     return set(observers(root, root_observed))
 
 
 def observers(root: PlannerNode, root_observed: bool = True) -> dict[int, PlannerNode | None]:
-    """For each node whose row order reaches the result, by ``id``, a node that needs it for its values; None where the result shows it."""
-    found: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
+    """For each node whose row order affects the result, by ``id``, a node that needs the order to compute values, or None if the result has it."""
+    observer_of: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
     for node in reversed(list(postorder([root]))):
         for slot, child in enumerate(node.inputs):
             need = node.operator.requires(slot)
-            if need is Need.ANY or (need is Need.INHERITED and id(node) not in found):
+            if need is Need.ANY or (need is Need.INHERITED and id(node) not in observer_of):
                 continue
-            found.setdefault(id(child), found[id(node)] if need is Need.INHERITED else node)
-    return found
+            observer_of.setdefault(id(child), observer_of[id(node)] if need is Need.INHERITED else node)
+    return observer_of

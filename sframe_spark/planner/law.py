@@ -19,17 +19,17 @@ class Law:
     Parameters
     ----------
     equation
-        The equation that holds between a node's rows before and after; also the law's name.
+        The equation between a node's rows before and after; also the law's name.
     stage
         Name of the stage in which the law runs.
     operators
-        Names of the operators the left-hand side starts with, or of which a law over the whole graph needs one; empty: any.
+        Names of the operators at the root of the left-hand side (of a law over the whole graph: of which it needs one); empty for any.
     rewrite
-        Returns the new node, or None when the law does not apply.
+        Returns the new node, or None if the law does not apply.
     whole_graph
-        The law is given the root and rewrites the graph in one pass, once per stage.
+        The law gets the root and rewrites the graph in one pass, once per stage.
     alone
-        The law computes the node's first input anew in another form, so it applies only where no other node reads that input; 2: nor the first
+        The law computes the node's first input in another form, so it applies only if no other node reads that input; 2: nor the first
         input of that.
     """
 
@@ -46,29 +46,30 @@ class Law:
         Raises
         ------
         PlanInvariantError
-            If a law of a plug-in fails, or gives no node.
+            If a plug-in's law fails, or returns something that is not a node.
         """
         try:
-            found = self.rewrite(node)
+            rewritten = self.rewrite(node)
         except Exception as error:
             if isinstance(error, SFrameError) or is_builtin(self.rewrite):
                 raise
             raise PlanInvariantError(f"the law {self.equation!r} failed with {type(error).__name__}: {error}") from error
-        if found is not None and not isinstance(found, PlannerNode):
-            raise PlanInvariantError(f"the law {self.equation!r} gave a {type(found).__name__}: it gives a node, or None where it does not apply")
-        return found
+        if rewritten is not None and not isinstance(rewritten, PlannerNode):
+            made = type(rewritten).__name__
+            raise PlanInvariantError(f"the law {self.equation!r} gave a {made}: it gives a node, or None where it does not apply")
+        return rewritten
 
     def may_fire(self, operators: Set[str]) -> bool:
-        """True when the law's left-hand side may be in a graph of these operators."""
+        """Return whether the law's left-hand side may occur in a graph of these operators."""
         return not self.operators or not self.operators.isdisjoint(operators)
 
 
 @attrs.frozen
 class Stage:
-    """A named group of laws run to a fixed point, and the reason it is separate from the others.
+    """A named group of laws that runs to a fixed point, and the reason why it is a stage of its own.
 
-    ``also`` names stages whose laws take part again; ``top_down`` tries consumers before their inputs; when the stage has
-    changed the plan, ``back_to`` names the stage to go on with, whose laws may find something new.
+    ``also`` names stages whose laws take part again; ``top_down`` visits consumers before their inputs; if the stage has changed the
+    plan, the optimizer continues at the stage ``back_to``, whose laws may apply again.
     """
 
     name: str

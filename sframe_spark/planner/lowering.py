@@ -1,4 +1,4 @@
-"""Relation: a lowered node, a Spark DataFrame with columns by position and a hidden row key."""
+"""Relation: a node lowered to Spark, a DataFrame with columns by position and hidden columns that define the row order."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Relation:
     Parameters
     ----------
     df
-        Columns ``c0..cn`` plus the key columns.
+        Columns ``c0`` to ``cn`` and the key columns.
     schema
         Column types by position.
     key
-        Hidden columns that order the rows totally. Empty: at most one row, or an order that nobody observes.
+        Hidden columns that define a total order of the rows. Empty: at most one row, or an order that nobody observes.
     position
-        Name of a column that holds the dense row number, when there is one.
+        Name of a column with the dense row number, if there is one.
     not_missing
-        Positions of columns that are known to hold no missing value.
+        Positions of columns that are known to have no missing value.
     """
 
     df: DataFrame
@@ -46,7 +46,7 @@ class Relation:
     key: tuple[KeyColumn, ...] = ()
     position: str | None = None
     not_missing: frozenset[int] = frozenset()
-    # What `sorted` gave last and for which names: a source that many frames read is sorted and named once.
+    # Last result of `sorted`, by its names: a source that many frames read is sorted and named once.
     _sorted: dict[tuple[str, ...] | None, DataFrame] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
@@ -56,7 +56,7 @@ class Relation:
 
     @property
     def hidden(self) -> list[str]:
-        """Names of the key columns (and of the position, if it is not one of them)."""
+        """Names of the key columns, and of the position unless it is one of them."""
         names = [column.name for column in self.key]
         return names if self.position is None or self.position in names else [*names, self.position]
 
@@ -69,14 +69,14 @@ class Relation:
         return [sort_expression(self.df[column.name], column.ascending) for column in self.key]
 
     def sorted(self, names: Sequence[str] | None = None) -> DataFrame:
-        """Visible columns in row order (one range exchange and sort, none when there is no key), under other names where some are given."""
-        # Each call over to the JVM takes its time, and each step of a plan some milliseconds.
-        wanted = None if names is None else tuple(names)
-        df = self._sorted.get(wanted)
+        """Visible columns in row order, with other names if given: one range exchange and sort, none without a key."""
+        # Cached, because every call to the JVM takes time, and every step of a plan some milliseconds.
+        requested = None if names is None else tuple(names)
+        df = self._sorted.get(requested)
         if df is None:
             df = self._in_order(names)
             self._sorted.clear()
-            self._sorted[wanted] = df
+            self._sorted[requested] = df
         return df
 
     def _in_order(self, names: Sequence[str] | None) -> DataFrame:
@@ -88,13 +88,13 @@ class Relation:
         return ordered.select(*(ordered[column].alias(name) for column, name in zip(self.columns, names, strict=True)))
 
     def with_columns(self, expressions: Sequence[Column], schema: Schema, origins: Sequence[int | None] = ()) -> Relation:
-        """Other visible columns over the same rows, as one select; ``origins`` tells which are copies of the column at a position."""
+        """Other visible columns over the same rows, as one select; ``origins`` are the positions of the columns that they copy, or None."""
         selected = [expression.alias(name) for expression, name in zip(expressions, column_names(len(schema)), strict=True)]
-        not_missing = frozenset(place for place, origin in enumerate(origins) if origin in self.not_missing)
+        not_missing = frozenset(position for position, origin in enumerate(origins) if origin in self.not_missing)
         return attrs.evolve(self, df=self.df.select(*selected, *self.hidden), schema=schema, not_missing=not_missing)
 
     def with_position(self) -> Relation:
-        """The relation with a dense row number column ``p``; numbering rows gathers them in one partition unless the number is known."""
+        """The relation with a column ``p`` of dense row numbers; unless they are known, numbering moves all rows to one partition."""
         if self.position is not None:
             return self
         from pyspark.sql import Window
@@ -104,7 +104,7 @@ class Relation:
         return attrs.evolve(self, df=self.df.withColumn("p", number.cast("bigint")), position="p")
 
     def rekeyed(self, prefix: str) -> Relation:
-        """The same relation with key columns renamed to ``prefix0..n`` so that two relations can be combined."""
+        """The relation with its key columns renamed to ``prefix0`` to ``prefixn``, so that it can be combined with another."""
         names = {column.name: f"{prefix}{index}" for index, column in enumerate(self.key)}
         hidden = [self.df[old].alias(new) for old, new in names.items()]
         position = None
@@ -117,7 +117,7 @@ class Relation:
 
 
 class SummedFloats(Enum):
-    """Which floats have a part in the sums of a query; where it meets others it fails, and is made anew with more of them."""
+    """Which magnitudes of floats a query can sum exactly: it fails at other values, and is lowered again for a wider class."""
 
     COMMON = auto()
     MORE = auto()
@@ -126,18 +126,18 @@ class SummedFloats(Enum):
 
 @attrs.frozen(eq=False)
 class LoweringContext:
-    """What a lowering may use besides its inputs.
+    """What a Spark lowering may use in addition to its inputs.
 
     Parameters
     ----------
     spark
         The engine's isolated session.
     observed
-        False when no one observes the row order of the node being lowered: keys may be left out.
+        Whether the row order of the node is observed; if not, key columns may be left out.
     summed
-        Which floats have a part in sums: not every one where the plan is lowered anew should others be found.
+        Which floats sums must handle; if not every one, the caller lowers the plan again when a query meets others.
     open_source
-        ``open_source(key, build)``: a relation built once per session for equal keys.
+        ``open_source(key, build)``: a relation that is built once per session for equal keys.
     """
 
     spark: SparkSession
@@ -147,15 +147,12 @@ class LoweringContext:
 
 
 def sort_expression(column: Column, ascending: bool) -> Column:
-    """Sort order of the engine: missing values smallest."""
+    """The engine's sort order: missing values are the smallest."""
     return column.asc_nulls_first() if ascending else column.desc_nulls_last()
 
 
 def key_struct(relation: Relation) -> Column:
-    """One orderable column that grows in row order, for order-sensitive aggregates.
-
-    Descending numeric keys are negated bitwise or in sign; a descending key of another type is replaced by a dense row number.
-    """
+    """One column that grows in row order, for order-sensitive aggregates: a struct of the keys, or the dense row number if one descends."""
     from pyspark.sql import functions as F
 
     if not relation.key:

@@ -1,4 +1,4 @@
-"""PlannerNode: a place in the query graph."""
+"""PlannerNode: an operator applied to inputs, one vertex of the lazy query graph."""
 
 from __future__ import annotations
 
@@ -13,38 +13,21 @@ from sframe_spark.types import ColumnType
 if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
 
-
-# Whose code something is: this package's own, or that of a plug-in.
-
-PACKAGE = __name__.partition(".")[0]
-
-
-def is_builtin(code: Any) -> bool:
-    """True for a class or a function of this package, which every worker has.
-
-    Examples
-    --------
-    >>> is_builtin(is_builtin), is_builtin(len)
-    (True, False)
-    """
-    return str(getattr(code, "__module__", None)).partition(".")[0] == PACKAGE
-
-
 _READS_FILES = attrgetter("reads_files")
 _IS_UNFIXED = attrgetter("is_unfixed")
 
 
 class PlannerNode:
-    """An operator over inputs. Compared by identity; everything but :meth:`splice` leaves it unchanged.
+    """An operator applied to input nodes. Nodes are compared by identity; only :meth:`splice` changes what one computes.
 
     Parameters
     ----------
     operator
-        The operator value.
+        The operator, an immutable value.
     inputs
         Nodes whose rows the operator reads.
     facts
-        Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
+        Facts about the output, if they should not be inferred (a rewrite keeps the row domain of the node that it replaces).
     """
 
     __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "is_unfixed", "known", "names", "operator", "ran", "reads_files")
@@ -55,18 +38,18 @@ class PlannerNode:
         if operator.arity is not None and len(self.inputs) != operator.arity:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
-        # Whether some rows are not in memory, or were not when the node was made: others may change files, which is asked about at every look.
+        # Whether some rows came from files when the node was made: other processes may change files, so every action checks them.
         self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
-        # Whether its rows were made of a source that may have others each time it is read, when the node was made.
+        # Whether, when the node was made, some source below could yield different rows each time it is read.
         self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
         self.action: Any = None
-        # What users' functions that the operator calls gave for rows looked at so far (operators.udf_calls).
+        # Memoised results of the user functions that the operator calls, for rows computed so far (operators.udf_calls).
         self.calls: Any = ()
-        # What `planner.inference` found lately; it follows from operator and inputs.
+        # Memo of `planner.inference.properties_of`; it follows from operator and inputs.
         self.known: Any = None
-        # What users called the columns first, for messages only: no plan and no result depends on it.
+        # The first names that the user gave the columns, for messages only: no plan and no result depends on them.
         self.names: Sequence[str] | None = None
-        # What ran when somebody last looked at the rows, for messages only (engine.execution.run_log).
+        # Log of the last action that computed these rows, for messages only (engine.execution.run_log).
         self.ran: Any = None
 
     @property
@@ -91,26 +74,26 @@ class PlannerNode:
 
     @property
     def length(self) -> Length:
-        """What is known of the row count."""
+        """What is known about the number of rows."""
         return self.facts.length
 
     def with_inputs(self, inputs: Sequence[PlannerNode]) -> PlannerNode:
-        """The same operator over other inputs; this very node when they are the same."""
+        """The same operator applied to other inputs; the node itself if the inputs are identical."""
         if len(inputs) == len(self.inputs) and all(map(is_, inputs, self.inputs)):
             return self
         if self.operator.arranges_columns and all(a.schema is b.schema or a.schema == b.schema for a, b in zip(inputs, self.inputs, strict=True)):
-            # The types of wide rows are not put together anew where a column of them is computed in another form.
+            # Skips type inference, which is costly for wide rows: only the way in which a column is computed has changed.
             return PlannerNode(self.operator, inputs, facts_of_types(self.operator, inputs, self.schema))
         return PlannerNode(self.operator, inputs)
 
     def call_columns(self, names: Sequence[str]) -> None:
-        """Remember what users call the columns, for messages; what they were called first stays."""
+        """Record the user's names of the columns, for messages; the names recorded first win."""
         if self.names is None and len(names) == self.facts.width:
-            # A frame's names never change in place; a frame to which columns are added one by one would be copied for each of them.
+            # Not copied: a frame never changes its names in place, and copying would be quadratic where columns are added one by one.
             self.names = names
 
     def splice(self, replacement: PlannerNode) -> None:
-        """Become ``replacement`` in place; every graph that holds this node sees the change, no result does.
+        """Become ``replacement`` in place: every graph that contains this node sees it, and no result changes.
 
         Raises
         ------
@@ -139,7 +122,7 @@ def _restore(operator: Operator, inputs: tuple[PlannerNode, ...], schema: Schema
 
 
 def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
-    """Facts of an operator over inputs whose facts are known."""
+    """Facts about an operator's output, inferred from those of its inputs."""
     facts = [node.facts for node in inputs]
     schema = operator.infer_type(facts)
     if not is_builtin(type(operator)) and not is_schema(schema):
@@ -150,13 +133,13 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
 
 
 def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Schema) -> Facts:
-    """Facts of an operator over inputs whose facts are known, where its types are."""
+    """Facts about an operator's output whose types are already known."""
     facts = [node.facts for node in inputs]
     return Facts(schema, operator.infer_length(facts), operator.infer_domain(facts))
 
 
 def is_schema(value: Any) -> bool:
-    """True for column types one after the other."""
+    """Return whether a value is a sequence of column types."""
     return isinstance(value, (tuple, list)) and all(isinstance(kind, ColumnType) for kind in value)
 
 
@@ -172,3 +155,17 @@ def check_same_rows(before: Facts, after: Facts, what: str) -> None:
         raise PlanInvariantError(f"{what} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})")
     if before.length.provably_equals(after.length) is False:
         raise PlanInvariantError(f"{what} changes the number of rows from {before.length} to {after.length}")
+
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def is_builtin(code: Any) -> bool:
+    """Return whether a class or a function belongs to this package, not to a plug-in or a user: every worker process has it.
+
+    Examples
+    --------
+    >>> is_builtin(is_builtin), is_builtin(len)
+    (True, False)
+    """
+    return str(getattr(code, "__module__", None)).partition(".")[0] == PACKAGE

@@ -1,4 +1,4 @@
-"""The optimizer: laws in stages, each to a fixed point, with checks after every firing."""
+"""The optimizer: applies laws stage by stage, each stage to a fixed point, and checks every rewrite."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sframe_spark.planner.node import PlannerNode, check_same_rows
 
 FIRINGS_PER_NODE = 60
 FIRINGS_BASE = 2_000
-# Most plans are settled after one return to an earlier stage; each finds fewer columns and rows to drop.
+# Most plans are final after one return to an earlier stage; each return finds fewer columns and rows to drop.
 MAX_RETURNS = 10
 
 
 @attrs.frozen
 class Firing:
-    """One application of a law: the stage, the equation, the nodes before and after."""
+    """One application of a law: its stage and equation, the nodes before and after."""
 
     stage: str
     equation: str
@@ -30,13 +30,13 @@ class Firing:
 
 @attrs.define
 class Trace:
-    """All firings of an optimization, in order, and the plan after each stage."""
+    """All applications of laws during an optimization, in order, and the plan after each stage."""
 
     firings: list[Firing] = attrs.Factory(list)
     stages: dict[str, PlannerNode] = attrs.Factory(dict)
 
     def counts(self) -> dict[str, int]:
-        """Number of firings by equation, in order of first firing."""
+        """Number of applications by equation, in order of the first."""
         result: dict[str, int] = {}
         for firing in self.firings:
             result[firing.equation] = result.get(firing.equation, 0) + 1
@@ -45,7 +45,7 @@ class Trace:
 
 @attrs.frozen
 class StageLaws:
-    """The laws that take part in a stage, sorted once: by the operator at which they are tried, and those over the whole graph."""
+    """The laws of a stage, indexed by the operator at which they are tried; laws over the whole graph apart."""
 
     stage: Stage
     by_operator: Mapping[str, tuple[Law, ...]]
@@ -54,7 +54,7 @@ class StageLaws:
 
     @classmethod
     def of(cls, stage: Stage, laws: Iterable[Law]) -> StageLaws:
-        """Those of some laws that take part in a stage."""
+        """Select the laws that take part in a stage."""
         active = [rule for rule in laws if rule.stage in (stage.name, *stage.also)]
         local = [rule for rule in active if not rule.whole_graph]
         general = tuple(rule for rule in local if not rule.operators)
@@ -67,7 +67,7 @@ class StageLaws:
         return self.by_operator.get(node.operator.name, self.general)
 
     def may_fire(self, operators: Set[str]) -> bool:
-        """True when some law is tried in a graph of these operators."""
+        """Return whether some law may apply in a graph of these operators."""
         return bool(self.general) or not operators.isdisjoint(self.by_operator)
 
 
@@ -82,7 +82,7 @@ class Optimizer:
     laws
         All laws; those whose equation is in ``disabled`` are skipped.
     check
-        Compare schema and length of both sides at every firing.
+        Compare schema and length before and after every application.
     """
 
     stages: Sequence[Stage]
@@ -105,29 +105,29 @@ class Optimizer:
         return tuple(StageLaws.of(stage, enabled) for stage in self.stages)
 
     def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
-        """Equivalent plan after all stages, or after the stage named ``until``."""
+        """An equivalent plan after all stages, or after the stage named ``until``."""
         root = with_current_lengths(root)
-        places = {stage.name: place for place, stage in enumerate(self.stages)}
-        # A stage that is returned to knows which nodes it has settled: laws are functions of what is below a node.
+        positions = {stage.name: position for position, stage in enumerate(self.stages)}
+        # A stage that runs again remembers the nodes that it has finished: what a law does depends only on what is below a node.
         runs = [_StageRun(laws, self.check, trace) for laws in self.sorted_laws]
         graph = _Graph.of(root)
-        place = 0
-        returns = dict.fromkeys(places, 0)
-        while place < len(self.stages):
-            stage, before = self.stages[place], graph
-            graph = runs[place].run(graph)
+        position = 0
+        returns = dict.fromkeys(positions, 0)
+        while position < len(self.stages):
+            stage, before = self.stages[position], graph
+            graph = runs[position].run(graph)
             if stage.name == until:
                 break
-            place += 1
+            position += 1
             if stage.back_to is not None and graph is not before and returns[stage.name] < MAX_RETURNS:
-                place = places[stage.back_to]
+                position = positions[stage.back_to]
                 returns[stage.name] += 1
         return graph.root
 
 
 @attrs.frozen(eq=False)
 class _Graph:
-    """A root with what every stage asks of the graph below it: its size, its operators, and which nodes several others read."""
+    """A root with what every stage needs to know of the graph below it: its size, its operators, and nodes with several readers."""
 
     root: PlannerNode
     nodes: int
@@ -142,12 +142,15 @@ class _Graph:
         return cls(root, len(nodes), frozenset(node.operator.name for node in nodes), frozenset(shared))
 
     def after(self, root: PlannerNode) -> _Graph:
-        """The graph of another root; this very one when it is the same."""
+        """The graph below another root; the same object if the root is unchanged."""
         return self if root is self.root else _Graph.of(root)
 
 
 class _StageRun:
-    """One stage over the graph: a worklist that never recurses."""
+    """One stage applied to the graph, with a worklist instead of recursion.
+
+    Nodes are keyed by ``id``, so ``alive`` refers to every node seen as long as the optimization lasts.
+    """
 
     def __init__(self, laws: StageLaws, check: bool, trace: Trace | None) -> None:
         self.laws = laws
@@ -156,10 +159,10 @@ class _StageRun:
         self.trace = trace
         self.done: dict[int, PlannerNode] = {}
         self.forward: dict[int, PlannerNode] = {}
-        self.begun: set[int] = set()
+        self.started: set[int] = set()
         self.shared: set[int] = set()
-        self.held_back = False
-        self.kept: list[PlannerNode] = []
+        self.blocked = False
+        self.alive: list[PlannerNode] = []
         self.recent: list[str] = []
         self.budget = 0
 
@@ -167,8 +170,8 @@ class _StageRun:
         """The graph rewritten until no law of the stage applies, then once by each law over the whole graph."""
         if self.laws.may_fire(graph.operators):
             self.budget = FIRINGS_BASE + FIRINGS_PER_NODE * graph.nodes
-            self._forget_what_readers_held_back(graph)
-            graph = graph.after(self._settle(graph.root))
+            self._reset_if_blocked(graph)
+            graph = graph.after(self._rewrite(graph.root))
         for rule in self.laws.whole_graph:
             root = rule(graph.root) if rule.may_fire(graph.operators) else None
             if root is not None and root is not graph.root:
@@ -178,15 +181,14 @@ class _StageRun:
             self.trace.stages[self.stage.name] = graph.root
         return graph
 
-    def _forget_what_readers_held_back(self, graph: _Graph) -> None:
-        """A law that other readers of a node kept from firing may fire once these are gone."""
-        if self.held_back:
-            self.done, self.forward, self.begun, self.held_back = {}, {}, set(), False
+    def _reset_if_blocked(self, graph: _Graph) -> None:
+        """Start over if other readers of a node prevented a law: those readers may be gone."""
+        if self.blocked:
+            self.done, self.forward, self.started, self.blocked = {}, {}, set(), False
         self.shared = set(graph.shared)
 
-    def _settle(self, root: PlannerNode) -> PlannerNode:
-        # Nodes are keyed by id, so every node seen must stay alive for the length of the optimization.
-        self.kept.append(root)
+    def _rewrite(self, root: PlannerNode) -> PlannerNode:
+        self.alive.append(root)
         stack = [root]
         while stack:
             node = stack[-1]
@@ -194,41 +196,41 @@ class _StageRun:
                 stack.pop()
                 continue
             target = self.forward.get(id(node))
-            if target is None and self.stage.top_down and id(node) not in self.begun:
+            if target is None and self.stage.top_down and id(node) not in self.started:
                 target = self._fire(node)
-            self.begun.add(id(node))
+            self.started.add(id(node))
             if target is not None:
                 self._follow(node, target, stack)
                 continue
             pending = [child for child in node.inputs if id(child) not in self.done]
             if pending:
-                self._refuse_begun(pending)
+                self._refuse_cycle(pending)
                 stack.extend(reversed(pending))
                 continue
             self._finish(node, stack)
         return self.done[id(root)]
 
     def _follow(self, node: PlannerNode, target: PlannerNode, stack: list[PlannerNode]) -> None:
-        self._pass_readers_on(node, target)
+        self._inherit_sharing(node, target)
         if id(target) in self.done:
             self.done[id(node)] = self.done[id(target)]
             stack.pop()
         else:
-            self._refuse_begun([target])
+            self._refuse_cycle([target])
             stack.append(target)
 
-    def _refuse_begun(self, nodes: Iterable[PlannerNode]) -> None:
-        """Nodes that are begun and not done wait for what is being visited: coming to one of them again would never end."""
-        if any(id(node) in self.begun for node in nodes):
+    def _refuse_cycle(self, nodes: Iterable[PlannerNode]) -> None:
+        """Refuse to visit a node that is started and not finished: it waits for the node being visited, so this would never end."""
+        if any(id(node) in self.started for node in nodes):
             raise NonConvergenceError(self.stage.name, sorted(set(self.recent[-50:])))
 
     def _finish(self, node: PlannerNode, stack: list[PlannerNode]) -> None:
         rebuilt = node.with_inputs([self.done[id(child)] for child in node.inputs])
         if rebuilt is not node:
-            self.kept.append(rebuilt)
+            self.alive.append(rebuilt)
         target = None if self.stage.top_down and rebuilt is node else self._fire(rebuilt)
         if target is None:
-            self._pass_readers_on(node, rebuilt)
+            self._inherit_sharing(node, rebuilt)
             self.done[id(rebuilt)] = rebuilt
             self.done[id(node)] = rebuilt
             stack.pop()
@@ -236,7 +238,7 @@ class _StageRun:
             self.forward[id(node)] = target
             self._follow(node, target, stack)
 
-    def _pass_readers_on(self, node: PlannerNode, successor: PlannerNode) -> None:
+    def _inherit_sharing(self, node: PlannerNode, successor: PlannerNode) -> None:
         if id(node) in self.shared:
             self.shared.add(id(successor))
 
@@ -245,8 +247,8 @@ class _StageRun:
             result = rule(node)
             if result is None or result is node:
                 continue
-            if rule.alone and self._others_read(node, rule.alone):
-                self.held_back = True
+            if rule.alone and self._has_other_readers(node, rule.alone):
+                self.blocked = True
                 continue
             self._record(rule, node, result)
             self._spend(rule)
@@ -254,8 +256,8 @@ class _StageRun:
             return result
         return None
 
-    def _others_read(self, node: PlannerNode, levels: int) -> bool:
-        """True when one of the first inputs below a node, down to a level, has other readers."""
+    def _has_other_readers(self, node: PlannerNode, levels: int) -> bool:
+        """Return whether one of the first inputs below a node, down to some level, has other readers."""
         for _ in range(levels):
             if not node.inputs:
                 return False
@@ -265,7 +267,7 @@ class _StageRun:
         return False
 
     def _record(self, rule: Law, before: PlannerNode, after: PlannerNode) -> None:
-        self.kept.extend((before, after))
+        self.alive.extend((before, after))
         if self.check:
             check_same_rows(before.facts, after.facts, f"law {rule.equation!r}")
         if self.trace is not None:

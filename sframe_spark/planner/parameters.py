@@ -1,4 +1,4 @@
-"""Domains of operators' parameters, as validators of attrs: an operator outside of them cannot be made, by whoever makes it."""
+"""Parameters of operators: validators for attrs fields, and their JSON form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Validator = Callable[[Any, Any, Any], None]
 
 
 def identity_text(value: Any) -> str:
-    """Return a text that other values of parameters do not have, for comparing and hashing: 1, 1.0 and True are not the same to a kernel.
+    """Return a string that identifies a value, for comparing and hashing parameters: unlike under ``==``, 1, 1.0 and True differ.
 
     Examples
     --------
@@ -33,17 +33,17 @@ def identity_text(value: Any) -> str:
     try:
         return repr(value)
     except ValueError:
-        # Python has no text of an int with thousands of digits.
+        # Python refuses to print ints with thousands of digits.
         return pickle.dumps(value).hex()
 
 
 def one_of(*values: str) -> Validator:
-    """One of some texts.
+    """Return a validator for one of some strings.
 
-    Raises
-    ------
-    InvalidArgumentError
-        By the validator, for others.
+        Raises
+        ------
+        InvalidArgumentError
+            By the validator, for others.
 
     Examples
     --------
@@ -62,13 +62,13 @@ def one_of(*values: str) -> Validator:
         if value not in values:
             near = near_names(value, values)
             meant = f": did you mean {listed(near)}?" if near else ""
-            raise InvalidArgumentError(f"{_told(instance, attribute)} is one of {listed(values)}, not {brief(value, 80)}{meant}")
+            raise InvalidArgumentError(f"{_field_name(instance, attribute)} is one of {listed(values)}, not {brief(value, 80)}{meant}")
 
     return check
 
 
 def at_least(low: float) -> Validator:
-    """A number from ``low`` on, or None where the parameter may be left out.
+    """Return a validator for numbers from ``low`` on, or None for an optional parameter.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def at_least(low: float) -> Validator:
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None and not value >= low:
-            raise InvalidArgumentError(f"{_told(instance, attribute)} is {low} or more, not {brief(value, 80)}")
+            raise InvalidArgumentError(f"{_field_name(instance, attribute)} is {low} or more, not {brief(value, 80)}")
 
     return check
 
@@ -92,11 +92,11 @@ def above_zero(instance: Any, attribute: Any, value: Any) -> None:
         If it is such a number.
     """
     if value is not None and not value > 0:
-        raise InvalidArgumentError(f"{_told(instance, attribute)} is above zero, not {brief(value, 80)}")
+        raise InvalidArgumentError(f"{_field_name(instance, attribute)} is above zero, not {brief(value, 80)}")
 
 
 def column_positions(instance: Any, attribute: Any, value: Any) -> None:
-    """Refuse negative positions of columns, one or several: they are counted from 0.
+    """Refuse negative column positions, a single one or several: they count from 0.
 
     Raises
     ------
@@ -105,15 +105,13 @@ def column_positions(instance: Any, attribute: Any, value: Any) -> None:
     """
     smallest = 0 if value is None else value if isinstance(value, int) else min(value, default=0)
     if smallest < 0:
-        raise InvalidArgumentError(f"{_told(instance, attribute)} has the column {smallest}: columns are counted from 0")
+        raise InvalidArgumentError(f"{_field_name(instance, attribute)} has the column {smallest}: columns are counted from 0")
 
 
-def _told(instance: Any, attribute: Any) -> str:
+def _field_name(instance: Any, attribute: Any) -> str:
     name = getattr(instance, "name", None)
     return f"{attribute.name!r} of the operator {name!r}" if isinstance(name, str) and name else f"{attribute.name!r} of {type(instance).__name__}"
 
-
-# Values of operator parameters as JSON values and back.
 
 PLAIN_CLASSES = (list, dict, array.array, datetime.datetime)
 
@@ -157,7 +155,7 @@ def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:
 
 
 def written_fields(attrs_class: Any) -> list[Any]:
-    """Fields that make up a value of a class; what takes no part in comparing values is known about it, and is found out anew."""
+    """Fields that make up a value of a class; fields that do not take part in comparisons are derived, and computed again."""
     return [field for field in attrs.fields(attrs_class) if field.init and (field.eq is not False or field.default is attrs.NOTHING)]
 
 
@@ -210,7 +208,7 @@ def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
 
 
 def require_text(value: str) -> None:
-    """Refuse halves of characters, which no column holds.
+    """Refuse lone surrogates, which no column can contain.
 
     Raises
     ------
@@ -222,7 +220,7 @@ def require_text(value: str) -> None:
 
 
 def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
-    """Refuse values that are not what the annotations of a class's fields say; an int has 64 bits, and is no bool.
+    """Refuse values that do not match the annotations of a class's fields; an int has 64 bits and is not a bool.
 
     Raises
     ------
@@ -236,7 +234,7 @@ def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Say whether a value read from a text is one that an annotation allows.
+    """Return whether a value read from JSON matches an annotation.
 
     Examples
     --------
@@ -271,8 +269,8 @@ def _items_fit(value: tuple[Any, ...], parts: tuple[Any, ...]) -> bool:
 
 @lru_cache(maxsize=512)
 def value_classes(operator_class: type) -> Mapping[str, type]:
-    """Return the attrs classes that the annotations of a class lead to, by name; none if an annotation cannot be resolved at run time."""
-    found: dict[str, type] = {}
+    """Return the attrs classes that the annotations of a class refer to, by name; none if an annotation cannot be resolved at run time."""
+    classes: dict[str, type] = {}
     waiting: list[Any] = [operator_class]
     seen: set[type] = set()
     while waiting:
@@ -282,13 +280,9 @@ def value_classes(operator_class: type) -> Mapping[str, type]:
             continue
         seen.add(item)
         if item is not operator_class:
-            found[item.__name__] = item
-        waiting.extend(_annotations(item))
-    return found
-
-
-def _annotations(attrs_class: type) -> list[Any]:
-    return list(_hints(attrs_class).values())
+            classes[item.__name__] = item
+        waiting.extend(_hints(item).values())
+    return classes
 
 
 @lru_cache(maxsize=512)
@@ -296,5 +290,5 @@ def _hints(attrs_class: type) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(attrs_class)
     except NameError:
-        # A name that is imported for type checkers only.
+        # A name that is only imported for type checkers.
         return {}

@@ -1,15 +1,15 @@
-"""Graphs as JSON: plans that leave the process, to be kept, compared or run elsewhere.
+"""Plans as text: as JSON that can be read again in another process, and as lines for people.
 
-The text lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once::
+The JSON text lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once::
 
     {"format": "sframe_spark.plan", "version": 2, "chunks": [],
      "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
                {"operator": "slice", "parameters": {"start": 2, "stop": null, "step": 3}, "inputs": [0], "types": ["int"], ...}]}
 
-What is written of an operator is its parameters (see :mod:`sframe_spark.planner.parameters`). A text is believed in nothing that can be found out:
-reading checks every parameter against the annotation of its field, infers types, lengths and row domains anew, and refuses a plan that they do not
-fit. Rows in memory are embedded, up to ``MAX_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so a temporary result is
-readable only as long as the process that holds it: save it first. Functions and live DataFrames are refused.
+An operator is written as its parameters (see :mod:`sframe_spark.planner.parameters`). Nothing in a text is trusted that can be checked:
+reading compares every parameter with the annotation of its field, infers types, lengths and row domains again, and refuses a plan that
+they do not match. Rows in memory are embedded, up to ``MAX_EMBEDDED_BYTES`` for the whole graph; datasets are written as their location, so
+a temporary result can be read only as long as the process that owns it lives: save it first. Functions and live DataFrames are refused.
 """
 
 from __future__ import annotations
@@ -33,14 +33,12 @@ from sframe_spark.planner.parameters import check_fields, from_portable, to_port
 from sframe_spark.planner.registry import is_registered, load_operators, planner_node_name_to_type, planner_node_type_to_name
 from sframe_spark.values.arrow_ipc import stream_of, table_of
 
-# Plans as text, in SSA form: one line per node, inputs before consumers.
-
-# What a node's column is called, or None.
+# The name of a node's column, or None.
 NameOfColumn = Callable[[PlannerNode, int], str | None]
 
 
 def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
-    """The plan as lines ``r2 := filter_rows[](r1)  # (day int, str) x ?``, with names of columns as far as they are known.
+    """The plan in SSA form, a line like ``r2 := filter_rows[](r1)  # (day int, str) x ?`` per node, with column names as far as they are known.
 
     Examples
     --------
@@ -60,20 +58,20 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
 
 
 def registers_of(root: PlannerNode) -> dict[int, str]:
-    """What the nodes of a plan are called in its text, by their ``id``."""
+    """The registers that name the nodes of a plan in its text, by ``id``."""
     return {id(node): f"r{number}" for number, node in enumerate(postorder([root]))}
 
 
 def columns_text(node: PlannerNode, name: NameOfColumn | None = None) -> str:
-    """Names, as far as they are known, and types of a node's columns."""
+    """Types of a node's columns, with their names as far as they are known."""
     if name is None:
         return ", ".join(map(str, node.schema))
-    found = [name(node, position) for position in range(node.facts.width)]
-    return ", ".join(str(kind) if known is None else f"{quoted(known)} {kind}" for known, kind in zip(found, node.schema, strict=True))
+    names = [name(node, position) for position in range(node.facts.width)]
+    return ", ".join(str(kind) if known is None else f"{quoted(known)} {kind}" for known, kind in zip(names, node.schema, strict=True))
 
 
 def quoted(name: str) -> str:
-    """A name as it stands in a plan: in quotes where it is not one word.
+    """A name as it is printed in a plan: quoted unless it is an identifier.
 
     Examples
     --------
@@ -82,12 +80,12 @@ def quoted(name: str) -> str:
     >>> print(quoted("two\\nlines"))
     'two\\nlines'
     """
-    # Python's own form has escapes for all that a terminal takes for commands.
+    # repr() escapes all characters that a terminal takes for commands.
     return name if name.isidentifier() else repr(name)
 
 
 def trace_text(trace: Trace) -> str:
-    """The laws that fired, with how often."""
+    """The laws that were applied, with how often."""
     counts = trace.counts()
     return "\n".join(f"{count:4d} x {equation}" for equation, count in counts.items()) or "no law fired"
 
@@ -97,7 +95,7 @@ FORMAT_VERSION = 2
 
 MAX_ROWS = 2**62
 MAX_EMBEDDED_BYTES = 4 * 1024 * 1024
-"""Rows in memory beyond this belong into a saved frame."""
+"""Limit of embedded rows; larger ones should be saved first."""
 
 
 def graph_to_json(node: PlannerNode) -> str:
@@ -181,7 +179,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any]:
-    """Portable form of an operator's parameters, left out what is no part of its value."""
+    """The JSON form of an operator's parameters, without derived ones."""
     operator_class: Any = type(operator)
     classes = value_classes(operator_class)
     written = {}
@@ -219,7 +217,7 @@ def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
     for parameter, value in item["parameters"].items():
         is_chunk = isinstance(value, dict) and "$chunk" in value
         parameters[parameter] = _chunk(chunks, value["$chunk"]) if is_chunk else from_portable(value, classes)
-    _check_held(operator_class, parameters)
+    _refuse_unportable(operator_class, parameters)
     check_fields(operator_class, parameters)
     try:
         operator: Operator = operator_class(**parameters)
@@ -228,8 +226,8 @@ def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
     return operator.as_read()
 
 
-def _check_held(operator_class: Any, parameters: Mapping[str, Any]) -> None:
-    """Refuse texts for what only a process can hold, functions and live DataFrames."""
+def _refuse_unportable(operator_class: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse values for parameters that only exist in a process: functions and live DataFrames."""
     for field in attrs.fields(operator_class):
         if not field.metadata.get("portable", True) and not isinstance(parameters.get(field.alias), (Chunk, type(None))):
             raise InvalidArgumentError(f"the plan's text gives {parameters[field.alias]!r:.80} for {field.name!r}, which no text holds")
@@ -242,7 +240,7 @@ def _chunk(chunks: list[Chunk], number: Any) -> Chunk:
 
 
 def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode], chunks: list[Chunk]) -> PlannerNode:
-    """The node that an item describes, over those before it."""
+    """The node that an item describes, over the nodes before it."""
     inputs = _list(item["inputs"])
     if any(type(child) is not int or not 0 <= child < number for child in inputs):
         raise InvalidArgumentError(f"node {number} of the plan reads {inputs!r:.200}: inputs come before their consumers")
@@ -258,7 +256,7 @@ def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode
 
 
 def _try_without_rows(node: PlannerNode) -> None:
-    """Compute an operator over no rows: parameters that its kernel cannot use fail here, where they are told as what they are."""
+    """Run an operator on no rows, so that parameters that its kernel cannot use are refused here, with a message about the plan."""
     slots = range(len(node.inputs))
     facts = [child.facts for child in node.inputs]
     for read, fact in zip(node.operator.input_columns(range(len(node.schema)), facts), facts, strict=True):
@@ -269,7 +267,7 @@ def _try_without_rows(node: PlannerNode) -> None:
 
 
 class _ChunkWriter:
-    """Rows in memory as Arrow files in base64, each written once however many operators hold it."""
+    """Chunks as Arrow streams in base64, each written once however many operators refer to it."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -277,7 +275,7 @@ class _ChunkWriter:
         self.bytes = 0
 
     def number(self, chunk: Chunk, path: str) -> int:
-        """The number of a chunk in the text."""
+        """The index of a chunk in the text."""
         if id(chunk) not in self.numbers:
             self.bytes += sum(column.nbytes for column in chunk.columns)
             if self.bytes > MAX_EMBEDDED_BYTES:
@@ -288,7 +286,7 @@ class _ChunkWriter:
 
 
 def _chunk_text(chunk: Chunk) -> str:
-    """Rows as an Arrow stream in base64; a column that holds nothing keeps the number of rows where there is no other."""
+    """A chunk as an Arrow stream in base64; without columns, a column of nulls keeps the number of rows."""
     table = chunk.to_table()
     if not chunk.columns:
         table = pa.table({"rows": pa.nulls(chunk.rows)})

@@ -1,4 +1,4 @@
-"""The operator registry: names to operator classes. One of the package's three pieces of module state."""
+"""The registry: operator classes by name, built-in and from plug-ins; one of the package's three pieces of module state."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     _require_value(operator_class)
     _require_flag(operator_class)
     holder = _OPERATORS.get(name)
-    # A module that is read again defines its classes anew, under the same name and in the same place.
+    # A module that is reloaded defines its classes again, with the same names.
     if holder is not None and (holder.__module__, holder.__qualname__) != (operator_class.__module__, operator_class.__qualname__):
         raise PlanInvariantError(f"the operator name {name!r} is taken by {holder.__module__}.{holder.__qualname__}")
     _OPERATORS[name] = operator_class
@@ -102,7 +102,7 @@ def register(operator_class: OperatorClass) -> OperatorClass:
 
 
 def _require_value(operator_class: type[Operator]) -> None:
-    """Refuse a class that attrs has not made: nodes are compared, hashed and written by the fields that it knows."""
+    """Refuse a class that is not an attrs class: nodes are compared, hashed and written by attrs fields."""
     if "__attrs_attrs__" not in vars(operator_class):
         raise PlanInvariantError(
             f"the operator class {operator_class.__qualname__} is no frozen value: decorate it with @attrs.frozen, between @register and the class"
@@ -110,8 +110,8 @@ def _require_value(operator_class: type[Operator]) -> None:
 
 
 def _require_flag(operator_class: type[Operator]) -> None:
-    """Refuse a kernel that nobody would call, and a promise of one that is not there."""
-    # A class may leave out the kernel that it inherits.
+    """Refuse a kernel that would never be called, and a declared kernel that is not there."""
+    # A subclass may switch off the kernel that it inherits.
     level = {name: next(place for place, base in enumerate(operator_class.__mro__) if name in vars(base)) for name in ("kernel", "has_kernel")}
     has_own = operator_class.kernel is not Operator.kernel and level["kernel"] <= level["has_kernel"]
     takes_all = ("has_whole_kernel", "takes_all_rows")
@@ -178,7 +178,7 @@ def import_builtin_operators() -> None:
 
 
 def registered_names() -> list[str]:
-    """Names of all registered operators, sorted: those of this package, whether imported or not, and those of others.
+    """Names of all operators, sorted: the built-in ones, whether imported or not, and those of plug-ins.
 
     Examples
     --------
@@ -188,46 +188,45 @@ def registered_names() -> list[str]:
     return sorted({*BUILTIN_MODULES, *_OPERATORS})
 
 
-# Third-party operators and laws, loaded from entry points.
-
 OPERATOR_GROUP = "sframe_spark.operators"
 LAW_GROUP = "sframe_spark.laws"
-# Names that differ in these, or in capital letters, are one name.
+GROUPS = (OPERATOR_GROUP, LAW_GROUP)
+# Package names that differ only in these characters or in case are the same (PEP 503).
 SEPARATORS = re.compile("[-_.]+")
 
 
 @lru_cache(maxsize=1)
 def _announced() -> Mapping[str, Sequence[EntryPoint]]:
-    """Entry points of both groups: to find them is to read a file of each installed package, so it is done once for both."""
-    # Only what names a group is parsed: all that others announce takes as long to parse as to read.
-    found = [entry for package in _installed(filter(_names_a_group, distributions())) for entry in package.entry_points]
-    return {group: sorted((entry for entry in found if entry.group == group), key=lambda entry: entry.name) for group in (OPERATOR_GROUP, LAW_GROUP)}
+    """Entry points of both groups: finding them means reading a file of each installed package, so it is done once for both."""
+    # Only files that name a group are parsed: parsing takes as long as reading.
+    entries = [entry for package in _installed(filter(_names_a_group, distributions())) for entry in package.entry_points]
+    return {group: sorted((entry for entry in entries if entry.group == group), key=lambda entry: entry.name) for group in GROUPS}
 
 
 def _installed(packages: Iterable[Distribution]) -> Iterable[Distribution]:
-    """Of packages of one name, in whichever spelling, the first on the path, where they are once; one whose name is lost stands for itself."""
-    found: dict[str | Distribution, Distribution] = {}
+    """For each normalised package name, the first distribution on the path, which Python would import; a package without a name stands for itself."""
+    first_of: dict[str | Distribution, Distribution] = {}
     for package in packages:
         (name, *_) = package.metadata.get_all("Name") or [""]
         key = SEPARATORS.sub("-", name).lower() or package
-        if key not in found:
+        if key not in first_of:
             first = Distribution.discover(name=name) if name else ()
-            found[key] = next(iter(first), package)
-    return found.values()
+            first_of[key] = next(iter(first), package)
+    return first_of.values()
 
 
 def _names_a_group(package: Distribution) -> bool:
     announced_by_it = package.read_text("entry_points.txt") or ""
-    return OPERATOR_GROUP in announced_by_it or LAW_GROUP in announced_by_it
+    return any(group in announced_by_it for group in GROUPS)
 
 
 def announced(group: str) -> Sequence[EntryPoint]:
-    """What installed packages announce in a group, by name."""
+    """Entry points that installed packages announce in a group, by name."""
     return _announced()[group]
 
 
 def _loaded(entry: EntryPoint) -> Any:
-    """What an entry point names.
+    """The object that an entry point refers to.
 
     Raises
     ------
@@ -239,13 +238,13 @@ def _loaded(entry: EntryPoint) -> Any:
     except SFrameError:
         raise
     except Exception as error:
-        told = f"the entry point {entry.name!r} = {entry.value!r} of {entry.group} cannot be loaded: {type(error).__name__}: {error}"
-        raise PlanInvariantError(f"{told}; mend or uninstall its package") from error
+        message = f"the entry point {entry.name!r} = {entry.value!r} of {entry.group} cannot be loaded: {type(error).__name__}: {error}"
+        raise PlanInvariantError(f"{message}; mend or uninstall its package") from error
 
 
 @lru_cache(maxsize=1)
 def load_operators() -> tuple[str, ...]:
-    """Import every module of the operator group once; importing registers its operators. Returns the entry points' names."""
+    """Import all modules of the operator group, which register their operators, once; returns the entry points' names."""
     names = []
     for entry in announced(OPERATOR_GROUP):
         _loaded(entry)

@@ -1,4 +1,4 @@
-"""How many bytes a row takes in memory, column by column: what every limit of memory is reckoned with."""
+"""Estimates of the bytes per row of each column, on which every memory limit is based."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ColumnType
 
-# Bytes of each column in a row, about; None where nothing is known before the rows are there.
+# Estimated bytes per row of each column; None if unknown before the rows are computed.
 Sizes = tuple[float | None, ...]
-# A text made of fixed-width values, such as a number as text.
+# Estimated bytes of a string computed from values of fixed width, such as a number as a string.
 BYTES_OF_SHORT_TEXT = 32.0
 
 
 def fixed_size(column_type: ColumnType) -> float | None:
-    """Bytes of a value of a type; None when values differ in length.
+    """Bytes of a value of a type; None if values differ in length.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def fixed_size(column_type: ColumnType) -> float | None:
 
 
 def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-    """About how many bytes each row has in columns whose values differ in length.
+    """Estimated bytes of each row in the columns whose values differ in length.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64
 
 
 def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
-    """About how many bytes each value of an array has; of a list or dict all values in it."""
+    """Estimated bytes of each value of an array; of a list or dict, of all values in it."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         lengths: npt.NDArray[np.int64] = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -55,12 +55,12 @@ def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
         inside = value_bytes(column.keys) + value_bytes(column.items) if pa.types.is_map(kind) else value_bytes(column.values)
         so_far = np.concatenate([[0], np.cumsum(inside)])
         return np.diff(so_far[column.offsets.to_numpy()])
-    # All values of other types are as long as each other, or nobody knows better.
+    # The values of other types have the same length, or there is no better estimate.
     return np.full(len(column), -(-column.nbytes // max(len(column), 1)), dtype=np.int64)
 
 
 def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Bytes that each run of the values of an array takes as an array of its own, or a few more; ``edges``: where each begins, and the last ends.
+    """Bytes that each range of an array's values takes as an array of its own, or slightly more; ``edges``: start of each, and end of the last.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray
     [0, 12, 14]
     """
     rows, kind = np.diff(edges), column.type
-    # Of runs without values there are no buffers.
+    # Empty ranges have no buffers.
     valid, offsets = -(-rows // 8) if column.null_count else np.zeros_like(rows), 4 * (rows + (rows > 0))
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         ends = np.frombuffer(column.buffers()[1] or b"", np.int32)[column.offset : column.offset + len(column) + 1]
@@ -83,9 +83,9 @@ def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:
-    """Sizes of columns that are those of the first input, or begin with them, or are the first of them; of others what their type tells.
+    """Sizes of columns of which a prefix copies columns of the first input; sizes of the others are estimated from their types.
 
-    Texts that come from elsewhere are taken to be as long as the longest of any input; nested values may hold any number of others.
+    Strings of other columns are taken to be as long as the longest of any input; the size of nested values is unknown.
 
     Examples
     --------
@@ -105,13 +105,13 @@ def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Sche
 
 
 def widest(sizes: Sequence[float | None]) -> float | None:
-    """The largest of some sizes, unknown if one of them is."""
+    """The largest of some sizes; unknown if one of them is."""
     known = [size for size in sizes if size is not None]
     return max(known) if len(known) == len(sizes) else None
 
 
 def row_bytes(sizes: Sizes, unknown: float) -> float:
-    """Bytes of a row, given what a value of unknown length is taken for.
+    """Bytes of a row, given an estimate for values of unknown length.
 
     Examples
     --------

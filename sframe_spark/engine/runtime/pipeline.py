@@ -22,7 +22,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode, is_builtin
-from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_final_rows
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.process.resource_limits import available_cores
@@ -599,7 +599,7 @@ class PlanRunner:
         try:
             if isinstance(operator, SequentialOperator):
                 chunk, self.states[place] = advanced(operator, inputs, facts, self.states[place])
-                return with_rows_held_back(chunk, operator.finish(facts, self.states[place])) if final else chunk
+                return with_final_rows(chunk, operator.finish(facts, self.states[place])) if final else chunk
             return asked(operator, lambda: operator.run_interval(inputs, facts, interval[0], interval[1], needed))
         except ConversionError as error:
             if isinstance(operator, SequentialOperator):
