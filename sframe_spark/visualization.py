@@ -293,8 +293,8 @@ def set_target(target: str = "auto") -> None:
 
 
 def _is_on_axis(node: PlannerNode) -> bool:
-    found: bool = optional_part(PLOT).is_on_axis(node)
-    return found
+    fits: bool = optional_part(PLOT).is_on_axis(node)
+    return fits
 
 
 def _is_text(node: PlannerNode) -> bool:
@@ -303,8 +303,8 @@ def _is_text(node: PlannerNode) -> bool:
 
 def _require(value: Any, name: str, fits: Callable[[PlannerNode], bool], kinds: str) -> None:
     if not isinstance(value, ClassRegistry.array) or not fits(value._node):
-        found = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, ClassRegistry.array) else type(value).__name__
-        raise NoPictureError(f"this chart takes {name} as an SArray of {kinds}, not {found}")
+        actual = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, ClassRegistry.array) else type(value).__name__
+        raise NoPictureError(f"this chart takes {name} as an SArray of {kinds}, not {actual}")
 
 
 def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: str, fits: tuple[Any, Any], kinds: tuple[str, str]) -> Plot:

@@ -409,7 +409,7 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
     for operation in operations:
         if not isinstance(operation, dict):
             items = operation if isinstance(operation, (list, tuple)) else [operation]
-            result += [(found.label, found) for found in map(one_request, items)]
+            result += [(aggregate.label, aggregate) for aggregate in map(one_request, items)]
             continue
         for name, item in operation.items():
             if not isinstance(name, str):
@@ -418,8 +418,8 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
                 raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
             if name:
                 chosen.add(name)
-            found = one_request(item)
-            result.append((name or found.label, found))
+            aggregate = one_request(item)
+            result.append((name or aggregate.label, aggregate))
     return result
 
 

@@ -85,10 +85,10 @@ class _Builder(NeverPickled):
     def _closed(self) -> PlannerNode:
         """All rows: those of the first segment first."""
         self._require_open()
-        found = appended(self._segments)
+        rows = appended(self._segments)
         self._is_closed = True
         self._rounded.tell()
-        return found
+        return rows
 
 
 @with_call_hints
@@ -161,7 +161,7 @@ class SArrayBuilder(_Builder):
         [5, None, 3]
         """
         self._require_segment(segment)
-        for value in _gone_through(data):
+        for value in _require_iterable(data):
             self._add(value, (self._fitting(value),), segment)
 
     def _fitting(self, value: Any) -> Any:
@@ -170,13 +170,13 @@ class SArrayBuilder(_Builder):
         if family in NUMBERS:
             # An int that has no 64 bits is a float.
             family = FLOAT_KIND if isinstance(plain_number(value), float) else INT_KIND
-        found = None
+        converted = None
         if family in (kind, MISSING) or {family, kind} <= {LIST_KIND, ARRAY_KIND}:
             with contextlib.suppress(SFrameError):
-                found = self._converted(value, kind, None)
-        if found is None and family != MISSING:
+                converted = self._converted(value, kind, None)
+        if converted is None and family != MISSING:
             raise BuilderError(f"{brief(value)} ({type(value).__name__}) does not go into a column of {kind}: convert it first")
-        return found
+        return converted
 
     def get_type(self) -> type:
         """Class of the values.
@@ -301,7 +301,7 @@ class SFrameBuilder(_Builder):
         ['ann', None]
         """
         self._require_segment(segment)
-        for row in _gone_through(data):
+        for row in _require_iterable(data):
             self._add(row, self._fitting(row), segment)
 
     def _fitting(self, row: Any) -> list[Any]:
@@ -309,13 +309,13 @@ class SFrameBuilder(_Builder):
             raise SchemaError(f"a row is a list of values, one for each column, not {brief(row)} ({type(row).__name__})")
         if len(row) != len(self._types):
             raise BuilderError(f"a row has {len(row)} value(s) for {len(self._types)} column(s)")
-        found = []
+        converted = []
         for name, value, column_type in zip(self._names, row, self._types, strict=True):
             try:
-                found.append(self._converted(value, column_type.kind, name))
+                converted.append(self._converted(value, column_type.kind, name))
             except SFrameError as error:
                 raise SchemaError(f"column {name!r}: {error}") from None
-        return found
+        return converted
 
     def column_names(self) -> list[str]:
         """Names of the columns.
@@ -369,7 +369,7 @@ def _general_type(dtype: Any) -> ColumnType:
     return of_any_offset(column_type_for(dtype))
 
 
-def _gone_through(data: Any) -> Iterable[Any]:
+def _require_iterable(data: Any) -> Iterable[Any]:
     if not isinstance(data, Iterable):
         raise SchemaError(f"append_multiple() takes a list or another collection, not {type(data).__name__}: append() takes one")
     return data

@@ -23,17 +23,17 @@ class FrameNames(list[str]):
     (['a', 'b', 'c'], 2, False)
     """
 
-    __slots__ = ("_places", "_searches")
+    __slots__ = ("_positions", "_searches")
 
     _searches: int
-    _places: dict[str, int] | None
+    _positions: dict[str, int] | None
 
     def __init__(self, names: Iterable[str] = (), places: dict[str, int] | None = None) -> None:
         # Texts of numpy's own class would be keys of rows.
         super().__init__(names if isinstance(names, FrameNames) else map(str, names))
         self._searches = 0
         # Shared with names that begin as these do: a place counts where these names have that name.
-        self._places = names._places if places is None and isinstance(names, FrameNames) else places
+        self._positions = names._positions if places is None and isinstance(names, FrameNames) else places
 
     @classmethod
     def known(cls, names: list[str], places: dict[str, int] | None = None) -> FrameNames:
@@ -44,29 +44,29 @@ class FrameNames(list[str]):
 
     def with_appended(self, name: str) -> FrameNames:
         """Return these names and a new one, which must differ from them."""
-        places = self._found_places()
+        places = self._position_map()
         if len(places) != len(self):
             # Others have gone on from here.
-            places = first_places(self)
+            places = first_positions(self)
         places[name] = len(self)
         return FrameNames.known([*self, name], places)
 
-    def with_names_at(self, others: Mapping[int, str]) -> FrameNames:
+    def with_names_at(self, replacements: Mapping[int, str]) -> FrameNames:
         """Return these names with others at some positions; all of them must differ."""
         names = [*self]
-        for place, name in others.items():
+        for place, name in replacements.items():
             names[place] = name
         return FrameNames.known(names)
 
-    def place(self, name: object) -> int | None:
+    def position(self, name: object) -> int | None:
         """Return the position of a name, or None if there is no such column."""
         if not isinstance(name, str):
             return None
-        if self._places is None and self._searches < MAX_SEARCHES:
+        if self._positions is None and self._searches < MAX_SEARCHES:
             self._searches += 1
             return super().index(name) if super().__contains__(name) else None
-        found = self._found_places().get(name)
-        return found if found is not None and found < len(self) and self[found] == name else None
+        position = self._position_map().get(name)
+        return position if position is not None and position < len(self) and self[position] == name else None
 
     def index(self, name: Any, *bounds: Any) -> int:
         """Return the position of a name.
@@ -76,27 +76,27 @@ class FrameNames(list[str]):
         ValueError
             If it is none of these.
         """
-        found = None if bounds else self.place(name)
-        return super().index(name, *bounds) if found is None else found
+        position = None if bounds else self.position(name)
+        return super().index(name, *bounds) if position is None else position
 
     def __contains__(self, name: object) -> bool:
-        return self.place(name) is not None
+        return self.position(name) is not None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FrameNames, (list(self),)
 
-    def _found_places(self) -> dict[str, int]:
-        if self._places is None:
-            self._places = first_places(self)
-        return self._places
+    def _position_map(self) -> dict[str, int]:
+        if self._positions is None:
+            self._positions = first_positions(self)
+        return self._positions
 
 
-def first_places(names: Sequence[str], start: int = 0) -> dict[str, int]:
+def first_positions(names: Sequence[str], start: int = 0) -> dict[str, int]:
     """Return the first position of each name, where the first name has position ``start``.
 
     Examples
     --------
-    >>> first_places(["a", "b", "a"], 5)["a"]
+    >>> first_positions(["a", "b", "a"], 5)["a"]
     5
     """
     return dict(zip(reversed(names), range(start + len(names) - 1, start - 1, -1), strict=True))
@@ -110,16 +110,16 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["a", "a", "b", "a"])
     ['a', 'a.1', 'b', 'a.2']
     """
-    taken: dict[str, None] = {}
+    used: dict[str, None] = {}
     numbers: dict[str, int] = {}
     for name in names:
         chosen, number = name, numbers.get(name, 0)
-        while chosen in taken:
+        while chosen in used:
             number += 1
             chosen = f"{name}.{number}"
         numbers[name] = number
-        taken[chosen] = None
-    return list(taken)
+        used[chosen] = None
+    return list(used)
 
 
 def automatic_name(names: Collection[str], columns: int | None = None) -> str:
@@ -150,10 +150,10 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
     result = [*map(str, names)]
     if all(result):
         return result
-    taken: set[str] = set()
+    used: set[str] = set()
     for place, name in enumerate(result):
-        result[place] = name or automatic_name(taken, place)
-        taken.add(result[place])
+        result[place] = name or automatic_name(used, place)
+        used.add(result[place])
     return result
 
 

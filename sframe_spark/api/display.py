@@ -30,10 +30,10 @@ LEFT_OUT = "..."
 OPEN_ORDER = "The rows are those of a Spark DataFrame: their order is fixed when they are first used in order."
 
 
-def known_row_count(node: PlannerNode, looked_at: int, asked_for: int, fixed: bool = True) -> int | None:
+def known_row_count(node: PlannerNode, previewed: int, limit: int, fixed: bool = True) -> int | None:
     """Return the number of rows if it is known, or if a preview found fewer rows than it requested."""
     rows = infer_planner_node_length(node)
-    return looked_at if rows is None and fixed and looked_at < asked_for else rows
+    return previewed if rows is None and fixed and previewed < limit else rows
 
 
 def count_text(rows: int | None) -> str:
@@ -64,7 +64,7 @@ def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
     """Return the text of a value in a table cell; strings in lists have no quotes."""
     text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
     text = visible(text)
-    return text if display_width(text) <= width else first_places(text, width - 4) + LEFT_OUT
+    return text if display_width(text) <= width else truncated(text, width - 4) + LEFT_OUT
 
 
 def list_text(value: Any) -> str:
@@ -96,16 +96,16 @@ def character_width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def first_places(text: str, width: int) -> str:
+def truncated(text: str, width: int) -> str:
     """Return the longest beginning of a text that fits a width.
 
     Examples
     --------
-    >>> first_places("abc", 2), first_places("日本", 3)
+    >>> truncated("abc", 2), truncated("日本", 3)
     ('ab', '日')
     """
-    taken = list(itertools.accumulate(map(character_width, text)))
-    return text[: bisect.bisect_right(taken, width)]
+    widths = list(itertools.accumulate(map(character_width, text)))
+    return text[: bisect.bisect_right(widths, width)]
 
 
 def centred(text: str, width: int) -> str:
@@ -118,10 +118,10 @@ def centred(text: str, width: int) -> str:
 def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: int = CELL_WIDTH) -> str:
     """Return an ASCII table of rows."""
     cells = [[cell_text(value, cell_width) for value in row] for row in rows]
-    shown = [cell_text(name, cell_width) for name in names]
-    widths = [max(display_width(text) for text in (shown[i], *(row[i] for row in cells))) for i in range(len(names))]
+    headers = [cell_text(name, cell_width) for name in names]
+    widths = [max(display_width(text) for text in (headers[i], *(row[i] for row in cells))) for i in range(len(names))]
     line = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    body = ["|" + "|".join(f" {centred(text, width)} " for text, width in zip(row, widths, strict=True)) + "|" for row in [shown, *cells]]
+    body = ["|" + "|".join(f" {centred(text, width)} " for text, width in zip(row, widths, strict=True)) + "|" for row in [headers, *cells]]
     return "\n".join([line, body[0], line, *body[1:], line])
 
 
@@ -147,7 +147,7 @@ def _plain_text(value: Any) -> str:
 
 
 @attrs.frozen
-class Shown:
+class DisplayedRows:
     """Tables of the first rows of a frame.
 
     Parameters
@@ -168,34 +168,34 @@ class Shown:
 def frame_tables(
     node: PlannerNode,
     names: Sequence[str],
-    shown: int = MAX_DISPLAYED_ROWS,
+    max_rows: int = MAX_DISPLAYED_ROWS,
     width: int = TABLE_WIDTH,
     cell_width: int = CELL_WIDTH,
     max_columns: int = MAX_DISPLAYED_COLUMNS,
-) -> Shown:
+) -> DisplayedRows:
     """Tables of the first rows, wide frames in several tables."""
     if not names:
-        return Shown(table_text([], []), infer_planner_node_length(node), True)
-    shown_names = list(names[:max_columns])
-    found, fixed = preview_rows(columns_of(node, list(range(len(shown_names)))), shown, shown_names)
-    rows: list[Sequence[Any]] = list(found)
-    if len(shown_names) < len(names):
-        shown_names.append(LEFT_OUT)
+        return DisplayedRows(table_text([], []), infer_planner_node_length(node), True)
+    displayed = list(names[:max_columns])
+    preview, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), max_rows, displayed)
+    rows: list[Sequence[Any]] = list(preview)
+    if len(displayed) < len(names):
+        displayed.append(LEFT_OUT)
         rows = [(*row, LEFT_OUT) for row in rows]
     tables = []
-    for group in fitting_columns(shown_names, rows, width, cell_width):
-        tables.append(table_text([shown_names[i] for i in group], [[row[i] for i in group] for row in rows], cell_width))
-    return Shown("\n".join(tables), known_row_count(node, len(found), shown, fixed), fixed)
+    for group in fitting_columns(displayed, rows, width, cell_width):
+        tables.append(table_text([displayed[i] for i in group], [[row[i] for i in group] for row in rows], cell_width))
+    return DisplayedRows("\n".join(tables), known_row_count(node, len(preview), max_rows, fixed), fixed)
 
 
-def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int, cell_width: int, max_columns: int) -> str:
+def printed_rows(node: PlannerNode, names: Sequence[str], max_rows: int, width: int, cell_width: int, max_columns: int) -> str:
     """Return the first rows as ``print_rows`` prints them, with their number unless they are a Spark DataFrame whose order is not fixed."""
-    tables = frame_tables(node, names, shown, width, cell_width, max_columns)
+    tables = frame_tables(node, names, max_rows, width, cell_width, max_columns)
     rows = row_count(node) if tables.fixed else tables.rows
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
-def footer(tables: Shown, columns: int, shown: int = MAX_DISPLAYED_ROWS) -> str:
+def footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
     """Return the lines below a table: how many rows there are, and what was left out."""
     size = f"[{count_text(tables.rows)} rows x {columns} columns]"
     if tables.rows is None:
@@ -203,7 +203,7 @@ def footer(tables: Shown, columns: int, shown: int = MAX_DISPLAYED_ROWS) -> str:
             f"{size}\nNote: Only the head of the SFrame is printed. This SFrame is lazily evaluated.\n"
             "You can use sf.materialize() to force materialization."
         ) + ("" if tables.fixed else f"\n{OPEN_ORDER}")
-    if tables.rows > shown:
+    if tables.rows > max_rows:
         return (
             f"{size}\nNote: Only the head of the SFrame is printed.\n"
             "You can use print_rows(num_rows=m, num_columns=n) to print more rows and columns."
@@ -211,14 +211,14 @@ def footer(tables: Shown, columns: int, shown: int = MAX_DISPLAYED_ROWS) -> str:
     return size
 
 
-def frame_text(node: PlannerNode, names: Sequence[str], shown: int = MAX_DISPLAYED_ROWS, has_footer: bool = True) -> str:
+def frame_text(node: PlannerNode, names: Sequence[str], max_rows: int = MAX_DISPLAYED_ROWS, has_footer: bool = True) -> str:
     """Return a frame as ``print`` shows it."""
-    tables = frame_tables(node, names, shown)
-    return _with_footer(tables, len(names), shown) if has_footer else tables.text
+    tables = frame_tables(node, names, max_rows)
+    return _with_footer(tables, len(names), max_rows) if has_footer else tables.text
 
 
-def _with_footer(tables: Shown, columns: int, shown: int = MAX_DISPLAYED_ROWS) -> str:
-    below = footer(tables, columns, shown)
+def _with_footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
+    below = footer(tables, columns, max_rows)
     return f"{tables.text}\n{below}" + ("" if "\n" in below else "\n")
 
 
@@ -271,38 +271,38 @@ class CellForm:
 
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     """The first rows and columns of a frame; the names of columns beyond them can be unfolded."""
-    shown = list(names[:MAX_DISPLAYED_COLUMNS])
-    schema = node.schema[: len(shown)]
-    rows, fixed = preview_rows(columns_of(node, list(range(len(shown)))), MAX_DISPLAYED_ROWS + 1, shown) if shown else ([], True)
+    displayed = list(names[:MAX_DISPLAYED_COLUMNS])
+    schema = node.schema[: len(displayed)]
+    rows, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), MAX_DISPLAYED_ROWS + 1, displayed) if displayed else ([], True)
     columns = f"{len(names):,} column{'s' * (len(names) != 1)}"
-    told = _rows_told(node, len(rows), fixed)
-    size = f"{told} \u00d7 {columns}" if told else columns
+    row_count_text = _row_count_phrase(node, len(rows), fixed)
+    size = f"{row_count_text} \u00d7 {columns}" if row_count_text else columns
     more = [_isolated(visible(name)) for name in names[MAX_DISPLAYED_COLUMNS:]]
     folded = f'<details class="sf-note"><summary>{len(more):,} more columns</summary>{", ".join(more)}</details>' if more else ""
-    return _styled(shown, schema, rows[:MAX_DISPLAYED_ROWS]) + folded + _note(size, len(rows), told, fixed)
+    return _styled(displayed, schema, rows[:MAX_DISPLAYED_ROWS]) + folded + _note(size, len(rows), row_count_text, fixed)
 
 
 def column_html(node: PlannerNode) -> str:
     """The first values of a column."""
     rows, fixed = preview_rows(node, MAX_DISPLAYED_ROWS + 1)
-    told = _rows_told(node, len(rows), fixed)
-    return _styled(["value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(told, len(rows), told, fixed)
+    row_count_text = _row_count_phrase(node, len(rows), fixed)
+    return _styled(["value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(row_count_text, len(rows), row_count_text, fixed)
 
 
-def _rows_told(node: PlannerNode, looked_at: int, fixed: bool) -> str:
+def _row_count_phrase(node: PlannerNode, previewed: int, fixed: bool) -> str:
     """Return how many rows there are, if it is known or a preview has seen all."""
-    rows = known_row_count(node, looked_at, MAX_DISPLAYED_ROWS + 1, fixed)
+    rows = known_row_count(node, previewed, MAX_DISPLAYED_ROWS + 1, fixed)
     return "" if rows is None else f"{rows:,} row{'s' * (rows != 1)}"
 
 
-def _note(size: str, looked_at: int, rows_told: str, fixed: bool) -> str:
+def _note(size: str, previewed: int, row_count_text: str, fixed: bool) -> str:
     parts = [size] if size else []
-    if not rows_told:
+    if not row_count_text:
         parts.append(f"the first {MAX_DISPLAYED_ROWS} rows; how many there are is not computed yet")
-    elif looked_at > MAX_DISPLAYED_ROWS:
+    elif previewed > MAX_DISPLAYED_ROWS:
         parts.append(f"the first {MAX_DISPLAYED_ROWS} are shown")
-    told = "; ".join(parts)
-    return f'<div class="sf-note">{html.escape(told if fixed else f"{told}. {OPEN_ORDER}")}</div>'
+    text = "; ".join(parts)
+    return f'<div class="sf-note">{html.escape(text if fixed else f"{text}. {OPEN_ORDER}")}</div>'
 
 
 def _styled(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]]) -> str:
@@ -367,11 +367,11 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
     (['1.5', '', 'nan'], ['181.5937', '3.2500'], ['1e-09', '1.23457e+08'])
     """
     finite = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    most, least = max(finite, default=0.0), min((value for value in finite if value), default=1.0)
+    maximum, minimum = max(finite, default=0.0), min((value for value in finite if value), default=1.0)
     written = max((len(repr(value).partition(".")[2]) for value in finite), default=0)
-    decimals = min(written, max(_DIGITS - len(f"{most:.0f}"), 1), _MAX_DECIMALS)
+    decimals = min(written, max(_DIGITS - len(f"{maximum:.0f}"), 1), _MAX_DECIMALS)
     # No number looks like zero.
-    if most >= 1e9 or least < 10.0**-decimals:
+    if maximum >= 1e9 or minimum < 10.0**-decimals:
         return ["" if value is None else repr(value) if len(repr(value)) <= _DIGITS else f"{value:.6g}" for value in values]
     return ["" if value is None else f"{value:.{decimals}f}" if math.isfinite(value) else repr(value) for value in values]
 
@@ -379,7 +379,7 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
 def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
     more = cell_text(value, MORE_TEXT)
     text = more if short is None else short
-    text = text if display_width(text) <= form.width else first_places(text, form.width - 4) + LEFT_OUT
+    text = text if display_width(text) <= form.width else truncated(text, form.width - 4) + LEFT_OUT
     if text == more:
         return _isolated(text)
     if form.unfolds:

@@ -48,8 +48,8 @@ def explain_node(
         raise InvalidArgumentError("analyze=True runs the plan after all stages: leave out stage")
     if verify:
         require_classic_session()
-    shown = ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
-    parts, sections = [f"columns: {shown}"], list[ExplainedSection]()
+    columns = ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
+    parts, sections = [f"columns: {columns}"], list[ExplainedSection]()
     if stage == "logical":
         parts.append(plan_text(node, ColumnNames.of_plan(node, names).known_name))
     else:
@@ -63,7 +63,7 @@ def explain_node(
         parts += [*(["-- laws that fired", trace_text(record)] if trace else []), *order]
     if verify:
         parts += ["-- verification", *verification(node, names)]
-    return Explanation.of(visible("\n".join(parts), lines=True), sections, visible(shown))
+    return Explanation.of(visible("\n".join(parts), lines=True), sections, visible(columns))
 
 
 def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:
@@ -78,15 +78,15 @@ def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tup
 
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
     """Return the sections that materializing a node runs, with their outcomes if the node is to be materialized now."""
-    found = foresee(node)
-    names = names if found.beside is None else found.beside.names(names)
-    known = ColumnNames() if found.plan is None else ColumnNames.of_plan(found.plan, names, found.trace, found.graph)
-    known = names_of_sections(found.sections, names, known)
-    if not analyze or not found.sections:
-        return explained_sections(found.sections, known)
+    planned_run = foresee(node)
+    names = names if planned_run.beside is None else planned_run.beside.names(names)
+    known = ColumnNames() if planned_run.plan is None else ColumnNames.of_plan(planned_run.plan, names, planned_run.trace, planned_run.graph)
+    known = names_of_sections(planned_run.sections, names, known)
+    if not analyze or not planned_run.sections:
+        return explained_sections(planned_run.sections, known)
     # Before the sections' nodes are part of other plans.
-    planned = explained_sections(found.sections, known)
-    del found, known
+    planned = explained_sections(planned_run.sections, known)
+    del planned_run, known
     materialize(node, MaterializeOptions(measure=work_in_spark))
     return with_outcomes(planned, outcomes_of(node))
 
@@ -104,8 +104,8 @@ def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[Outco
 
 def outcomes_of(node: PlannerNode) -> list[Outcome]:
     """Return what the last action on a node ran."""
-    journal: Journal | None = node.ran
-    return [] if journal is None else list(journal.outcomes)
+    run_log: Journal | None = node.ran
+    return [] if run_log is None else list(run_log.outcomes)
 
 
 def last_run(node: PlannerNode) -> Explanation:

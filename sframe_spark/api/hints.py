@@ -369,7 +369,7 @@ ARRAY = COMMON | by_name(
 # Functions of other libraries' modules that are members of classes here.
 READERS = ("read_", "scan_")
 # Says of a function that it answers calls which it cannot take.
-ANSWERS = "_answers_wrong_calls"
+EXPLAINS_ERRORS = "_answers_wrong_calls"
 # How messages name what has a method, and the module of a function; of a call with more arguments they show these.
 RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
 MODULES = {"sframe_spark.api.aggregate": "aggregate.", "sframe_spark.visualization": "visualization."}
@@ -396,7 +396,7 @@ def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     sframe_spark.errors.SchemaError: twice() takes no argument 'axis'; write it as in twice(2)
     """
 
-    return lambda function: _answering(function, lambda signature: f"write it as in {example}")
+    return lambda function: _explaining_errors(function, lambda signature: f"write it as in {example}")
 
 
 def call_hint(function: Callable[P, R]) -> Callable[P, R]:
@@ -417,13 +417,13 @@ def call_hint(function: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     sframe_spark.errors.SchemaError: ARGMAX() needs the argument 'out_column'; it is called as aggregate.ARGMAX(agg_column, out_column)
     """
-    return _answering(function, lambda signature: f"it is called as {_shown_call(function, signature)}")
+    return _explaining_errors(function, lambda signature: f"it is called as {_call_text(function, signature)}")
 
 
 def add_call_hints(members: dict[str, Any], module: str) -> None:
     """Apply :func:`call_hint` to all public functions of a module."""
     for name, member in list(members.items()):
-        if inspect.isfunction(member) and member.__module__ == module and not name.startswith("_") and not hasattr(member, ANSWERS):
+        if inspect.isfunction(member) and member.__module__ == module and not name.startswith("_") and not hasattr(member, EXPLAINS_ERRORS):
             members[name] = call_hint(member)
 
 
@@ -434,14 +434,14 @@ def with_call_hints(owner: type[R]) -> type[R]:
         if room.__module__.rpartition(".")[0] == package:
             for name, member in list(vars(room).items()):
                 function = getattr(member, "__func__", member)
-                if name.startswith("_") or not inspect.isfunction(function) or hasattr(function, ANSWERS):
+                if name.startswith("_") or not inspect.isfunction(function) or hasattr(function, EXPLAINS_ERRORS):
                     continue
                 wrapped = call_hint(function)
                 setattr(room, name, type(member)(wrapped) if isinstance(member, (classmethod, staticmethod)) else wrapped)
     return owner
 
 
-def _answering(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
+def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
     """Return a function that explains wrong arguments, and whose errors contain no secrets of its arguments."""
 
     @functools.wraps(function)
@@ -454,16 +454,16 @@ def _answering(function: Callable[P, R], remedy: Callable[[inspect.Signature], s
             if not isinstance(error, TypeError):
                 raise
             signature = inspect.signature(function)
-            wrong = _misfit(signature, args, options)
+            wrong = _argument_error(signature, args, options)
             if wrong is None:
                 raise
-        raise SchemaError(f"{_called_as(function)}() {wrong}; {remedy(signature)}")
+        raise SchemaError(f"{_public_name(function)}() {wrong}; {remedy(signature)}")
 
-    setattr(called, ANSWERS, True)
+    setattr(called, EXPLAINS_ERRORS, True)
     return called
 
 
-def _shown_call(function: Callable[..., Any], signature: inspect.Signature) -> str:
+def _call_text(function: Callable[..., Any], signature: inspect.Signature) -> str:
     """Return a call as users write it: required arguments, and the first optional ones with their defaults."""
     parameters = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
     receiver = MODULES.get(function.__module__, "")
@@ -471,25 +471,25 @@ def _shown_call(function: Callable[..., Any], signature: inspect.Signature) -> s
         owner = qualified.split(".")[-2].lstrip("_")
         receiver = f"{RECEIVERS.get(owner, owner.lower())}." if parameters and parameters[0].name == "self" else f"{owner}."
         parameters = parameters[parameters[:1] != [] and parameters[0].name in ("self", "cls") :]
-    shown: list[str] = []
+    arguments: list[str] = []
     for parameter in parameters:
         if parameter.name.startswith("_"):
             continue
-        if len(shown) >= MAX_ARGUMENTS and parameter.default is not parameter.empty:
-            shown.append("...")
+        if len(arguments) >= MAX_ARGUMENTS and parameter.default is not parameter.empty:
+            arguments.append("...")
             break
-        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in shown):
-            shown.append("*")
-        shown.append(str(parameter.replace(default=parameter.empty)) + _shown_default(parameter))
-    return f"{receiver}{function.__name__}({', '.join(shown)})"
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in arguments):
+            arguments.append("*")
+        arguments.append(str(parameter.replace(default=parameter.empty)) + _default_text(parameter))
+    return f"{receiver}{function.__name__}({', '.join(arguments)})"
 
 
-def _called_as(function: Callable[..., Any]) -> str:
+def _public_name(function: Callable[..., Any]) -> str:
     """Return the name by which users call a function: that of the class for ``__init__``."""
     return function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
 
 
-def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> str | None:
+def _argument_error(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> str | None:
     """Return which arguments of a call a signature does not take or lacks; None if they fit."""
     try:
         signature.bind(*args, **options)
@@ -500,7 +500,7 @@ def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mappin
     return None
 
 
-def _shown_default(parameter: inspect.Parameter) -> str:
+def _default_text(parameter: inspect.Parameter) -> str:
     """Return the default of a parameter as text; ``=...`` for objects without a short one."""
     if parameter.default is parameter.empty:
         return ""
@@ -510,7 +510,7 @@ def _shown_default(parameter: inspect.Parameter) -> str:
 
 def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     """Return the error about a name that the package does not have."""
-    return NoAttributeError(f"sframe_spark has no {name!r}" + _told(name, MODULE, members))
+    return NoAttributeError(f"sframe_spark has no {name!r}" + _suggestion(name, MODULE, members))
 
 
 def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
@@ -521,7 +521,7 @@ def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     >>> print(no_aggregate("mean", ["MEAN", "SUM"]))
     there is no aggregate 'mean', did you mean 'MEAN'?
     """
-    return NoAttributeError(f"there is no aggregate {name!r}" + _told(name, AGGREGATE, members))
+    return NoAttributeError(f"there is no aggregate {name!r}" + _suggestion(name, AGGREGATE, members))
 
 
 def no_util_member(name: str) -> NoAttributeError:
@@ -574,7 +574,7 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by sf[{name!r}]")
     if name not in FRAME and (near := near_names(name, columns)):
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by its name, as sf[{near[0]!r}]")
-    return NoAttributeError(f"an SFrame has no member {name!r}" + _told(name, FRAME, members))
+    return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, FRAME, members))
 
 
 def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
@@ -585,7 +585,7 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     >>> print(no_array_member("isnull"))
     an SArray has no member 'isnull': compare with None: sa == None
     """
-    return NoAttributeError(f"an SArray has no member {name!r}" + _told(name, ARRAY, members))
+    return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, ARRAY, members))
 
 
 def raise_property_error(owner: Any, name: str) -> None:
@@ -614,7 +614,7 @@ class HintedClass(ABCMeta):
                 raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
             readers = {reader: hint for reader, hint in MODULE.items() if reader.startswith(READERS)}
             hints = readers | (ARRAY if issubclass(cls, ClassRegistry.array) else FRAME)
-            raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _told(name, hints, dir(cls)))
+            raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _suggestion(name, hints, dir(cls)))
 
 
 def adopt_members(owner: type[R]) -> type[R]:
@@ -644,7 +644,7 @@ def adopt_members(owner: type[R]) -> type[R]:
     return owner
 
 
-def _told(name: str, hints: Mapping[str, str], members: Iterable[str]) -> str:
+def _suggestion(name: str, hints: Mapping[str, str], members: Iterable[str]) -> str:
     """Return what to use instead: the hint about the name, else the most similar member."""
     if name in hints:
         return f": {hints[name]}"

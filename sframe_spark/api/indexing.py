@@ -45,18 +45,18 @@ def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
     return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
 
 
-def unchanged_rows(column: str) -> SchemaError:
+def immutable_rows_error(column: str) -> SchemaError:
     """Return the error about assigning or deleting rows: columns are immutable.
 
     Examples
     --------
-    >>> print(unchanged_rows("sf['a']"))
+    >>> print(immutable_rows_error("sf['a']"))
     rows are not changed, columns are replaced: sf['a'] = SArray.where(sf['a'] > 9, 9, sf['a']); a filter leaves rows out
     """
     return SchemaError(f"rows are not changed, columns are replaced: {column} = SArray.where({column} > 9, 9, {column}); a filter leaves rows out")
 
 
-def function_as_now(
+def bind_function(
     fn: Any, what: str, rows: int | None, tried: int = 0, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
 ) -> FunctionAsNow:
     """Return a user's function with its names bound to their present values.
@@ -212,9 +212,9 @@ class RecentRows:
         self._names = names
         self._last, self._may_grow = -MAX_RANGE_ROWS, True
         # Rows in a range, and ranges by their number: one object, replaced at once, as several threads may read.
-        self._kept: tuple[int, dict[int, list[Row]]] = 1, {}
+        self._cached: tuple[int, dict[int, list[Row]]] = 1, {}
         # Checking remote files for changes would take a request for each row.
-        self._is_watched = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
+        self._is_change_checked = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
         self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
 
     def known(self, index: int) -> Row | None:
@@ -225,25 +225,25 @@ class RecentRows:
         StorageError
             If others have changed the files that it was read from.
         """
-        size, ranges = self._kept
+        size, ranges = self._cached
         rows = ranges.get(index // size)
         if rows is None or index % size >= len(rows):
             return None
-        if self._is_watched:
+        if self._is_change_checked:
             require_unchanged_files(self.node)
-        return self._given(rows[index % size])
+        return self._safe_copy(rows[index % size])
 
     def row(self, index: int) -> Row:
         """Return a row, which must exist."""
-        found = self.known(index)
-        return self._given(self._read(index)) if found is None else found
+        cached = self.known(index)
+        return self._safe_copy(self._read(index)) if cached is None else cached
 
-    def _given(self, row: Row) -> Row:
+    def _safe_copy(self, row: Row) -> Row:
         # Users may change the lists that they get.
         return copy.deepcopy(row) if self._is_mutable else row
 
     def _read(self, index: int) -> Row:
-        size, ranges = self._kept
+        size, ranges = self._cached
         if self._may_grow and size < MAX_RANGE_ROWS and self._is_near(index, size, ranges):
             size, ranges = size * 2, {}
         self._last = index
@@ -267,9 +267,9 @@ class RecentRows:
         columns = python_columns(chunk, self.node.schema, place * size, self._names)
         bytes_read = sum(column.nbytes for column in chunk.columns)
         self._may_grow = 2 * bytes_read <= MAX_RANGE_BYTES
-        others = [] if bytes_read > MAX_RANGE_BYTES else list(ranges.items())[1 - MAX_RANGES :]
+        kept_ranges = [] if bytes_read > MAX_RANGE_BYTES else list(ranges.items())[1 - MAX_RANGES :]
         rows = list(zip(*columns, strict=True))
-        self._kept = size, {**dict(others), place: rows}
+        self._cached = size, {**dict(kept_ranges), place: rows}
         return rows
 
 

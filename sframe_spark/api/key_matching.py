@@ -56,14 +56,14 @@ def require_comparable_values(column: PlannerNode, values: Iterable[Any], what: 
 
 def all_have_offsets(column: PlannerNode) -> bool:
     """Return whether all date-times of a column have an offset; False if there are none. Reads values until one has none."""
-    found = False
+    has_values = False
     for chunk in iterate(column):
         values = chunk.columns[0]
         offsets = values.field("offset").filter(values.is_valid())
         if offsets.null_count:
             return False
-        found = found or len(offsets) > 0
-    return found
+        has_values = has_values or len(offsets) > 0
+    return has_values
 
 
 def has_offset(value: Any) -> bool | None:
@@ -89,8 +89,8 @@ MAX_PLAN_VALUES = 1_000
 
 def are_many(values: PlannerNode) -> bool:
     """Return whether values are too many to stand in a plan, or unknown in number."""
-    most = values.facts.length.at_most
-    return most is None or most > MAX_PLAN_VALUES
+    maximum = values.facts.length.at_most
+    return maximum is None or maximum > MAX_PLAN_VALUES
 
 
 def semi_join(rows: PlannerNode, position: int, values: PlannerNode, exclude: bool) -> PlannerNode:

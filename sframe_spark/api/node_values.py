@@ -73,8 +73,8 @@ def _column_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
     """Return one node over several columns: one source if all are in memory, each in one array."""
-    held = [node.operator.held for node in nodes if isinstance(node.operator, MemorySource)]
-    chunks = [rows for rows in held if isinstance(rows, Chunk)]
+    in_memory = [node.operator.held for node in nodes if isinstance(node.operator, MemorySource)]
+    chunks = [rows for rows in in_memory if isinstance(rows, Chunk)]
     if len(chunks) == len(nodes):
         return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
     return columns_alongside(*nodes)
@@ -290,7 +290,7 @@ def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
     return row_count(a) == row_count(b) if proved is None else proved
 
 
-def require_pairs(first: PlannerNode, second: PlannerNode, what: str, others: str) -> None:
+def require_pairs(first: PlannerNode, second: PlannerNode, what: str, other: str) -> None:
     """Refuse two nodes whose rows cannot be paired.
 
     Raises
@@ -299,7 +299,7 @@ def require_pairs(first: PlannerNode, second: PlannerNode, what: str, others: st
         If one of them has more rows, with the numbers of both.
     """
     if not equal_length(first, second):
-        rows = f"{what} has {row_count(first):,} rows and {others} {row_count(second):,}"
+        rows = f"{what} has {row_count(first):,} rows and {other} {row_count(second):,}"
         raise LengthMismatchError(f"{rows}: of different lengths, their rows cannot be paired")
 
 
@@ -307,9 +307,9 @@ def literal_of(value: Any) -> Literal:
     """Return a constant operand of its inferred type; sequences of numpy, pandas and others become lists and arrays."""
     value = one_value(value)
     with rounding_warnings(), naming_broken_string([value]):
-        found = Literal(plain(value), infer_type([value]))
-    require_unicode_values([found.value])
-    return found
+        literal = Literal(plain(value), infer_type([value]))
+    require_unicode_values([literal.value])
+    return literal
 
 
 def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:
@@ -330,7 +330,7 @@ def single_value(node: PlannerNode, index: int) -> Any:
 
 
 # Rows that are kept as Python objects until they become columns.
-ROWS_PER_RUN = 8192
+ROWS_PER_BATCH = 8192
 
 
 class AppendedRows:
@@ -345,46 +345,46 @@ class AppendedRows:
     def __init__(self, types: Sequence[ColumnType]) -> None:
         self.types = tuple(types)
         self._rows: list[Sequence[Any]] = []
-        self._runs: list[list[pa.Array]] = []
+        self._batches: list[list[pa.Array]] = []
         self._bytes = 0
         self._written: list[PlannerNode] = []
 
     def add(self, row: Sequence[Any]) -> None:
         """Append a row, whose values fit the types."""
         self._rows.append(row)
-        if len(self._rows) >= ROWS_PER_RUN:
-            self._make_run()
+        if len(self._rows) >= ROWS_PER_BATCH:
+            self._make_batch()
 
-    def _make_run(self) -> None:
+    def _make_batch(self) -> None:
         columns = zip(*self._rows, strict=True)
         parts = [encode_parts(list(column), column_type) for column, column_type in zip(columns, self.types, strict=True)]
         self._rows = []
         for run in aligned_chunks(parts):
-            self._runs.append(list(run.columns))
+            self._batches.append(list(run.columns))
             self._bytes += run.size
         if self._bytes > config.memory_budget:
-            self._written.append(write_runs(self._runs, self.types))
-            self._runs, self._bytes = [], 0
+            self._written.append(write_runs(self._batches, self.types))
+            self._batches, self._bytes = [], 0
 
     def parts(self) -> list[PlannerNode]:
         """Return sources of all rows, in order."""
         if self._rows:
-            self._make_run()
-        kept = [Chunk(tuple(run), len(run[0])) for run in self._runs]
-        return [*self._written, *([_in_memory(kept, self.types)] if kept else [])]
+            self._make_batch()
+        chunks = [Chunk(tuple(run), len(run[0])) for run in self._batches]
+        return [*self._written, *([_in_memory(chunks, self.types)] if chunks else [])]
 
 
 def node_from_batches(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
     """Return batches of rows as a source: in memory if they fit its budget, otherwise in temporary files, written batch by batch."""
     coming = iter(runs)
-    kept: list[Sequence[pa.Array]] = []
+    buffered: list[Sequence[pa.Array]] = []
     size = 0
     for run in coming:
-        kept.append(run)
+        buffered.append(run)
         size += sum(column.nbytes for column in run)
         if size > config.memory_budget:
-            return write_runs(chain(kept, coming), tuple(types))
-    return _in_memory([Chunk(tuple(run), len(run[0])) for run in kept], types)
+            return write_runs(chain(buffered, coming), tuple(types))
+    return _in_memory([Chunk(tuple(run), len(run[0])) for run in buffered], types)
 
 
 def _in_memory(runs: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:

@@ -51,8 +51,8 @@ class Draws:
     def words(self, width: int, stream: int = 0) -> np.ndarray:
         """Return a table with ``width`` words per row; each stream has a table of its own."""
         counters = -(-width // WORDS)
-        found = words_at(self.seed, self.column, stream, self.start * counters, self.rows * counters)
-        return found.reshape(self.rows, counters * WORDS)[:, :width]
+        words = words_at(self.seed, self.column, stream, self.start * counters, self.rows * counters)
+        return words.reshape(self.rows, counters * WORDS)[:, :width]
 
     def shares(self, width: int, stream: int = 0) -> np.ndarray:
         """Return a table with ``width`` floats in [0, 1) per row."""
@@ -80,10 +80,10 @@ def _with_nan(values: np.ndarray, shares: np.ndarray, with_nan: bool) -> np.ndar
 
 
 def _ints(draws: Draws, first: int, last: int) -> pa.Array:
-    return pa.array(_choices(draws.shares(1)[:, 0], last - first + 1) + first)
+    return pa.array(_whole_below(draws.shares(1)[:, 0], last - first + 1) + first)
 
 
-def _choices(shares: np.ndarray, count: int) -> np.ndarray:
+def _whole_below(shares: np.ndarray, count: int) -> np.ndarray:
     return (shares * count).astype(np.int64)
 
 
@@ -92,7 +92,7 @@ def _named(prefix: str, numbers: np.ndarray) -> pa.Array:
 
 
 def _categories(draws: Draws, count: int) -> pa.Array:
-    return _named("C-", _choices(draws.shares(1)[:, 0], count))
+    return _named("C-", _whole_below(draws.shares(1)[:, 0], count))
 
 
 def _hashes(draws: Draws, words: int) -> pa.Array:
@@ -100,7 +100,7 @@ def _hashes(draws: Draws, words: int) -> pa.Array:
 
 
 def _hash_categories(draws: Draws, words: int, count: int) -> pa.Array:
-    chosen, places = np.unique(_choices(draws.shares(1)[:, 0], count), return_inverse=True)
+    chosen, places = np.unique(_whole_below(draws.shares(1)[:, 0], count), return_inverse=True)
     pool = words_at(draws.seed, draws.column, 1, 0, count).reshape(count, WORDS)
     return _hexadecimal(pool[chosen, :words]).take(pa.array(places.reshape(-1)))
 
@@ -112,25 +112,25 @@ def _hexadecimal(words: np.ndarray) -> pa.Array:
     return pa.StringArray.from_buffers(len(words), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
-def _some_items(draws: Draws, most: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each row how many items it has, ``most`` at most, and all items one after the other: whole numbers below ``count``."""
-    table = draws.shares(most + 1)
-    lengths = _choices(table[:, 0], most + 1)
-    chosen = np.arange(most) < lengths[:, None]
-    return lengths, _choices(table[:, 1:][chosen], count)
+def _some_items(draws: Draws, max_items: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each row how many items it has, ``max_items`` at most, and all items one after the other: whole numbers below ``count``."""
+    table = draws.shares(max_items + 1)
+    lengths = _whole_below(table[:, 0], max_items + 1)
+    chosen = np.arange(max_items) < lengths[:, None]
+    return lengths, _whole_below(table[:, 1:][chosen], count)
 
 
 def _offsets(lengths: np.ndarray) -> pa.Array:
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
 
 
-def _int_lists(draws: Draws, most: int, count: int) -> pa.Array:
-    lengths, items = _some_items(draws, most, count)
+def _int_lists(draws: Draws, max_items: int, count: int) -> pa.Array:
+    lengths, items = _some_items(draws, max_items, count)
     return pa.ListArray.from_arrays(_offsets(lengths), pa.array(items))
 
 
-def _text_lists(draws: Draws, most: int, count: int) -> pa.Array:
-    lengths, items = _some_items(draws, most, count)
+def _text_lists(draws: Draws, max_items: int, count: int) -> pa.Array:
+    lengths, items = _some_items(draws, max_items, count)
     return pa.ListArray.from_arrays(_offsets(lengths), _named("C-", items))
 
 
@@ -139,15 +139,15 @@ def _vectors(draws: Draws, length: int, with_nan: bool) -> pa.Array:
     return pa.ListArray.from_arrays(_offsets(np.full(draws.rows, length)), pa.array(values.reshape(-1)))
 
 
-def _dicts(draws: Draws, most: int, count: int) -> pa.Array:
-    lengths, items = _some_items(draws, most, count)
+def _dicts(draws: Draws, max_items: int, count: int) -> pa.Array:
+    lengths, items = _some_items(draws, max_items, count)
     rows = np.repeat(np.arange(draws.rows), lengths)
     # A key that is drawn twice is there once; keys are in order.
-    kept = np.unique(rows * count + items)
-    values = draws.shares(most, 1)
-    places = np.arange(len(kept)) - np.searchsorted(kept, (kept // count) * count)
-    counts = np.bincount(kept // count, minlength=draws.rows)
-    return pa.MapArray.from_arrays(_offsets(counts), _named("K-", kept % count + 1), pa.array(values[kept // count, places]))
+    distinct = np.unique(rows * count + items)
+    values = draws.shares(max_items, 1)
+    places = np.arange(len(distinct)) - np.searchsorted(distinct, (distinct // count) * count)
+    counts = np.bincount(distinct // count, minlength=draws.rows)
+    return pa.MapArray.from_arrays(_offsets(counts), _named("K-", distinct % count + 1), pa.array(values[distinct // count, places]))
 
 
 @attrs.frozen
@@ -182,21 +182,21 @@ RANDOM_COLUMNS = {
     "X": RandomColumn(STR, partial(_hash_categories, words=4, count=100_000)),
     "h": RandomColumn(STR, partial(_hashes, words=2)),
     "H": RandomColumn(STR, partial(_hashes, words=4)),
-    "l": RandomColumn(list_of(INT), partial(_int_lists, most=10, count=101)),
-    "L": RandomColumn(list_of(INT), partial(_int_lists, most=100, count=1001)),
-    "m": RandomColumn(list_of(STR), partial(_text_lists, most=10, count=101)),
-    "M": RandomColumn(list_of(STR), partial(_text_lists, most=100, count=1001)),
+    "l": RandomColumn(list_of(INT), partial(_int_lists, max_items=10, count=101)),
+    "L": RandomColumn(list_of(INT), partial(_int_lists, max_items=100, count=1001)),
+    "m": RandomColumn(list_of(STR), partial(_text_lists, max_items=10, count=101)),
+    "M": RandomColumn(list_of(STR), partial(_text_lists, max_items=100, count=1001)),
     "v": RandomColumn(ARRAY, partial(_vectors, length=10, with_nan=False)),
     "V": RandomColumn(ARRAY, partial(_vectors, length=100, with_nan=False)),
     "w": RandomColumn(ARRAY, partial(_vectors, length=10, with_nan=True)),
     "W": RandomColumn(ARRAY, partial(_vectors, length=100, with_nan=True)),
-    "d": RandomColumn(dict_of(STR, FLOAT), partial(_dicts, most=10, count=100)),
-    "D": RandomColumn(dict_of(STR, FLOAT), partial(_dicts, most=100, count=1000)),
+    "d": RandomColumn(dict_of(STR, FLOAT), partial(_dicts, max_items=10, count=100)),
+    "D": RandomColumn(dict_of(STR, FLOAT), partial(_dicts, max_items=100, count=1000)),
 }
 
 
 # Of the longest columns a row takes 10 kB, and half as much again while it is drawn.
-ROWS_PER_RUN = 4096
+ROWS_PER_BATCH = 4096
 
 
 @call_hint
@@ -256,13 +256,13 @@ def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 
     if not column_codes:
         return SFrame()
     columns = [RANDOM_COLUMNS[code] for code in column_codes]
-    node = node_from_batches(_runs(columns, int(num_rows), int(random_seed)), [column.type for column in columns])
+    node = node_from_batches(_batches(columns, int(num_rows), int(random_seed)), [column.type for column in columns])
     return SFrame(_node=node, _names=[f"X{place}-{code}" for place, code in enumerate(column_codes, 1)])
 
 
-def _runs(columns: list[RandomColumn], rows: int, seed: int) -> Iterator[list[pa.Array]]:
-    for start in range(0, rows, ROWS_PER_RUN):
-        stop = min(start + ROWS_PER_RUN, rows)
+def _batches(columns: list[RandomColumn], rows: int, seed: int) -> Iterator[list[pa.Array]]:
+    for start in range(0, rows, ROWS_PER_BATCH):
+        stop = min(start + ROWS_PER_BATCH, rows)
         yield [column.values(Draws(seed, place, start, stop)) for place, column in enumerate(columns)]
 
 
@@ -292,8 +292,8 @@ def crossproduct(d: Mapping[str, Iterable[Any]]) -> SFrame:
         raise SchemaError(f"crossproduct() takes a dict of values by the names of their columns, got {d!r:.60}")
     if not d:
         raise EmptyColumnsError("crossproduct() takes at least one name with its values")
-    values = {name: list(given) for name, given in d.items()}
-    for name, given in values.items():
-        if not given:
+    values = {name: list(column_values) for name, column_values in d.items()}
+    for name, column_values in values.items():
+        if not column_values:
             raise SchemaError(f"{name!r} has no values: there are no combinations")
     return SFrame([dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]).unpack("X1", column_name_prefix="")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.hints import call_hint
-from sframe_spark.api.interchange.to_spark import make_view, require_name
+from sframe_spark.api.interchange.to_spark import make_view, require_view_name
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.engine.spark.actions import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
@@ -61,8 +61,8 @@ def sql(query: str, /, **frames: Any) -> SFrame:
     require_distinct_names(frames)
     user = user_session()
     with clone_of(user) as session:
-        for name, given in frames.items():
-            make_view(name, given if isinstance(given, SFrame) else _made(name, given), session)
+        for name, data in frames.items():
+            make_view(name, data if isinstance(data, SFrame) else _made(name, data), session)
         with errors_of_query(frames):
             require_no_change(query, session)
             rows = session.sql(query)
@@ -76,7 +76,7 @@ def sql(query: str, /, **frames: Any) -> SFrame:
         return result
 
 
-def _made(name: str, given: Any) -> SFrame:
+def _made(name: str, data: Any) -> SFrame:
     """Return the frame made of what was given under a name.
 
     Raises
@@ -84,9 +84,9 @@ def _made(name: str, given: Any) -> SFrame:
     SchemaError
         If none can be made of it.
     """
-    if given is None:
+    if data is None:
         raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
-    return SFrame(given)
+    return SFrame(data)
 
 
 def require_query(query: Any) -> None:
@@ -130,15 +130,15 @@ def require_no_change(query: str, session: SparkSession) -> None:
     """
     from pyspark.errors import AnalysisException, ParseException
 
-    found = _CHANGES.search(query) if _first_word(query)[0] in _MAYBE_NO_QUERIES else None
-    if found is None:
+    match = _CHANGES.search(query) if _first_word(query)[0] in _MAYBE_NO_QUERIES else None
+    if match is None:
         return
     try:
         # Only queries stand in parentheses.
         session.sql(f"SELECT * FROM (\n{query.rstrip('; ' + string.whitespace)}\n)").schema  # noqa: B018
     except ParseException:
         raise InvalidArgumentError(
-            f"sql() runs queries, which change nothing, and Spark cannot read this one, with {visible(found.group())} in it, as such: "
+            f"sql() runs queries, which change nothing, and Spark cannot read this one, with {visible(match.group())} in it, as such: "
             "run other statements with spark.sql()"
         ) from None
     except AnalysisException:
@@ -154,10 +154,10 @@ def require_distinct_names(frames: Mapping[str, Any]) -> None:
     InvalidArgumentError
         If one cannot be that of a view, or two differ in upper and lower case alone.
     """
-    found: dict[str, str] = {}
+    seen: dict[str, str] = {}
     for name in frames:
-        require_name(name)
-        other = found.setdefault(name.casefold(), name)
+        require_view_name(name)
+        other = seen.setdefault(name.casefold(), name)
         if other != name:
             raise InvalidArgumentError(f"{other!r} and {name!r} are one name to Spark: give one of the frames another name")
 
@@ -176,13 +176,13 @@ def errors_of_query(frames: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        given = f" The frames given are {listed(list(frames))}." if frames else ""
-        raise InvalidArgumentError(f"Spark cannot run the query: {_reason(str(error))}.{given}") from None
+        frames_text = f" The frames given are {listed(list(frames))}." if frames else ""
+        raise InvalidArgumentError(f"Spark cannot run the query: {_reason(str(error))}.{frames_text}") from None
 
 
-def _reason(told: str) -> str:
+def _reason(message: str) -> str:
     """Return the first line of a message, without the plan or the query below it."""
-    first, _, rest = told.strip().partition("\n")
+    first, _, rest = message.strip().partition("\n")
     place = re.search(r"\(line \d+, pos \d+\)", rest) if "(line " not in first else None
     text = in_one_line(first).rstrip(";. ")
     return f"{text} {place.group()}" if place else text

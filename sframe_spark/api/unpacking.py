@@ -56,13 +56,13 @@ def prefixed(prefix: str | None, key: Any) -> str:
     return f"{prefix}.{text}" if prefix else text
 
 
-def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
+def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
     """Return the keys that a user requests, each once.
 
     Raises
     ------
     SchemaError
-        If they are no list, or not all of one class (``wanted``).
+        If they are no list, or not all of one class (``key_class``).
     BeyondRangeError
         If one is an int beyond the largest float.
     InvalidArgumentError
@@ -73,8 +73,8 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
     keys = [int(key) if isinstance(key, np.integer) else key for key in limit]
     if len({type(key) for key in keys}) != 1:
         raise SchemaError("limit is a list of parts of one class, one at least")
-    if wanted is not None and type(keys[0]) is not wanted:
-        raise SchemaError(f"limit is a list of {wanted.__name__} here, and {keys[0]!r:.60} is of {type(keys[0]).__name__}")
+    if key_class is not None and type(keys[0]) is not key_class:
+        raise SchemaError(f"limit is a list of {key_class.__name__} here, and {keys[0]!r:.60} is of {type(keys[0]).__name__}")
     if len(set(keys)) < len(keys):
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")
@@ -86,7 +86,7 @@ def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:
     return keys
 
 
-def names_for_new_columns(taken: Sequence[str], names: Sequence[str]) -> list[str]:
+def names_for_new_columns(existing: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return names for new columns; if one is taken, all of them get a number.
 
     Examples
@@ -94,11 +94,11 @@ def names_for_new_columns(taken: Sequence[str], names: Sequence[str]) -> list[st
     >>> names_for_new_columns(["a"], ["a", "b"])
     ['a.1', 'b.1']
     """
-    number, found = 0, list(names)
-    while set(found) & set(taken):
+    number, new_names = 0, list(names)
+    while set(new_names) & set(existing):
         number += 1
-        found = [f"{name}.{number}" for name in names]
-    return found
+        new_names = [f"{name}.{number}" for name in names]
+    return new_names
 
 
 # Rows that tell how long lists are.
@@ -115,19 +115,19 @@ def merged_type(kinds: Collection[str]) -> ColumnType:
     >>> merged_type({"int", "float"}).kind, merged_type({"int", "str"}).kind, merged_type(()).kind
     ('float', 'str', 'float')
     """
-    found = set(kinds)
-    if not found or found == _NUMBERS:
+    distinct = set(kinds)
+    if not distinct or distinct == _NUMBERS:
         return FLOAT
-    if found == _SEQUENCES:
+    if distinct == _SEQUENCES:
         return ENCODED_LIST
-    if DATETIME_KIND in found and found <= {*_NUMBERS, DATETIME_KIND}:
+    if DATETIME_KIND in distinct and distinct <= {*_NUMBERS, DATETIME_KIND}:
         return ZONED_DATETIME
-    return STANDARD_TYPES[found.pop()] if len(found) == 1 else STR
+    return STANDARD_TYPES[distinct.pop()] if len(distinct) == 1 else STR
 
 
-def types_of_keys(node: PlannerNode, wanted: Sequence[Any] | None = None) -> dict[Any, ColumnType]:
+def types_of_keys(node: PlannerNode, requested: Sequence[Any] | None = None) -> dict[Any, ColumnType]:
     """Return all keys of a column of dicts, or those requested that occur, in order, with the types of their values; reads all rows."""
-    parameters = () if wanted is None else (tuple(wanted),)
+    parameters = () if requested is None else (tuple(requested),)
     kinds: dict[Any, str] = reduce_values(node, [Aggregation("item_kinds", (0,), parameters)])[0]
     return {key: merged_type(kinds[key].split()) for key in sorted(kinds, key=_place_of_key)}
 

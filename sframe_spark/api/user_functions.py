@@ -55,20 +55,20 @@ def infer_result_type(
             except Exception as error:
                 raise user_error(describe_function(fn), value, error) from None
     present = [result for result in results if _family(result) != MISSING]
-    kept_results = results if fixed and not fn.order_differs_across_processes else []
+    usable_results = results if fixed and not fn.order_differs_across_processes else []
     if declared is not None:
         suits = all(_family(result) == DATETIME_KIND for result in present)
         # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.
-        found = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
-        return found, kept_results if suits else [], None
+        column_type = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
+        return column_type, usable_results if suits else [], None
     try:
-        found = general(type_of_results(present, "apply() a dtype"))
+        column_type = general(type_of_results(present, "apply() a dtype"))
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
-    return found, kept_results, Guess.of([(found, present)])
+    return column_type, usable_results, Guess.of([(column_type, present)])
 
 
-def _tell_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
+def _warn_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
     """Warn if a column cannot hold all digits of the first results, or of decimals if there may be more rows.
 
     Ints that pass 64 bits are floats as in the reference, which results of arithmetic are expected to be.
@@ -89,14 +89,14 @@ def _family(result: Any) -> str | None:
         return None
 
 
-def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:
+def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
     """Return the type of a function's results for some rows; warns of rounded numbers.
 
     Parameters
     ----------
     values
         What it gave, without what is missing.
-    asked_for
+    advice
         What to give which call, so that no type has to be found.
 
     Raises
@@ -111,13 +111,13 @@ def type_of_results(values: Sequence[Any], asked_for: str) -> ColumnType:
     sframe_spark.errors.SchemaError: the function returns what is no column: a column cannot hold values of class object: ...
     """
     try:
-        found = infer_type(values, of_rows=False)
+        column_type = infer_type(values, of_rows=False)
     except MixedTypesError as error:
-        raise SchemaError(f"the function returns values of different types, so give {asked_for}: {error}") from None
+        raise SchemaError(f"the function returns values of different types, so give {advice}: {error}") from None
     except SchemaError as error:
         raise SchemaError(f"the function returns what is no column: {error}") from None
-    _tell_of_rounding(values, found)
-    return LOGICAL if found == INT and set(map(type, values)) <= _TRUTH_VALUES else found
+    _warn_of_rounding(values, column_type)
+    return LOGICAL if column_type == INT and set(map(type, values)) <= _TRUTH_VALUES else column_type
 
 
 def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:

@@ -45,13 +45,13 @@ def history(path: str | os.PathLike[str]) -> SFrame:
     [{'version': 1, 'rows': 2, 'columns': 1}, {'version': 2, 'rows': 3, 'columns': 2}]
     """
     root = versioned(path)
-    found = in_threads(partial(read_version, root), saved_versions(root), available_cores())
+    versions = in_threads(partial(read_version, root), saved_versions(root), available_cores())
     return SFrame(
         {
-            "version": [version.number for version in found],
-            "time": [version.saved for version in found],
-            "rows": [version.manifest.rows for version in found],
-            "columns": [len(version.manifest.types) for version in found],
+            "version": [version.number for version in versions],
+            "time": [version.saved for version in versions],
+            "rows": [version.manifest.rows for version in versions],
+            "columns": [len(version.manifest.types) for version in versions],
         }
     )
 
@@ -98,11 +98,11 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
     root = versioned(path)
     if isinstance(older_than, bool) or not isinstance(older_than, (int, float)) or not 0 <= older_than <= LONGEST_AGE:
         raise InvalidArgumentError(f"older_than is a number of days from 0, got {older_than!r:.60}")
-    found = removable(root, datetime.timedelta(days=older_than))
+    removed = removable(root, datetime.timedelta(days=older_than))
     if not dry_run:
-        remove_all(found)
-    names = [file.uri.removeprefix(root + "/") for file in found.files]
-    return SFrame({"file": SArray(names, dtype=str), "bytes": SArray([file.size for file in found.files], dtype=int)})
+        remove_all(removed)
+    names = [file.uri.removeprefix(root + "/") for file in removed.files]
+    return SFrame({"file": SArray(names, dtype=str), "bytes": SArray([file.size for file in removed.files], dtype=int)})
 
 
 @call_hint

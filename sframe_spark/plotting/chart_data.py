@@ -76,16 +76,16 @@ class Bins:
         return self.first, self.step, self.count
 
 
-def round_bins(least: float, largest: float, whole: bool, most: int) -> Bins:
+def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bins:
     """Bins over all numbers from the least to the largest, of a width of 1, 2 or 5 times a power of ten.
 
     Parameters
     ----------
-    least, largest
+    minimum, largest
         Finite numbers.
     whole
         The numbers are ints: no bin is narrower than one.
-    most
+    max_bins
         Number of bins that are not exceeded by more than one.
 
     Examples
@@ -95,15 +95,15 @@ def round_bins(least: float, largest: float, whole: bool, most: int) -> Bins:
     >>> round_bins(0.5, 0.5, False, 20)
     Bins(first=10, step=0.05, count=1)
     """
-    wanted = largest / most - least / most
+    target_step = largest / max_bins - minimum / max_bins
     # Bins that are narrower than the distance of two floats would be empty, all but a few.
-    wanted = max(wanted, max(abs(least), abs(largest)) * 2.0**-45)
-    if least == largest and not whole:
-        wanted = abs(least) / 10 or 1.0
-    return _over(least, largest, round_step(max(wanted, 1.0) if whole else max(wanted, 1e-300)))
+    target_step = max(target_step, max(abs(minimum), abs(largest)) * 2.0**-45)
+    if minimum == largest and not whole:
+        target_step = abs(minimum) / 10 or 1.0
+    return _over(minimum, largest, round_step(max(target_step, 1.0) if whole else max(target_step, 1e-300)))
 
 
-def time_bins(least: float, largest: float, most: int) -> Bins:
+def time_bins(minimum: float, largest: float, max_bins: int) -> Bins:
     """Bins over a time in seconds, as wide as clocks and calendars count.
 
     Examples
@@ -112,15 +112,15 @@ def time_bins(least: float, largest: float, most: int) -> Bins:
     Bins(first=0, step=3600, count=24)
     """
     # A moment is shown in its day. No clock of a browser tells less than a millisecond.
-    wanted = (largest - least) / most if largest > least else float(_DAY)
-    if wanted <= _TIMES[-1]:
-        step: float = _TIMES[bisect.bisect_left(_TIMES, wanted)] if wanted > 0.5 else round_step(max(wanted, 1e-3))
+    target_step = (largest - minimum) / max_bins if largest > minimum else float(_DAY)
+    if target_step <= _TIMES[-1]:
+        step: float = _TIMES[bisect.bisect_left(_TIMES, target_step)] if target_step > 0.5 else round_step(max(target_step, 1e-3))
     else:
-        step = _DAY * round_step(max(wanted / _DAY, 1.0))
-    return _over(least, largest, step)
+        step = _DAY * round_step(max(target_step / _DAY, 1.0))
+    return _over(minimum, largest, step)
 
 
-def round_step(wanted: float) -> float:
+def round_step(target: float) -> float:
     """The least of 1, 2 and 5 times powers of ten that is not less.
 
     Examples
@@ -128,17 +128,17 @@ def round_step(wanted: float) -> float:
     >>> round_step(0.03), round_step(7)
     (0.05, 10)
     """
-    power = math.floor(math.log10(wanted))
+    power = math.floor(math.log10(target))
     for times, exponent in ((1, power), (2, power), (5, power), (1, power + 1)):
         # The nearest float of the decimal number, which a product of floats may miss.
         step = float(f"{times}e{exponent}")
-        if step >= wanted * (1 - 1e-9):
+        if step >= target * (1 - 1e-9):
             break
     return int(step) if step >= 1 and step < 2**53 else step
 
 
-def _over(least: float, largest: float, step: float) -> Bins:
-    first = math.floor(least / step)
+def _over(minimum: float, largest: float, step: float) -> Bins:
+    first = math.floor(minimum / step)
     return Bins(first, step, max(math.floor(largest / step) - first, 0) + 1)
 
 
@@ -168,12 +168,12 @@ class Extent:
     mean: float = math.nan
     deviation: float = math.nan
 
-    def told(self) -> str:
+    def note(self) -> str:
         """How many rows have no place on an axis.
 
         Examples
         --------
-        >>> Extent(5, 1000, 1, 0, 0.0, 1.0).told()
+        >>> Extent(5, 1000, 1, 0, 0.0, 1.0).note()
         '1,000 missing, 1 NaN'
         """
         parts = ((self.missing, "missing"), (self.nan, "NaN"), (self.infinite, "infinite"))
@@ -190,8 +190,8 @@ def extent_of(part: Sequence[float]) -> Extent:
 
 def extents(nodes: PlannerNode) -> list[Extent]:
     """The extent of each column of numbers, in one pass."""
-    found = reduce_values(nodes, [Aggregation("finite_range", (place,)) for place in range(len(nodes.schema))])
-    return [extent_of(part) for part in found]
+    parts = reduce_values(nodes, [Aggregation("finite_range", (place,)) for place in range(len(nodes.schema))])
+    return [extent_of(part) for part in parts]
 
 
 # --- Counts in bins
@@ -211,13 +211,13 @@ def as_numbers(node: PlannerNode) -> PlannerNode:
     return apply_function("cast", node, parameters=(FLOAT, False)) if node.schema[0].kind == DATETIME_KIND else node
 
 
-def bins_for(extent: Extent, column_type: ColumnType, most: int = MAX_BINS) -> Bins:
+def bins_for(extent: Extent, column_type: ColumnType, max_bins: int = MAX_BINS) -> Bins:
     """Bins with round edges over a column."""
     if not extent.numbers:
         return Bins(0, 1, 1)
     if column_type.kind == DATETIME_KIND:
-        return time_bins(extent.least, extent.largest, most)
-    return round_bins(extent.least, extent.largest, column_type.kind == INT_KIND, most)
+        return time_bins(extent.least, extent.largest, max_bins)
+    return round_bins(extent.least, extent.largest, column_type.kind == INT_KIND, max_bins)
 
 
 def bars(bins: Bins, counts: Sequence[float]) -> list[dict[str, Any]]:
@@ -271,8 +271,8 @@ def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], fl
     ranges = np.reshape(reduce_values(numbers, [Aggregation("bin_ranges", (0, 1), bins.parameters)])[0], (-1, 4)).tolist()
     table = [
         # Parts of a mean are rounded, which may lead out of the numbers.
-        {"x": bins.edge(place), "y": min(max(mean, least), largest), "least": least, "largest": largest, "count": int(count)}
-        for place, (count, least, largest, mean) in enumerate(ranges)
+        {"x": bins.edge(place), "y": min(max(mean, minimum), largest), "least": minimum, "largest": largest, "count": int(count)}
+        for place, (count, minimum, largest, mean) in enumerate(ranges)
         if count
     ]
     return table, bins.step
@@ -313,24 +313,24 @@ class TopValues:
         return tuple(value for value, _ in self.values)
 
     @property
-    def others(self) -> int:
+    def remaining(self) -> int:
         """How many other values there are, by the estimate at least one where rows are left."""
         left = self.rows > sum(count for _, count in self.values)
         return max(self.different - len(self.values), 1) if left else 0
 
-    def told(self) -> str:
+    def note(self) -> str:
         """What of the values is shown, where that is not all.
 
         Examples
         --------
-        >>> TopValues([("a", 2)], 1, True, 2).told(), TopValues([("a", 6)], 2000, True, 3000).told()
+        >>> TopValues([("a", 2)], 1, True, 2).note(), TopValues([("a", 6)], 2000, True, 3000).note()
         ('', 'the most frequent of 2,000 values')
         """
-        if not self.others:
+        if not self.remaining:
             return ""
         number = f"{'' if self.is_exact else 'about '}{self.different:,} values"
-        shown = len(self.values)
-        return f"the most frequent of {number}" if shown == 1 else f"the {shown} most frequent of {number}"
+        displayed = len(self.values)
+        return f"the most frequent of {number}" if displayed == 1 else f"the {displayed} most frequent of {number}"
 
 
 def label_texts(values: Sequence[Any]) -> list[str]:
@@ -355,57 +355,63 @@ def label_texts(values: Sequence[Any]) -> list[str]:
 
 def summaries_of(columns: PlannerNode) -> list[dict[str, Any]]:
     """What the aggregate ``summary`` tells of each column, in one pass."""
-    found = reduce_values(columns, [Aggregation("summary", (place,)) for place in range(len(columns.schema))])
-    return list(found)
+    summaries = reduce_values(columns, [Aggregation("summary", (place,)) for place in range(len(columns.schema))])
+    return list(summaries)
 
 
-def top_values(columns: PlannerNode, most: int = MAX_LABELS) -> list[TopValues]:
+def top_values(columns: PlannerNode, limit: int = MAX_LABELS) -> list[TopValues]:
     """The most frequent values of each column of texts: in one pass, and in another where they are many."""
-    return most_frequent(columns, summaries_of(columns), most)
+    return most_frequent(columns, summaries_of(columns), limit)
 
 
-def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], most: int = MAX_LABELS) -> list[TopValues]:
+def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], limit: int = MAX_LABELS) -> list[TopValues]:
     """The most frequent values of columns that have been summed up."""
-    wanted = {place: _candidates(summary, most) for place, summary in enumerate(summaries) if summary["counted"] is None}
-    asked = {place: labels for place, labels in wanted.items() if labels}
-    exact = reduce_values(columns, [Aggregation("label_counts", (place,), (labels,)) for place, labels in asked.items()]) if asked else ()
-    counted = {place: dict(zip(asked[place], map(int, counts), strict=True)) for place, counts in zip(asked, exact, strict=True)}
+    candidates = {place: _candidates(summary, limit) for place, summary in enumerate(summaries) if summary["counted"] is None}
+    known_candidates = {place: labels for place, labels in candidates.items() if labels}
+    exact = (
+        reduce_values(columns, [Aggregation("label_counts", (place,), (labels,)) for place, labels in known_candidates.items()])
+        if known_candidates
+        else ()
+    )
+    counted = {
+        place: dict(zip(known_candidates[place], map(int, counts), strict=True)) for place, counts in zip(known_candidates, exact, strict=True)
+    }
     tops = []
     for place, summary in enumerate(summaries):
-        if place not in wanted:
-            found = summary["counted"]
-        elif wanted[place] is None:
-            found = _counted_in_groups(column_of(columns, place), summary["rows"], most)
+        if place not in candidates:
+            counts_by_value = summary["counted"]
+        elif candidates[place] is None:
+            counts_by_value = _counted_in_groups(column_of(columns, place), summary["rows"], limit)
         else:
-            found = {value: count for value, count in counted.get(place, {}).items() if count > summary["rows"] // FREQUENT_SHARE}
-        tops.append(_top(found, summary, most))
+            counts_by_value = {value: count for value, count in counted.get(place, {}).items() if count > summary["rows"] // FREQUENT_SHARE}
+        tops.append(_top(counts_by_value, summary, limit))
     return tops
 
 
-def _top(found: dict[Any, int], summary: dict[str, Any], most: int) -> TopValues:
-    values = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+def _top(counts_by_value: dict[Any, int], summary: dict[str, Any], limit: int) -> TopValues:
+    values = sorted(counts_by_value.items(), key=lambda pair: (-pair[1], pair[0]))
     if summary["missing"]:
         # Behind no value that is as frequent, as where rows are sorted.
         values = sorted([(None, summary["missing"]), *values], key=lambda pair: -pair[1])
-    return TopValues(values[:most], summary["distinct"] + bool(summary["missing"]), summary["counted"] is not None, summary["rows"])
+    return TopValues(values[:limit], summary["distinct"] + bool(summary["missing"]), summary["counted"] is not None, summary["rows"])
 
 
-def _candidates(summary: dict[str, Any], most: int) -> tuple[Any, ...] | None:
+def _candidates(summary: dict[str, Any], limit: int) -> tuple[Any, ...] | None:
     """The values that may be among the most frequent, of which each is in more than one of 4,096 rows; None where that is not known."""
     threshold, error = summary["rows"] // FREQUENT_SHARE, summary["error"]
     if error > threshold:
         return None
     min_counts = sorted(summary["frequent"].values(), reverse=True)
-    needed = max(min_counts[most - 1] if len(min_counts) >= most else 0, threshold + 1)
+    needed = max(min_counts[limit - 1] if len(min_counts) >= limit else 0, threshold + 1)
     return tuple(sorted(value for value, count in summary["frequent"].items() if count + error >= needed))
 
 
-def _counted_in_groups(column: PlannerNode, rows: int, most: int) -> dict[Any, int]:
+def _counted_in_groups(column: PlannerNode, rows: int, limit: int) -> dict[Any, int]:
     """Values whose texts are too long to keep many of them."""
     counted = group_by(column, [0], [Aggregation("count")])
-    kept = filter_by_mask(counted, apply_function("greater", column_of(counted, 1), Literal(rows // FREQUENT_SHARE, INT)))
+    frequent = filter_by_mask(counted, apply_function("greater", column_of(counted, 1), Literal(rows // FREQUENT_SHARE, INT)))
     # What is missing may be among them.
-    first = row_tuples(slice_rows(sort_rows(kept, [(1, False), (0, True)]), 0, most + 1))
+    first = row_tuples(slice_rows(sort_rows(frequent, [(1, False), (0, True)]), 0, limit + 1))
     return {value: int(count) for value, count in first if value is not None}
 
 
@@ -421,8 +427,8 @@ def frequency_table(top: TopValues) -> list[dict[str, Any]]:
     """The most frequent values as rows of a table; all others are one row."""
     table = [_frequency(label, count, top.rows) for label, (_, count) in zip(label_texts(top.labels), top.values, strict=True)]
     table = [{**row, **({"missing": True} if value is None else {})} for row, value in zip(table, top.labels, strict=True)]
-    if top.others:
-        name = f"Other ({'' if top.is_exact else 'about '}{top.others:,} value{'s' * (top.others != 1)})"
+    if top.remaining:
+        name = f"Other ({'' if top.is_exact else 'about '}{top.remaining:,} value{'s' * (top.remaining != 1)})"
         table.append({**_frequency(name, top.rows - sum(count for _, count in top.values), top.rows), "other": True})
     return [{**row, "label_idx": place} for place, row in enumerate(table)]
 
@@ -459,7 +465,7 @@ MAX_PASSES = 7
 EXACTNESS, OF_THE_WHOLE = 1e-5, 1e-10
 LARGE = 1e15
 # Seconds.
-MOMENT = 0.01
+TIME_TOLERANCE = 0.01
 
 
 @attrs.define
@@ -493,17 +499,17 @@ class Quantile:
         """Go on to the bin in which it lies, of which so many numbers are in each."""
         chosen = int(np.searchsorted(np.cumsum(counts), self.place, side="right"))
         inside = min(max(chosen, 1), self.bins.count - 1)
-        least = self.bins.edge(inside)
+        minimum = self.bins.edge(inside)
         # A number at an edge may be counted on either side of it.
-        if chosen != inside or chosen == self.bins.count - 1 or self.bins.step <= self._tolerance(least):
-            self.found = math.ceil(least - 1e-9) if self.kind == INT_KIND else least
+        if chosen != inside or chosen == self.bins.count - 1 or self.bins.step <= self._tolerance(minimum):
+            self.found = math.ceil(minimum - 1e-9) if self.kind == INT_KIND else minimum
         else:
             self.bins = guarded(Bins(self.bins.first + chosen, self.bins.step, 1).finer(PARTS))
 
     def _tolerance(self, number: float) -> float:
         """How wide a bin may be that is told as this number."""
         if self.kind == DATETIME_KIND:
-            return MOMENT
+            return TIME_TOLERANCE
         if self.kind == INT_KIND and abs(number) < LARGE:
             return 1.0
         relative = abs(number) * EXACTNESS
@@ -531,10 +537,10 @@ def location_of(numbers: int, share: float) -> int:
     return min(int(numbers * share), numbers - 1)
 
 
-Asked = tuple[int, Bins]
+BinRequest = tuple[int, Bins]
 
 
-def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[Asked]], Sequence[np.ndarray]]) -> dict[Asked, np.ndarray]:
+def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[BinRequest]], Sequence[np.ndarray]]) -> dict[BinRequest, np.ndarray]:
     """Find all of them, and give the counts of the first pass.
 
     Parameters
@@ -544,13 +550,13 @@ def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[A
     counts_of
         Counts, in one pass, the numbers of each owner in bins of its own.
     """
-    first: dict[Asked, np.ndarray] = {}
+    first: dict[BinRequest, np.ndarray] = {}
     for _ in range(MAX_PASSES):
         left = [quantile for quantile in searched if quantile.found is None]
         if not left:
             break
-        asked = list(dict.fromkeys((quantile.owner, quantile.bins) for quantile in left))
-        counted = dict(zip(asked, counts_of(asked), strict=True))
+        requested = list(dict.fromkeys((quantile.owner, quantile.bins) for quantile in left))
+        counted = dict(zip(requested, counts_of(requested), strict=True))
         first = first or counted
         for quantile in left:
             quantile.narrow(counted[quantile.owner, quantile.bins])
@@ -561,7 +567,7 @@ def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[A
 
 
 # Of no more the numbers of a label are sorted.
-FEW_ROWS = 100_000
+SORTED_ROWS = 100_000
 # Of each label's bins, for quartiles.
 PARTS_OF_A_BIN = 40
 
@@ -588,11 +594,11 @@ def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]
         return [], top, 0
     ranges = np.reshape(reduce_values(numbers, [Aggregation("label_ranges", (0, 1), top.labels)])[0], (-1, 4))
     some = [place for place, (count, *_) in enumerate(ranges) if count]
-    if top.rows <= FEW_ROWS:
+    if top.rows <= SORTED_ROWS:
         quartiles = _exact_quartiles(numbers, top.labels)
     else:
         searched = [_searched(place, ranges[place], share, y) for place in some for share in QUARTILES]
-        find_quantiles(searched, lambda asked: _counts(numbers, top.labels, asked))
+        find_quantiles(searched, lambda requested: _counts(numbers, top.labels, requested))
         quartiles = {top.labels[place]: [one.number for one in searched if one.owner == place] for place in some}
     texts = label_texts(top.labels)
     rows = [_row(texts[place], ranges[place], quartiles[top.labels[place]]) for place in some]
@@ -606,23 +612,23 @@ def _exact_quartiles(numbers: PlannerNode, labels: Sequence[Any]) -> dict[Any, S
     if None in labels:
         chosen = apply_function("or_", chosen, apply_function("is_missing", label))
     finite = apply_function("less", apply_function("absolute", number), Literal(math.inf, FLOAT))
-    kept = filter_by_mask(numbers, apply_function("and_", chosen, finite))
-    return dict(row_tuples(group_by(kept, [0], [Aggregation("quantile", (1,), QUARTILES)])))
+    finite_numbers = filter_by_mask(numbers, apply_function("and_", chosen, finite))
+    return dict(row_tuples(group_by(finite_numbers, [0], [Aggregation("quantile", (1,), QUARTILES)])))
 
 
 def _searched(place: int, of_label: Sequence[float], share: float, y: PlannerNode) -> Quantile:
-    count, least, largest = int(of_label[0]), float(of_label[1]), float(of_label[2])
-    bins = guarded(bins_for(Extent(count, 0, 0, 0, least, largest), y.schema[0]).finer(PARTS_OF_A_BIN))
-    return Quantile(place, location_of(count, share), bins, largest - least, y.schema[0].kind)
+    count, minimum, largest = int(of_label[0]), float(of_label[1]), float(of_label[2])
+    bins = guarded(bins_for(Extent(count, 0, 0, 0, minimum, largest), y.schema[0]).finer(PARTS_OF_A_BIN))
+    return Quantile(place, location_of(count, share), bins, largest - minimum, y.schema[0].kind)
 
 
 def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> dict[str, Any]:
-    least, largest = float(of_label[1]), float(of_label[2])
+    minimum, largest = float(of_label[1]), float(of_label[2])
     # A quartile is told as the edge of a narrow bin, which may begin before the least number.
-    lower, median, upper = (min(max(float(number), least), largest) for number in quartiles)
+    lower, median, upper = (min(max(float(number), minimum), largest) for number in quartiles)
     return {
         "x": label,
-        "min": least,
+        "min": minimum,
         "lower quartile": lower,
         "median": median,
         "upper quartile": upper,
@@ -631,10 +637,10 @@ def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> d
     }
 
 
-def _counts(numbers: PlannerNode, labels: Sequence[Any], asked: Sequence[Asked]) -> list[np.ndarray]:
+def _counts(numbers: PlannerNode, labels: Sequence[Any], requested: Sequence[BinRequest]) -> list[np.ndarray]:
     """Counts in the bins that each label is asked for: the first bins of all labels together, then the second ones."""
     rounds: list[dict[int, Bins]] = []
-    for owner, bins in asked:
+    for owner, bins in requested:
         free = next((one for one in rounds if owner not in one), None)
         if free is None:
             rounds.append(free := {})
@@ -643,8 +649,8 @@ def _counts(numbers: PlannerNode, labels: Sequence[Any], asked: Sequence[Asked])
         Aggregation("label_histograms", (0, 1), (tuple(labels[place] for place in one), tuple(bins.parameters for bins in one.values())))
         for one in rounds
     ]
-    found: dict[Asked, np.ndarray] = {}
+    counts_by_request: dict[BinRequest, np.ndarray] = {}
     for one, counts in zip(rounds, reduce_values(numbers, aggregations), strict=True):
         ends = np.cumsum([bins.count for bins in one.values()])
-        found.update(zip(one.items(), np.split(np.asarray(counts), ends[:-1]), strict=True))
-    return [found[one] for one in asked]
+        counts_by_request.update(zip(one.items(), np.split(np.asarray(counts), ends[:-1]), strict=True))
+    return [counts_by_request[one] for one in requested]

@@ -63,8 +63,8 @@ def page(title: str, body: str, style: str = "", script: str = "", draws: bool =
 
 def leading_to(address: str) -> str:
     """A page that leads to another."""
-    shown = html.escape(address)
-    return page("SFrame", f'<p><a href="{shown}" rel="noreferrer">rows</a></p>', head=f'<meta http-equiv="refresh" content="0; url={shown}">')
+    escaped = html.escape(address)
+    return page("SFrame", f'<p><a href="{escaped}" rel="noreferrer">rows</a></p>', head=f'<meta http-equiv="refresh" content="0; url={escaped}">')
 
 
 def script_text(value: Any) -> str:
@@ -92,12 +92,12 @@ def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
         The script that draws it: Vega, Vega-Lite and Vega-Embed.
     """
     # The library would warn where its version is not that of the schema.
-    shown = {name: part for name, part in specification.items() if name not in ("$schema", "title")}
-    if "width" in shown:
-        shown |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+    drawn = {name: part for name, part in specification.items() if name not in ("$schema", "title")}
+    if "width" in drawn:
+        drawn |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
     library = library.replace("</script", "<\\/script")
     options = {"mode": "vega-lite", "renderer": "svg", "actions": False}
-    start = f'vegaEmbed(document.getElementById("chart"), {script_text(shown)}, {script_text(options)});'
+    start = f'vegaEmbed(document.getElementById("chart"), {script_text(drawn)}, {script_text(options)});'
     body = f'<main>{_heading(specification.get("title", {}))}<div class="place"><div id="chart"></div></div></main>'
     return page(title, body, f"{_CHART_STYLE}#chart {{ min-width: {_min_width(specification)}px; }}", f"{library}\n{start}", draws=True)
 
@@ -111,20 +111,20 @@ def _min_width(specification: dict[str, Any]) -> int:
     """How narrow a chart may be, in pixels: labels keep their place in narrow windows, which scroll."""
     shared = specification.get("encoding", {})
     across, up = ([str(label) for label in shared.get(name, {}).get("scale", {}).get("domain", [])] for name in "xy")
-    beside = min(max(map(len, up)), _LONGEST_LABEL) * _CHARACTER if up else _NUMBERS
-    return round(beside + (len(across) * _LABEL if across else _PLOT))
+    label_width = min(max(map(len, up)), _LONGEST_LABEL) * _CHARACTER if up else _NUMBERS
+    return round(label_width + (len(across) * _LABEL if across else _PLOT))
 
 
 # --- Where they are shown: below a cell of a notebook, or in a browser
 
 
-def show_page(shown: Any, page: Callable[[], str], title: str) -> None:
+def show_page(chart: Any, page: Callable[[], str], title: str) -> None:
     """Show something that a notebook can show, or its page in a browser."""
     target = config.picture_target
     if target == "none":
         return
     if target == "auto" and notebook_shell() is not None:
-        sys.modules["IPython"].display.display(shown)
+        sys.modules["IPython"].display.display(chart)
         return
     open_address(write_page(page()).as_uri(), title)
 

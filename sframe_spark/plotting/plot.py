@@ -197,8 +197,8 @@ class Plot:
     def _html(self) -> str:
         """What stands below a cell of a notebook: no script, and no page around it."""
         # As wide as the cell at most, and with words for who does not see it.
-        told = html.escape(str(self._specification.get("description", "chart")))
-        picture = self._svg("currentColor").replace("<svg ", f'<svg role="img" aria-label="{told}" style="max-width: 100%; height: auto" ', 1)
+        label = html.escape(str(self._specification.get("description", "chart")))
+        picture = self._svg("currentColor").replace("<svg ", f'<svg role="img" aria-label="{label}" style="max-width: 100%; height: auto" ', 1)
         return f'<div class="sf-chart">{picture}</div>'
 
     def __repr__(self) -> str:
@@ -266,8 +266,8 @@ def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot
     if not row_count(node):
         raise UnsupportedOperationError("there is nothing to show: the SArray is empty")
     title = f"Distribution of values [{kind}]" if title == LABEL_DEFAULT else title
-    given = [_or_default(label, default) for label, default in ((xlabel, "Values"), (ylabel, "Count"))]
-    labels = Labels(given[0] or "", given[1] or "", _label(title))
+    axis_labels = [_or_default(label, default) for label, default in ((xlabel, "Values"), (ylabel, "Count"))]
+    labels = Labels(axis_labels[0] or "", axis_labels[1] or "", _label(title))
     return Plot(lambda: bar_chart(node, labels))
 
 
@@ -277,20 +277,20 @@ def bar_chart(node: PlannerNode, labels: Labels) -> dict[str, Any]:
         table, top = frequencies_of(node)
         if not top.values:
             return vega.nothing(labels.title, f"about {top.different:,} values", NO_FREQUENT_VALUE)
-        return vega.frequencies(table, labels.title, _others_told(top), labels.axes)
+        return vega.frequencies(table, labels.title, _remaining_note(top), labels.axes)
     table, extent = histogram_of(node)
     if not table:
-        return vega.nothing(labels.title, extent.told(), "no finite value")
+        return vega.nothing(labels.title, extent.note(), "no finite value")
     constant = [f"one value: {_number(extent.least, node.schema[0].kind)}"] if extent.least == extent.largest else []
-    note = ", ".join([*constant, *filter(None, [extent.told()])])
+    note = ", ".join([*constant, *filter(None, [extent.note()])])
     return vega.histogram(table, labels.title, note, _scale(node, labels.x), labels.y)
 
 
-def _others_told(top: TopValues) -> str:
-    if not top.others:
+def _remaining_note(top: TopValues) -> str:
+    if not top.remaining:
         return ""
     left = top.rows - sum(count for _, count in top.values)
-    return f"{top.told()}; the others are in {left:,} rows ({share_text(left, top.rows)})"
+    return f"{top.note()}; the others are in {left:,} rows ({share_text(left, top.rows)})"
 
 
 def _number(value: float, kind: str) -> str:
@@ -419,7 +419,7 @@ def text_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     table, tops = pairs_of(x, y)
     if not table:
         return vega.nothing(labels.title, "", NO_FREQUENT_VALUE)
-    notes = [f"{name}: {top.told()}" for name, top in zip("xy", tops, strict=True) if top.told()]
+    notes = [f"{name}: {top.note()}" for name, top in zip("xy", tops, strict=True) if top.note()]
     return vega.pairs(table, labels.title, "; ".join(notes), labels.axes)
 
 
@@ -431,7 +431,7 @@ def box_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     table, top, left_out = spreads_of(groups, values)
     if not table:
         return vega.nothing(labels.title, "", "no finite value" if top.values else NO_FREQUENT_VALUE)
-    note = "; ".join(filter(None, [top.told(), _rows_left_out(left_out, "a finite value")]))
+    note = "; ".join(filter(None, [top.note(), _rows_left_out(left_out, "a finite value")]))
     return vega.boxes(table, labels.title, note, label, _scale(values, title), upright)
 
 
@@ -439,14 +439,14 @@ def time_line(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """Values in the order of time; of many rows the mean, least and largest of each bin."""
     rows = row_count(x)
     if rows <= MAX_POINTS:
-        table, told = sorted(points_of(x, y), key=lambda point: point["x"]), ""
+        table, note = sorted(points_of(x, y), key=lambda point: point["x"]), ""
     else:
         table, seconds = line_of(x, y)
-        told = f"mean, least and largest value of every {_duration(seconds)}"
+        note = f"mean, least and largest value of every {_duration(seconds)}"
     if not table:
         return vega.nothing(labels.title, "", NO_PAIR)
     left_out = _rows_left_out(rows - sum(row.get("count", 1) for row in table))
-    return vega.line(table, labels.title, "; ".join(filter(None, [told, left_out])), _scales(x, y, labels))
+    return vega.line(table, labels.title, "; ".join(filter(None, [note, left_out])), _scales(x, y, labels))
 
 
 def _duration(seconds: float) -> str:

@@ -119,39 +119,39 @@ def _steps(start: int, stop: int, rows: int, first: int) -> str:
         f'<a href="?row={row}&amp;column={first}"{relation}>{name}</a>' if leads else f'<span class="off">{name}</span>'
         for name, row, leads, relation in steps
     )
-    shown = f"rows {start:,} to {stop - 1:,} of {rows:,}" if rows else "no rows"
-    return f'<div class="steps">{links}</div><span>{shown}</span>'
+    range_text = f"rows {start:,} to {stop - 1:,} of {rows:,}" if rows else "no rows"
+    return f'<div class="steps">{links}</div><span>{range_text}</span>'
 
 
 def rows_table(node: PlannerNode, names: Sequence[str], start: int, stop: int, first_column: int = 0) -> str:
     """Some rows and columns as a table, with the numbers of the rows."""
     places = list(range(first_column, min(first_column + PAGE_COLUMNS, len(names))))
-    shown = [names[place] for place in places]
+    column_names = [names[place] for place in places]
     part = columns_of(node, places)
-    rows = row_tuples(part, start, stop, shown) if stop > start and shown else []
+    rows = row_tuples(part, start, stop, column_names) if stop > start and column_names else []
     # Who has no mouse scrolls it with the keys when it can be chosen.
-    return f'<div class="sf-table" tabindex="0"><table>{table_parts(shown, part.schema, rows, _FORM, start)}</table></div>'
+    return f'<div class="sf-table" tabindex="0"><table>{table_parts(column_names, part.schema, rows, _FORM, start)}</table></div>'
 
 
 def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:
     """The first rows for a notebook, in pages that fold and need no script."""
     first = slice_rows(node, 0, NOTEBOOK_ROWS + 1)
     materialize(first)
-    found = row_count(first)
-    rows = min(found, NOTEBOOK_ROWS)
+    row_limit = row_count(first)
+    rows = min(row_limit, NOTEBOOK_ROWS)
     pages = []
     for start in range(0, max(rows, 1), PAGE_ROWS):
         stop = min(start + PAGE_ROWS, rows)
         opened = " open" if start == 0 else ""
-        told = f"rows {start:,} to {stop - 1:,}" if rows else "no rows"
-        pages.append(f"<details{opened}><summary>{told}</summary>{rows_table(first, names, start, stop)}</details>")
+        text = f"rows {start:,} to {stop - 1:,}" if rows else "no rows"
+        pages.append(f"<details{opened}><summary>{text}</summary>{rows_table(first, names, start, stop)}</details>")
     notes = []
-    if found > rows:
+    if row_limit > rows:
         notes.append(f"The first {rows:,} rows; explore() in a browser shows all: visualization.set_target('browser').")
     if len(names) > PAGE_COLUMNS:
         notes.append(f"The first {PAGE_COLUMNS} of {len(names):,} columns.")
-    told = f'<div class="sf-note">{" ".join(notes)}</div>' if notes else ""
-    return f"<style>{_STYLE}</style><div><strong>{html.escape(visible(title))}</strong>{''.join(pages)}{told}</div>"
+    text = f'<div class="sf-note">{" ".join(notes)}</div>' if notes else ""
+    return f"<style>{_STYLE}</style><div><strong>{html.escape(visible(title))}</strong>{''.join(pages)}{text}</div>"
 
 
 # --- Serving them
@@ -223,7 +223,7 @@ class RowServer:
             self._server.shutdown()
             self._server.server_close()
 
-    def is_asked(self, path: str, host: str) -> bool:
+    def is_authorized(self, path: str, host: str) -> bool:
         """Whether a request was meant for this server, by who knows its address: pages of others may lead names of their own to this machine."""
         known = hmac.compare_digest(path.encode("utf-8", "surrogateescape"), f"/{self.secret}/".encode())
         return known and host in (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
@@ -231,16 +231,16 @@ class RowServer:
     def answer(self, query: str) -> tuple[int, str]:
         """The status and the page for what is asked."""
         try:
-            asked = urllib.parse.parse_qs(query, max_num_fields=8)
+            fields = urllib.parse.parse_qs(query, max_num_fields=8)
         except ValueError:
-            asked = {}
+            fields = {}
         try:
-            return 200, self.pages.at(_number(asked, "row"), _number(asked, "column"))
+            return 200, self.pages.at(_number(fields, "row"), _number(fields, "column"))
         except SFrameError as error:
-            told = str(error)
+            message = str(error)
         except Exception as error:
-            told = f"The rows could not be read ({type(error).__name__})."
-        return 500, page(self.pages.title, f"<p>{html.escape(visible(told, lines=True))}</p>")
+            message = f"The rows could not be read ({type(error).__name__})."
+        return 500, page(self.pages.title, f"<p>{html.escape(visible(message, lines=True))}</p>")
 
 
 def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
@@ -268,10 +268,10 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Nothing: a browser that goes away is no error of the user's, whose terminal it is."""
 
-    return Server(("127.0.0.1", 0), _answering(rows))
+    return Server(("127.0.0.1", 0), _handler_for(rows))
 
 
-def _answering(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
+def _handler_for(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
     """What answers one request with the rows of a server."""
     import http.server
 
@@ -281,7 +281,7 @@ def _answering(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             address = urllib.parse.urlsplit(self.path)
-            if not rows.is_asked(address.path, self.headers.get("Host", "")):
+            if not rows.is_authorized(address.path, self.headers.get("Host", "")):
                 self.send_error(404)
                 return
             status, content = rows.answer(address.query)
@@ -297,6 +297,6 @@ def _answering(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
     return Answer
 
 
-def _number(asked: dict[str, list[str]], name: str) -> int:
-    text = asked.get(name, ["0"])[0].replace(",", "").strip()
+def _number(fields: dict[str, list[str]], name: str) -> int:
+    text = fields.get(name, ["0"])[0].replace(",", "").strip()
     return int(text) if text.isdecimal() and len(text) < 19 else 0

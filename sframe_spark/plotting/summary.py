@@ -22,7 +22,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import vega
 from sframe_spark.plotting.chart_data import (
     QUARTILES,
-    Asked,
+    BinRequest,
     Bins,
     Extent,
     Quantile,
@@ -90,23 +90,23 @@ def facts_of(node: PlannerNode) -> list[ColumnFacts]:
     rows = row_count(node)
     columns = [column_of(node, place) for place in range(len(node.schema))]
     sources = [as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
-    found: list[_Found] = []
+    passes: list[_FirstPass] = []
     for start in range(0, len(columns), COLUMNS_AT_ONCE):
         places = slice(start, start + COLUMNS_AT_ONCE)
-        found += _summed_up(columns[places], sources[places])
-    labels = _labels(sources, found)
-    bars_and_quartiles = _of_numbers(sources, found)
+        passes += _summed_up(columns[places], sources[places])
+    labels = _labels(sources, passes)
+    bars_and_quartiles = _of_numbers(sources, passes)
     facts = []
-    for place, (column, one) in enumerate(zip(columns, found, strict=True)):
+    for place, (column, one) in enumerate(zip(columns, passes, strict=True)):
         kind = column.schema[0].kind
         if one.summary is None:
             facts.append(ColumnFacts(kind, rows, one.missing))
             continue
         table, quartiles = bars_and_quartiles.get(place, ([], ()))
         is_exact = one.summary["counted"] is not None
-        shown = labels.get(place, [])
+        labels_of_column = labels.get(place, [])
         zoned = column.schema[0].is_zoned
-        facts.append(ColumnFacts(kind, rows, one.missing, one.summary["distinct"], is_exact, one.extent, quartiles, table, shown, zoned))
+        facts.append(ColumnFacts(kind, rows, one.missing, one.summary["distinct"], is_exact, one.extent, quartiles, table, labels_of_column, zoned))
     return facts
 
 
@@ -116,7 +116,7 @@ def has_pictures(column_type: ColumnType) -> bool:
 
 
 @attrs.frozen
-class _Found:
+class _FirstPass:
     """What the first pass finds in a column: what ``summary`` tells, and the extent of numbers."""
 
     column_type: ColumnType
@@ -125,24 +125,24 @@ class _Found:
     extent: Extent | None
 
 
-def _summed_up(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -> list[_Found]:
+def _summed_up(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -> list[_FirstPass]:
     types = [column.schema[0] for column in columns]
-    asked = [Aggregation("summary" if has_pictures(column_type) else "count_missing", (place,)) for place, column_type in enumerate(types)]
+    aggregations = [Aggregation("summary" if has_pictures(column_type) else "count_missing", (place,)) for place, column_type in enumerate(types)]
     of_numbers = [place for place, source in enumerate(sources) if source.schema[0].is_numeric]
-    parts = reduce_values(zip_columns(*sources), [*asked, *(Aggregation("finite_range", (place,)) for place in of_numbers)])
+    parts = reduce_values(zip_columns(*sources), [*aggregations, *(Aggregation("finite_range", (place,)) for place in of_numbers)])
     extents = {place: extent_of(part) for place, part in zip(of_numbers, parts[len(columns) :], strict=True)}
-    found = []
+    passes = []
     for place, (column_type, part) in enumerate(zip(types, parts, strict=False)):
         if has_pictures(column_type):
-            found.append(_Found(column_type, part["missing"], part, extents.get(place)))
+            passes.append(_FirstPass(column_type, part["missing"], part, extents.get(place)))
         else:
-            found.append(_Found(column_type, int(part), None, None))
-    return found
+            passes.append(_FirstPass(column_type, int(part), None, None))
+    return passes
 
 
-def _labels(sources: Sequence[PlannerNode], found: Sequence[_Found]) -> dict[int, list[dict[str, Any]]]:
+def _labels(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, list[dict[str, Any]]]:
     """The most frequent values of each column of texts."""
-    summaries = {place: one.summary for place, one in enumerate(found) if one.summary is not None and one.extent is None}
+    summaries = {place: one.summary for place, one in enumerate(passes) if one.summary is not None and one.extent is None}
     labels: dict[int, list[dict[str, Any]]] = {}
     for places in _groups(list(summaries)):
         tops = most_frequent(zip_columns(*(sources[place] for place in places)), [summaries[place] for place in places])
@@ -150,29 +150,29 @@ def _labels(sources: Sequence[PlannerNode], found: Sequence[_Found]) -> dict[int
     return labels
 
 
-def _of_numbers(sources: Sequence[PlannerNode], found: Sequence[_Found]) -> dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]]:
+def _of_numbers(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]]:
     """The bars of a histogram and the quartiles of each column of numbers: from the different values where they are few, else from further passes."""
-    shown: dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]] = {}
+    bars_and_quartiles: dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]] = {}
     searched: list[Quantile] = []
     bins_of: dict[int, Bins] = {}
-    for place, one in enumerate(found):
+    for place, one in enumerate(passes):
         extent = one.extent
         if extent is None or one.summary is None or not extent.numbers:
             continue
         bins = bins_for(extent, one.column_type)
         if one.summary["counted"] is not None:
-            shown[place] = _of_few(one.summary["counted"], bins, extent)
+            bars_and_quartiles[place] = _of_few(one.summary["counted"], bins, extent)
             continue
         bins_of[place] = bins
         fine, span = guarded(bins.finer(PARTS_OF_A_BAR)), extent.largest - extent.least
         searched += [Quantile(place, location_of(extent.numbers, share), fine, span, one.column_type.kind) for share in QUARTILES]
-    first = find_quantiles(searched, lambda asked: _counts(sources, asked))
+    first = find_quantiles(searched, lambda requested: _counts(sources, requested))
     for (place, _), counts in first.items():
         quartiles = tuple(quantile.number for quantile in searched if quantile.owner == place)
         # A number at an edge may be counted on either side of it.
         inside = np.concatenate([[counts[0] + counts[1]], counts[2:-2], [counts[-2] + counts[-1]]])
-        shown[place] = bars(bins_of[place], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
-    return shown
+        bars_and_quartiles[place] = bars(bins_of[place], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
+    return bars_and_quartiles
 
 
 def _of_few(counted: dict[float, int], bins: Bins, extent: Extent) -> tuple[list[dict[str, Any]], tuple[float, ...]]:
@@ -183,13 +183,13 @@ def _of_few(counted: dict[float, int], bins: Bins, extent: Extent) -> tuple[list
     return bars(bins, np.bincount(bin_numbers(values, *bins.parameters), weights, bins.count).tolist()), quartiles
 
 
-def _counts(sources: Sequence[PlannerNode], asked: Sequence[Asked]) -> list[np.ndarray]:
+def _counts(sources: Sequence[PlannerNode], requested: Sequence[BinRequest]) -> list[np.ndarray]:
     counts: list[np.ndarray] = []
-    for part in _groups(asked):
+    for part in _groups(requested):
         places = list(dict.fromkeys(place for place, _ in part))
         columns = zip_columns(*(sources[place] for place in places))
         aggregations = [Aggregation("histogram", (places.index(place),), bins.parameters) for place, bins in part]
-        counts += [np.asarray(found).astype(np.int64) for found in reduce_values(columns, aggregations)]
+        counts += [np.asarray(bin_counts).astype(np.int64) for bin_counts in reduce_values(columns, aggregations)]
     return counts
 
 
@@ -203,7 +203,7 @@ def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
 # Texts beside a name, as "ascending".
 Badges = Mapping[str, Sequence[str]]
 WIDTH, HEIGHT = 160, 40
-_SHOWN_LABELS = 6
+_MAX_LABELS = 6
 # A bin alone would fill the picture.
 _FEW_BARS = 5
 _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
@@ -262,10 +262,10 @@ def size_text(rows: int, columns: int) -> str:
 
 
 def _row(name: str, facts: ColumnFacts, badges: Sequence[str]) -> str:
-    shown = html.escape(visible(name))
+    name_html = html.escape(visible(name))
     badges = [*badges, *(["in UTC"] if facts.in_utc else [])]
     marks = "".join(f' <span class="sf-badge">{html.escape(badge)}</span>' for badge in badges)
-    heading = f'<th scope="row" class="sf-name"><bdi>{shown}</bdi><br><span class="sf-faint">{facts.kind}</span>{marks}</th>'
+    heading = f'<th scope="row" class="sf-name"><bdi>{name_html}</bdi><br><span class="sf-faint">{facts.kind}</span>{marks}</th>'
     distinct = "<td></td>"
     if facts.distinct is not None:
         distinct = f'<td class="sf-number" data-label="distinct">{"" if facts.is_exact else "&asymp;&nbsp;"}{facts.distinct:,}</td>'
@@ -274,18 +274,18 @@ def _row(name: str, facts: ColumnFacts, badges: Sequence[str]) -> str:
         pictures = f'<td class="sf-picture">{_histogram(facts)}</td>{"".join(_numbers(facts))}'
     else:
         pictures = f'<td class="sf-picture" colspan="{1 + len(_NUMBERS)}">{_label_bars(facts)}</td>'
-    return f'<tr data-name="{shown.lower()}">{heading}{cells}{pictures}</tr>'
+    return f'<tr data-name="{name_html.lower()}">{heading}{cells}{pictures}</tr>'
 
 
 def _missing(facts: ColumnFacts) -> str:
     if facts.missing:
-        told = f'{facts.missing:,}<br><span class="sf-faint">{html.escape(share_text(facts.missing, facts.rows))}</span>'
+        cell = f'{facts.missing:,}<br><span class="sf-faint">{html.escape(share_text(facts.missing, facts.rows))}</span>'
     else:
-        told = '<span class="sf-faint">0</span>'
+        cell = '<span class="sf-faint">0</span>'
     if facts.extent is not None:
-        others = ((facts.extent.nan, "NaN"), (facts.extent.infinite, "infinite"))
-        told += "".join(f'<br><span class="sf-faint">{count:,} {what}</span>' for count, what in others if count)
-    return told
+        not_finite = ((facts.extent.nan, "NaN"), (facts.extent.infinite, "infinite"))
+        cell += "".join(f'<br><span class="sf-faint">{count:,} {what}</span>' for count, what in not_finite if count)
+    return cell
 
 
 def _numbers(facts: ColumnFacts) -> list[str]:
@@ -326,7 +326,7 @@ def number_text(value: float, kind: str, between: bool = False) -> str:
 
 def _histogram(facts: ColumnFacts) -> str:
     """Bars of which each tells its edges and its rows under the mouse."""
-    most = max(bar["count"] for bar in facts.bars)
+    maximum = max(bar["count"] for bar in facts.bars)
     slots = max(len(facts.bars), _FEW_BARS)
     width, first = WIDTH / slots, (slots - len(facts.bars)) / 2
     drawn = []
@@ -334,12 +334,12 @@ def _histogram(facts: ColumnFacts) -> str:
         if not bar["count"]:
             continue
         # A few rows beside many are still seen.
-        height = max(HEIGHT * bar["count"] / most, 1.0)
+        height = max(HEIGHT * bar["count"] / maximum, 1.0)
         box = f'x="{(first + place) * width:.1f}" y="{HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
         drawn.append(f"<rect {box}><title>{_bar_text(facts, bar)}</title></rect>")
-    told = f"histogram: most often {_bar_text(facts, max(facts.bars, key=lambda bar: bar['count']))}"
+    label = f"histogram: most often {_bar_text(facts, max(facts.bars, key=lambda bar: bar['count']))}"
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-    return f'<svg {size} fill="#4c78a8" role="img" aria-label="{told}">{"".join(drawn)}</svg>'
+    return f'<svg {size} fill="#4c78a8" role="img" aria-label="{label}">{"".join(drawn)}</svg>'
 
 
 def _bar_text(facts: ColumnFacts, bar: Mapping[str, Any]) -> str:
@@ -354,24 +354,24 @@ def _label_bars(facts: ColumnFacts) -> str:
         return '<span class="sf-faint sf-none">no finite value</span>'
     if not facts.labels:
         return '<span class="sf-faint sf-none">only missing values are counted</span>'
-    shown = [row for row in facts.labels if not row.get("other")][:_SHOWN_LABELS]
-    most = max((row["count"] for row in shown), default=1)
+    displayed = [row for row in facts.labels if not row.get("other")][:_MAX_LABELS]
+    maximum = max((row["count"] for row in displayed), default=1)
     lines = []
-    for row in shown:
+    for row in displayed:
         missing = " sf-missing" * bool(row.get("missing"))
-        bar = f'<span class="sf-share{missing}" style="width: {max(60 * row["count"] / most, 1):.0f}px"></span>'
+        bar = f'<span class="sf-share{missing}" style="width: {max(60 * row["count"] / maximum, 1):.0f}px"></span>'
         label = html.escape(row["label"])
         count = f'<span class="sf-faint">{row["count"]:,} &middot; {html.escape(row["percentage"])}</span>'
         lines.append(f'<li><bdi class="sf-label{" sf-none" * bool(missing)}" title="{label}">{label}</bdi>{bar}{count}</li>')
-    return f"<ul>{''.join(lines)}</ul>{_others(facts, shown)}"
+    return f"<ul>{''.join(lines)}</ul>{_remaining(facts, displayed)}"
 
 
-def _others(facts: ColumnFacts, shown: Sequence[Mapping[str, Any]]) -> str:
-    rows = facts.rows - sum(row["count"] for row in shown)
+def _remaining(facts: ColumnFacts, displayed: Sequence[Mapping[str, Any]]) -> str:
+    rows = facts.rows - sum(row["count"] for row in displayed)
     if not rows:
         return ""
-    told = f"{rows:,} rows ({share_text(rows, facts.rows)})"
-    words = f"others in {told}" if shown else f"no frequent value: others in {told}"
+    rows_text = f"{rows:,} rows ({share_text(rows, facts.rows)})"
+    words = f"others in {rows_text}" if displayed else f"no frequent value: others in {rows_text}"
     return f'<span class="sf-faint">{html.escape(words)}</span>'
 
 
@@ -429,7 +429,7 @@ class FrameSummary(Plot):
         ('a', 1, 2.0)
         """
         return {
-            "values": [_told(place, name, facts) for place, (name, facts) in enumerate(zip(self._names, self._facts, strict=True))],
+            "values": [_reference_summary(place, name, facts) for place, (name, facts) in enumerate(zip(self._names, self._facts, strict=True))],
             "progress": 100.0,
         }
 
@@ -470,15 +470,15 @@ def _chart(title: str, facts: ColumnFacts) -> dict[str, Any] | None:
         return vega.frequencies(facts.labels, title, "", ("", "rows"))
     if facts.bars and facts.extent is not None:
         kind = {DATETIME_KIND: "time", INT_KIND: "whole"}.get(facts.kind, "number")
-        return vega.histogram(facts.bars, title, facts.extent.told(), Scale("", kind), "rows")
+        return vega.histogram(facts.bars, title, facts.extent.note(), Scale("", kind), "rows")
     return None
 
 
-def _told(place: int, name: str, facts: ColumnFacts) -> dict[str, Any]:
+def _reference_summary(place: int, name: str, facts: ColumnFacts) -> dict[str, Any]:
     """A column as the reference engine tells of it."""
-    told: dict[str, Any] = {"a": place, "title": name, "num_row": facts.rows, "type": facts.kind, "num_missing": facts.missing}
-    told |= {"num_unique": facts.distinct, "numeric": facts.bars, "categorical": facts.labels}
+    summary: dict[str, Any] = {"a": place, "title": name, "num_row": facts.rows, "type": facts.kind, "num_missing": facts.missing}
+    summary |= {"num_unique": facts.distinct, "numeric": facts.bars, "categorical": facts.labels}
     extent = facts.extent
     if extent is not None and extent.numbers:
-        told |= {"mean": extent.mean, "stdev": extent.deviation, "min": extent.least, "max": extent.largest, "median": facts.quartiles[1]}
-    return told
+        summary |= {"mean": extent.mean, "stdev": extent.deviation, "min": extent.least, "max": extent.largest, "median": facts.quartiles[1]}
+    return summary

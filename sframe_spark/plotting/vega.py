@@ -99,7 +99,7 @@ class Scale:
         return number_labels(self.least, self.largest)
 
 
-def number_labels(least: float, largest: float) -> dict[str, Any]:
+def number_labels(minimum: float, largest: float) -> dict[str, Any]:
     """How numbers between two are written: very large and very small ones with an exponent.
 
     Examples
@@ -107,19 +107,19 @@ def number_labels(least: float, largest: float) -> dict[str, Any]:
     >>> number_labels(0, 1e-9), number_labels(0, 100)
     ({'format': '.12~e', 'labelExpr': "datum.value === 0 ? '0' : datum.label"}, {})
     """
-    most = max(abs(least), abs(largest))
-    if most >= 1e15 or 0 < most < 1e-4:
+    maximum = max(abs(minimum), abs(largest))
+    if maximum >= 1e15 or 0 < maximum < 1e-4:
         return {"format": _SCIENTIFIC, "labelExpr": "datum.value === 0 ? '0' : datum.label"}
     return {}
 
 
-def count_axis(field: str, title: str, most: int, up: bool = True) -> dict[str, Any]:
+def count_axis(field: str, title: str, max_count: int, up: bool = True) -> dict[str, Any]:
     """The channel of a number of rows, from zero."""
-    labels = {"tickCount": TICKS_UP if up else TICKS, **count_labels(most)}
+    labels = {"tickCount": TICKS_UP if up else TICKS, **count_labels(max_count)}
     return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": True}, "axis": labels}
 
 
-def count_labels(most: int) -> dict[str, Any]:
+def count_labels(max_count: int) -> dict[str, Any]:
     """How numbers of rows are written: never a part of one, and millions short.
 
     Examples
@@ -127,9 +127,9 @@ def count_labels(most: int) -> dict[str, Any]:
     >>> count_labels(2), count_labels(1000)
     ({'format': ',d', 'values': [0, 1, 2]}, {'format': ',d'})
     """
-    if most < TICKS_UP:
-        return {"format": ",d", "values": list(range(most + 1))}
-    return {"format": "~s" if most >= 10**6 else ",d"}
+    if max_count < TICKS_UP:
+        return {"format": ",d", "values": list(range(max_count + 1))}
+    return {"format": "~s" if max_count >= 10**6 else ",d"}
 
 
 def label_axis(labels: Sequence[str], upright: bool) -> dict[str, Any]:
@@ -142,8 +142,8 @@ def label_axis(labels: Sequence[str], upright: bool) -> dict[str, Any]:
     """
     if not upright:
         return {}
-    beside = sum(len(label) + 2 for label in labels) <= _LONG_LABELS
-    return {"labelAngle": 0} if beside else {"labelAngle": -35, "labelAlign": "right", "labelLimit": 140}
+    fits_side_by_side = sum(len(label) + 2 for label in labels) <= _LONG_LABELS
+    return {"labelAngle": 0} if fits_side_by_side else {"labelAngle": -35, "labelAlign": "right", "labelLimit": 140}
 
 
 def _time_labels(span: float) -> dict[str, Any]:
@@ -242,10 +242,10 @@ def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, coun
     scale = scale.over(table, "left", "right")
     if not scale.has_room:
         return nothing(title, note, TOO_FAR, table)
-    told = [_told("left", "value", scale.kind)] if shift else [_told("left", "from", scale.kind), _told("right", "to", scale.kind)]
-    across = {"x": scale.axis("from", scale={"nice": False}), "x2": {"field": "to"}, "tooltip": [*told, _told("count", "rows")]}
-    most = max(row["count"] for row in table)
-    up = {"y": count_axis("count", count_title, most), "y2": {"datum": 0}}
+    tooltips = [_tooltip("left", "value", scale.kind)] if shift else [_tooltip("left", "from", scale.kind), _tooltip("right", "to", scale.kind)]
+    across = {"x": scale.axis("from", scale={"nice": False}), "x2": {"field": "to"}, "tooltip": [*tooltips, _tooltip("count", "rows")]}
+    maximum = max(row["count"] for row in table)
+    up = {"y": count_axis("count", count_title, maximum), "y2": {"datum": 0}}
     bar = {"mark": {"type": "bar", "color": COLOUR, "x2Offset": -1}, "encoding": {**across, **up}}
     foot = {
         "transform": [{"filter": "datum.count > 0"}],
@@ -258,27 +258,27 @@ def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, coun
 
 def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
     """A bar for each value, the most frequent first, with its number of rows and their share; all others are in the note."""
-    told = [_text("label", "value"), _told("count", "rows"), _text("percentage", "share")]
-    shown = [row for row in table if not row.get("other")]
-    names = [row["label"] for row in shown]
+    tooltips = [_text("label", "value"), _tooltip("count", "rows"), _text("percentage", "share")]
+    displayed = [row for row in table if not row.get("other")]
+    names = [row["label"] for row in displayed]
     y = {"field": "label", "type": "nominal", "scale": {"domain": names}, "title": labels[0]}
-    y["axis"] = {"ticks": False, "domain": False, "titleLimit": _beside(names)}
-    most = max(row["count"] for row in shown)
+    y["axis"] = {"ticks": False, "domain": False, "titleLimit": _title_limit(names)}
+    maximum = max(row["count"] for row in displayed)
     colour = {"condition": {"test": "datum.missing === true", "value": MISSING_COLOUR}, "value": COLOUR}
-    x = count_axis("count", labels[1], most, up=False)
+    x = count_axis("count", labels[1], maximum, up=False)
     # Room for the longest number behind the longest bar.
-    x["scale"] = {"zero": True, "domainMin": 0, "domainMax": most * 1.2, "nice": False}
-    told_behind = "format(datum.count, ',') + ' \u00b7 ' + datum.percentage"
+    x["scale"] = {"zero": True, "domainMin": 0, "domainMax": maximum * 1.2, "nice": False}
+    bar_label = "format(datum.count, ',') + ' \u00b7 ' + datum.percentage"
     layers = [
         {"mark": "bar", "encoding": {"x": x, "color": colour}},
         {
-            "transform": [{"calculate": told_behind, "as": "told"}],
+            "transform": [{"calculate": bar_label, "as": "told"}],
             "mark": {"type": "text", "align": "left", "dx": 5},
             "encoding": {"x": x, "text": {"field": "told", "type": "nominal"}},
         },
     ]
-    only_shown = [{"filter": "datum.other !== true"}]
-    return chart(table, title, note, transform=only_shown, encoding={"y": y, "tooltip": told}, layer=layers, height=STEP * len(names))
+    displayed_only = [{"filter": "datum.other !== true"}]
+    return chart(table, title, note, transform=displayed_only, encoding={"y": y, "tooltip": tooltips}, layer=layers, height=STEP * len(names))
 
 
 def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
@@ -288,9 +288,9 @@ def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale,
     if not all(scale.has_room for scale in over_all.values()):
         return nothing(title, note, TOO_FAR, points)
     axes = {name: scale.axis(name, up=name == "y") for name, scale in over_all.items()}
-    told = [_told(name, name, scale.kind) for name, scale in zip("xy", scales, strict=True)]
+    tooltips = [_tooltip(name, name, scale.kind) for name, scale in zip("xy", scales, strict=True)]
     mark = {"type": "circle", "color": COLOUR, "opacity": 0.6, "size": 30}
-    return chart(points, title, note, mark=mark, encoding={**axes, "tooltip": told})
+    return chart(points, title, note, mark=mark, encoding={**axes, "tooltip": tooltips})
 
 
 def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
@@ -307,27 +307,27 @@ def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, S
         over = scale.over(table, low, high)
         encoding[name], encoding[f"{name}2"] = over.axis(f"{name}_from", up=name == "y", **_NO_ROOM), {"field": f"{name}_to"}
         edges = [(low, name)] if shift else [(low, f"{name} from"), (high, f"{name} to")]
-        encoding["tooltip"] += [_told(edge, told, scale.kind) for edge, told in edges]
+        encoding["tooltip"] += [_tooltip(edge, title_of_edge, scale.kind) for edge, title_of_edge in edges]
         drawn = _with_edges(drawn, f"{name}_", shift)
         ends[name], over_all[name] = _ends(table, over, low, high), over
     if not all(scale.has_room for scale in over_all.values()):
         return nothing(title, note, TOO_FAR, rows)
-    encoding["tooltip"].append(_told("count", "rows"))
+    encoding["tooltip"].append(_tooltip("count", "rows"))
     return chart(rows, title, note, layer=[drawn, *_room(ends, over_all)])
 
 
 def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
     """A heat map of texts, with the number of rows in each cell."""
     axes = {name: _labels(table, name, label, name == "x") for name, label in zip("xy", labels, strict=True)}
-    told = [_text("x", "x"), _text("y", "y"), _told("count", "rows")]
-    most = max(row["count"] for row in table)
-    colour = {"condition": {"test": "datum.count === 0", "value": "transparent"}, **_colour(most, RAMP_BEHIND_TEXT)}
-    text = {"field": "count", "type": "quantitative", "format": "~s" if most >= 10**5 else ",d"}
+    tooltips = [_text("x", "x"), _text("y", "y"), _tooltip("count", "rows")]
+    maximum = max(row["count"] for row in table)
+    colour = {"condition": {"test": "datum.count === 0", "value": "transparent"}, **_colour(maximum, RAMP_BEHIND_TEXT)}
+    text = {"field": "count", "type": "quantitative", "format": "~s" if maximum >= 10**5 else ",d"}
     layers = [
         {"mark": "rect", "encoding": {"color": colour}},
         {"transform": [{"filter": "datum.count > 0"}], "mark": {"type": "text", "fontSize": 10}, "encoding": {"text": text}},
     ]
-    return chart(table, title, note, encoding={**axes, "tooltip": told}, layer=layers, height=STEP * len({row["y"] for row in table}))
+    return chart(table, title, note, encoding={**axes, "tooltip": tooltips}, layer=layers, height=STEP * len({row["y"] for row in table}))
 
 
 def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Scale, upright: bool) -> dict[str, Any]:
@@ -338,13 +338,16 @@ def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Sca
     scale = scale.over(table, *names)
     if not scale.has_room:
         return nothing(title, note, TOO_FAR, rows)
-    told = [_text("x", "value"), *(_told(name, name, scale.kind) for name in names), _told("count", "rows")]
+    tooltips = [_text("x", "value"), *(_tooltip(name, name, scale.kind) for name in names), _tooltip("count", "rows")]
 
     def span(low: str, high: str) -> dict[str, Any]:
-        return {along: scale.axis(low, up=upright), f"{along}2": {"field": high}, "tooltip": told}
+        return {along: scale.axis(low, up=upright), f"{along}2": {"field": high}, "tooltip": tooltips}
 
     def tick(name: str, size: int, thickness: float) -> dict[str, Any]:
-        return {"mark": {"type": "tick", "size": size, "thickness": thickness}, "encoding": {along: scale.axis(name, up=upright), "tooltip": told}}
+        return {
+            "mark": {"type": "tick", "size": size, "thickness": thickness},
+            "encoding": {along: scale.axis(name, up=upright), "tooltip": tooltips},
+        }
 
     layers = [
         {"mark": {"type": "rule", "color": COLOUR, "strokeWidth": 1.5}, "encoding": span("min", "max")},
@@ -364,13 +367,17 @@ def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Sc
     across, up = scales[0].over(table, "x"), scales[1].over(table, *(("least", "largest") if has_band else ("y",)))
     if not up.has_room:
         return nothing(title, note, TOO_FAR, rows)
-    told = [_told("x", "from" if has_band else "time", "time")]
-    told += [_told("y", "mean"), _told("least", "least"), _told("largest", "largest"), _told("count", "rows")] if has_band else [_told("y", "value")]
+    tooltips = [_tooltip("x", "from" if has_band else "time", "time")]
+    tooltips += (
+        [_tooltip("y", "mean"), _tooltip("least", "least"), _tooltip("largest", "largest"), _tooltip("count", "rows")]
+        if has_band
+        else [_tooltip("y", "value")]
+    )
     layers: list[dict[str, Any]] = [
-        {"mark": {"type": "line", "color": COLOUR, "point": len(rows) <= 50}, "encoding": {"y": up.axis("y", up=True), "tooltip": told}}
+        {"mark": {"type": "line", "color": COLOUR, "point": len(rows) <= 50}, "encoding": {"y": up.axis("y", up=True), "tooltip": tooltips}}
     ]
     if has_band:
-        band = {"y": up.axis("least", up=True), "y2": {"field": "largest"}, "tooltip": told}
+        band = {"y": up.axis("least", up=True), "y2": {"field": "largest"}, "tooltip": tooltips}
         layers.insert(0, {"mark": {"type": "area", "color": COLOUR, "opacity": 0.25}, "encoding": band})
     return chart(rows, title, note, encoding={"x": across.axis("x", scale={"nice": False})}, layer=layers)
 
@@ -400,26 +407,26 @@ def _ends(table: ChartRows, scale: Scale, low: str, high: str) -> tuple[float, f
 
 def _room(ends: dict[str, tuple[float, float] | None], scales: dict[str, Scale]) -> list[dict[str, Any]]:
     """Two points that nobody sees, at the ends of axes that the bins do not reach."""
-    asked = {name: found for name, found in ends.items() if found is not None}
-    if not asked:
+    extended = {name: span for name, span in ends.items() if span is not None}
+    if not extended:
         return []
-    points = [{name: on_axis(found[place], scales[name].is_time) for name, found in asked.items()} for place in (0, 1)]
-    encoding = {name: {"field": name, "type": scales[name].channel_type} for name in asked}
+    points = [{name: on_axis(span[place], scales[name].is_time) for name, span in extended.items()} for place in (0, 1)]
+    encoding = {name: {"field": name, "type": scales[name].channel_type} for name in extended}
     return [{"data": {"values": points}, "mark": {"type": "point", "opacity": 0, "tooltip": False}, "encoding": encoding}]
 
 
 def _labels(table: ChartRows, field: str, title: str, upright: bool) -> dict[str, Any]:
     names = list(dict.fromkeys(row[field] for row in table))
-    axis = {**label_axis(names, upright), "grid": False, **({} if upright else {"titleLimit": _beside(names)})}
+    axis = {**label_axis(names, upright), "grid": False, **({} if upright else {"titleLimit": _title_limit(names)})}
     return {"field": field, "type": "nominal", "title": title, "sort": None, "scale": {"domain": names}, "axis": axis}
 
 
-def _beside(names: Sequence[str]) -> int:
+def _title_limit(names: Sequence[str]) -> int:
     """Room for a title beside labels below each other."""
     return max(STEP * len(names), 60)
 
 
-def _told(field: str, title: str, kind: str = "whole") -> dict[str, Any]:
+def _tooltip(field: str, title: str, kind: str = "whole") -> dict[str, Any]:
     if kind == "time":
         return {"field": field, "title": title, "type": "temporal", "timeUnit": "utcyearmonthdatehoursminutesseconds"}
     return {"field": field, "title": title, "type": "quantitative", **({"format": ",d"} if kind == "whole" else {"format": ",.6~g"})}
@@ -429,6 +436,6 @@ def _text(field: str, title: str) -> dict[str, Any]:
     return {"field": field, "title": title, "type": "nominal"}
 
 
-def _colour(most: int, ramp: tuple[str, str] = RAMP) -> dict[str, Any]:
-    legend = {"tickCount": 5, **count_labels(most)}
+def _colour(max_count: int, ramp: tuple[str, str] = RAMP) -> dict[str, Any]:
+    legend = {"tickCount": 5, **count_labels(max_count)}
     return {"field": "count", "type": "quantitative", "title": "rows", "scale": {"range": list(ramp), "domainMin": 0}, "legend": legend}

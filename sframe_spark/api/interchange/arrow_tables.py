@@ -61,15 +61,15 @@ def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa
     require_valid_arrow(column)
     warn_of_nanoseconds(column, field.name)
     with rounding_warnings(field.name):
-        parts, found = normalized_parts(column)
-    kind, text = told(field, KIND), told(field, TEXT)
-    if found == STR and kind in ENCODED and text in (JSON, TAGGED):
+        parts, column_type = normalized_parts(column)
+    kind, text = field_metadata(field, KIND), field_metadata(field, TEXT)
+    if column_type == STR and kind in ENCODED and text in (JSON, TAGGED):
         return _of_texts(parts, kind, text == TAGGED)
-    if found == STR and isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == JSON_EXTENSION:
+    if column_type == STR and isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == JSON_EXTENSION:
         kind = kind_of_json(_texts(parts))
-        return (parts, found) if kind is None else _of_texts(parts, kind, False)
+        return (parts, column_type) if kind is None else _of_texts(parts, kind, False)
     # An array and a list of floats are the same inside.
-    return parts, ColumnType(LIST_KIND, found.physical) if kind == LIST_KIND and found == ARRAY else found
+    return parts, ColumnType(LIST_KIND, column_type.physical) if kind == LIST_KIND and column_type == ARRAY else column_type
 
 
 def _of_texts(parts: Sequence[pa.Array], kind: str, tagged: bool) -> tuple[list[pa.Array], ColumnType]:
@@ -82,7 +82,7 @@ def _texts(parts: Sequence[pa.Array]) -> list[Any]:
     return [text for part in parts for text in part.to_pylist()]
 
 
-def told(field: pa.Field, key: str) -> str | None:
+def field_metadata(field: pa.Field, key: str) -> str | None:
     """What a field's metadata says, which anybody may have written.
 
     Examples
@@ -103,10 +103,10 @@ def gives_rows(data: Any) -> bool:
     (True, False)
     """
     gives = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
-    return (gives and not hasattr(data, "dtype") and not isinstance(data, (pa.Array, pa.ChunkedArray))) or is_lazy_in_polars(data)
+    return (gives and not hasattr(data, "dtype") and not isinstance(data, (pa.Array, pa.ChunkedArray))) or is_polars_query(data)
 
 
-def is_lazy_in_polars(data: Any) -> bool:
+def is_polars_query(data: Any) -> bool:
     """True for a query of polars that has not been computed."""
     return library_of(data) == "polars" and type(data).__name__ == "LazyFrame"
 
@@ -122,8 +122,8 @@ def arrow_table(data: Any) -> pa.Table:
         If it has values that its stream calls something else.
     """
     try:
-        data = data.collect() if is_lazy_in_polars(data) else data
-        _refuse_false_types(data)
+        data = data.collect() if is_polars_query(data) else data
+        _refuse_mistranslated_types(data)
         if not hasattr(data, "__arrow_c_stream__"):
             values = pa.array(data)
             return pa.table(pa.RecordBatch.from_struct_array(values)) if pa.types.is_struct(values.type) else pa.table({"X1": values})
@@ -141,7 +141,7 @@ def arrow_table(data: Any) -> pa.Table:
         raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
 
 
-def _refuse_false_types(data: Any) -> None:
+def _refuse_mistranslated_types(data: Any) -> None:
     """Refuse what streams of others give as something else: bits and ints of 128 bits of DuckDB, Python objects of polars.
 
     Raises
@@ -180,16 +180,16 @@ def _column_that_fails(data: Any) -> str | None:
 def forms_of(node: PlannerNode) -> list[Form]:
     """What each column goes out as; date-times with an offset, and mixed lists and dicts, are computed and looked at."""
     finders = [FormFinder(column_type) for column_type in node.schema]
-    looked_at = [place for place, finder in enumerate(finders) if finder.needs_values]
-    if looked_at:
+    inspected = [place for place, finder in enumerate(finders) if finder.needs_values]
+    if inspected:
         materialize(node)
-        for chunk in iterate(columns_of(node, looked_at)):
-            for place, column in zip(looked_at, chunk.columns, strict=True):
+        for chunk in iterate(columns_of(node, inspected)):
+            for place, column in zip(inspected, chunk.columns, strict=True):
                 finders[place].look(column)
     return [finder.form() for finder in finders]
 
 
-def form_of(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
+def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
     """What a column in memory goes out as."""
     finder = FormFinder(column_type)
     for array in arrays:
@@ -211,9 +211,9 @@ def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
 
 def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
     """All rows, in the driver's memory."""
-    pieces = [piece.columns for piece in collect_chunks(node)]
+    pieces = [chunk.columns for chunk in collect_chunks(node)]
     columns = [list(column) for column in zip(*pieces, strict=True)]
-    forms = [form_of(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
+    forms = [form_of_arrays(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
     schema = schema_of(forms, names)
     for place, (form, field) in enumerate(zip(forms, schema, strict=True)):
         columns[place] = pa.chunked_array(list(map(form.convert, columns[place])), field.type)
@@ -238,7 +238,7 @@ def _batches(node: PlannerNode, forms: Sequence[Form], schema: pa.Schema) -> Ite
 def array_of_values(node: PlannerNode) -> pa.Array:
     """All values of a one-column node, in the driver's memory."""
     column = rows_of(node).columns[0]
-    return form_of([column], node.schema[0]).convert(column)
+    return form_of_arrays([column], node.schema[0]).convert(column)
 
 
 def stream_of_values(node: PlannerNode) -> pa.ChunkedArray:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # Columns of VARIANTs: which type the kinds of their values have in common, and the values in its physical form.
 
 # The kinds of VARIANTs that columns of a type have; the first type that has all that were found is theirs.
-_HELD: dict[ColumnType, frozenset[str]] = {
+_KINDS_BY_TYPE: dict[ColumnType, frozenset[str]] = {
     ENCODED_DICT: frozenset({DICT_KIND}),
     ENCODED_LIST: frozenset({LIST_KIND}),
     INT: frozenset({INT_KIND}),
@@ -61,7 +61,7 @@ _HELD: dict[ColumnType, frozenset[str]] = {
     ZONED_DATETIME: frozenset({DATETIME_KIND, ZONED_KIND}),
 }
 # What kinds are in messages, and what Spark's types are called that take them out of VARIANTs.
-_TOLD = {
+_KIND_WORDS = {
     DICT_KIND: ("dicts", "map<string,variant>"),
     LIST_KIND: ("lists", "array<variant>"),
     FLOAT_KIND: ("floats", "double"),
@@ -77,8 +77,8 @@ def kinds_of_variants(values: pa.Array) -> pa.Array:
     content, _ = values.flatten()
     starts = pc.binary_slice(content, 0, 2).dictionary_encode()
     kinds = [variant_kind(start) for start in starts.dictionary.to_pylist()]
-    found = pa.DictionaryArray.from_arrays(starts.indices, pa.array([None if kind == MISSING_KIND else kind for kind in kinds], pa.string()))
-    return found.dictionary_decode()
+    encoded = pa.DictionaryArray.from_arrays(starts.indices, pa.array([None if kind == MISSING_KIND else kind for kind in kinds], pa.string()))
+    return encoded.dictionary_decode()
 
 
 def type_of_kinds(kinds: Collection[str]) -> ColumnType:
@@ -97,8 +97,8 @@ def type_of_kinds(kinds: Collection[str]) -> ColumnType:
     refuse_damaged(kinds)
     if not kinds:
         return FLOAT
-    for column_type, held in _HELD.items():
-        if held.issuperset(kinds):
+    for column_type, allowed in _KINDS_BY_TYPE.items():
+        if allowed.issuperset(kinds):
             return column_type
     raise SchemaError(f"its VARIANTs are {_words(kinds)}, and a column holds values of one kind: {_advice(kinds)}")
 
@@ -111,8 +111,8 @@ def may_widen(kinds: Collection[str]) -> bool:
     >>> may_widen({"int"}), may_widen(()), may_widen({"dict"}), may_widen({"int", "float"})
     (True, True, False, False)
     """
-    found = set(kinds)
-    return len([held for held in _HELD.values() if held >= found]) > 1
+    known = set(kinds)
+    return len([allowed for allowed in _KINDS_BY_TYPE.values() if allowed >= known]) > 1
 
 
 def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
@@ -123,12 +123,12 @@ def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
     SchemaError
         If some are of another kind, or no column holds what is in them.
     """
-    expected = _HELD[column_type]
-    others = set(pc.unique(kinds_of_variants(values)).drop_null().to_pylist()) - expected
-    refuse_damaged(others)
-    if others:
-        told = f"some of its VARIANTs are {_words(others)}, where those that told its type were {_words(expected)}"
-        raise SchemaError(f"{told}: {_advice(others | expected)}")
+    expected = _KINDS_BY_TYPE[column_type]
+    unexpected = set(pc.unique(kinds_of_variants(values)).drop_null().to_pylist()) - expected
+    refuse_damaged(unexpected)
+    if unexpected:
+        field_metadata = f"some of its VARIANTs are {_words(unexpected)}, where those that told its type were {_words(expected)}"
+        raise SchemaError(f"{field_metadata}: {_advice(unexpected | expected)}")
     parts = zip(*(part.to_pylist() for part in values.flatten()), strict=True)
     cells = [None if value is None else variant_value(value, names) for value, names in parts]
     if column_type.is_encoded:
@@ -138,13 +138,13 @@ def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def _words(kinds: Collection[str]) -> str:
-    known = [words for kind, (words, _) in _TOLD.items() if kind in kinds]
-    return " and ".join([*known, *sorted(f"of kind {kind}" for kind in kinds if kind not in _TOLD)])
+    known = [words for kind, (words, _) in _KIND_WORDS.items() if kind in kinds]
+    return " and ".join([*known, *sorted(f"of kind {kind}" for kind in kinds if kind not in _KIND_WORDS)])
 
 
 def _advice(kinds: Collection[str]) -> str:
-    kind = next((kind for kind in _TOLD if kind in kinds), STR_KIND)
-    words, ddl = _TOLD[kind]
+    kind = next((kind for kind in _KIND_WORDS if kind in kinds), STR_KIND)
+    words, ddl = _KIND_WORDS[kind]
     return f"take the {words} out of it with try_variant_get(..., '$', '{ddl}'), which misses what is no such, or the text of all with to_json()"
 
 
@@ -265,7 +265,7 @@ INSTANT = (
 ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN' AS double)))"
 
 
-def native_text(column: str, data_type: DataType, column_type: ColumnType) -> str | None:
+def native_expression(column: str, data_type: DataType, column_type: ColumnType) -> str | None:
     """The values of a column, whose name is one of ours, by an SQL expression, its name where they are ours; None where it takes more than that.
 
     As a text, since each call of a function of PySpark's is several messages to the JVM, and there may be thousands of columns.
@@ -290,15 +290,15 @@ def native_text(column: str, data_type: DataType, column_type: ColumnType) -> st
     return f"CAST({column} AS {target})" if is_cast else None
 
 
-def made_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
+def converted_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
     """A column with the values of another for which there is no text; ``name`` tells it in errors about values that no column holds."""
     from pyspark.sql import types as kinds
 
     if isinstance(data_type, kinds.StructType) and column_type not in (ENCODED_LIST, ENCODED_DICT):
-        found = _dict_of_fields(column, data_type, column_type)
-        if found is not None:
-            return found
-    return through_arrow(column.cast(nullable(data_type)), arrow, column_type, name)
+        as_dict = _dict_of_fields(column, data_type, column_type)
+        if as_dict is not None:
+            return as_dict
+    return converted_by_arrow(column.cast(nullable(data_type)), arrow, column_type, name)
 
 
 def _is_cast(data_type: DataType) -> bool:
@@ -311,15 +311,15 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
     names = data_type.names
     # Spark finds fields by their names, in whatever case.
-    found_by_name = len({name.casefold() for name in names}) == len(names) <= MAX_FIELDS
-    if not found_by_name or not all(_is_cast(field.dataType) for field in data_type.fields):
+    has_unique_names = len({name.casefold() for name in names}) == len(names) <= MAX_FIELDS
+    if not has_unique_names or not all(_is_cast(field.dataType) for field in data_type.fields):
         return None
     item = ddl(column_type.physical.item_type)
     pairs = [part for name in names for part in (F.lit(name), column.getField(name).cast(item))]
     return F.when(column.isNotNull(), F.create_map(*pairs))
 
 
-def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
+def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
     """The values as they are of the column of an Arrow table."""
 
     from sframe_spark.udf.errors import error_transport
@@ -356,12 +356,12 @@ def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnTy
     """
     if not names:
         return {}
-    found = _kinds_of_first_rows(df, list(names))
+    first_kinds = _kinds_of_first_rows(df, list(names))
     types: dict[int, ColumnType] = {}
     for place, name in names.items():
         with column_named(name):
-            types[place] = type_of_kinds(found[place])
-    unsettled = [place for place in names if may_widen(found[place])]
+            types[place] = type_of_kinds(first_kinds[place])
+    unsettled = [place for place in names if may_widen(first_kinds[place])]
     for place, kinds in _kinds_of_all_rows(df, unsettled).items():
         with column_named(names[place]):
             types[place] = type_of_kinds(kinds)
@@ -428,13 +428,13 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
         return shared_node(df, lambda: _source(df).make_planner_node()), list(df.columns)
 
 
-def _require_dataframe(given: Any) -> None:
+def _require_dataframe(data: Any) -> None:
     from pyspark.sql import DataFrame
 
-    if not isinstance(given, DataFrame):
-        known = hasattr(type(given), "to_spark") and hasattr(type(given), "to_pandas")
+    if not isinstance(data, DataFrame):
+        known = hasattr(type(data), "to_spark") and hasattr(type(data), "to_pandas")
         advice = "give its to_pandas(), whose rows are in order, or its to_spark()" if known else "give a DataFrame, or collect() its rows"
-        raise SchemaError(f"an SFrame is not made of {type(given).__module__}.{type(given).__name__}: {advice}")
+        raise SchemaError(f"an SFrame is not made of {type(data).__module__}.{type(data).__name__}: {advice}")
 
 
 def _source(df: Any) -> SparkSource:
@@ -446,12 +446,16 @@ def _source(df: Any) -> SparkSource:
     refuse_files_of_saved_for_spark(files_with_columns(df, file_column(0), KEY_NAME))
     fields = [(field, arrow_type_of(field.dataType, field.name)) for field in df.schema.fields]
     positional = df.toDF(*[f"c{place}" for place in range(len(fields))])
-    looked_at = variant_types(positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)})
-    types = [looked_at.get(place) or _column_type(arrow, field.name) for place, (field, arrow) in enumerate(fields)]
-    texts = [native_text(f"c{place}", field.dataType, column_type) for place, ((field, _), column_type) in enumerate(zip(fields, types, strict=True))]
+    types_of_variants = variant_types(
+        positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)}
+    )
+    types = [types_of_variants.get(place) or _column_type(arrow, field.name) for place, (field, arrow) in enumerate(fields)]
+    texts = [
+        native_expression(f"c{place}", field.dataType, column_type) for place, ((field, _), column_type) in enumerate(zip(fields, types, strict=True))
+    ]
     with naming_our_python(df.sparkSession) if None in texts else nullcontext():
-        others = {
-            place: made_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name)
+        converted = {
+            place: converted_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name)
             for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
             if texts[place] is None
         }
@@ -459,7 +463,7 @@ def _source(df: Any) -> SparkSource:
     # Each step of a plan takes Spark some milliseconds to look at.
     if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):
         native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
-    selected = _selected(native, others, df.schema.fields)
+    selected = _selected(native, converted, df.schema.fields)
     warn_of_decimal_types((field.name, arrow) for field, arrow in fields)
     return SparkSource(selected, tuple(types), weakref.ref(df), selected is positional, tuple(df.columns))
 
@@ -480,30 +484,30 @@ def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructFie
         return _analysed(df, columns)
     except PySparkException as error:
         refused = error
-    found = list(columns)
-    while len(found) > 1:
-        half = found[: len(found) // 2]
+    suspects = list(columns)
+    while len(suspects) > 1:
+        half = suspects[: len(suspects) // 2]
         try:
             _analysed(df, {place: columns[place] for place in half})
-            found = found[len(half) :]
+            suspects = suspects[len(half) :]
         except PySparkException as error:
-            found, refused = half, error
-    raise SchemaError(_refusal(fields[found[0]], str(refused))) from None
+            suspects, refused = half, error
+    raise SchemaError(_refusal(fields[suspects[0]], str(refused))) from None
 
 
 def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
-    found = df.withColumns({f"c{place}": column for place, column in columns.items()})
+    replaced = df.withColumns({f"c{place}": column for place, column in columns.items()})
     # A server says what is wrong when it is asked for the schema.
-    _ = found.schema
-    return found
+    _ = replaced.schema
+    return replaced
 
 
-def _refusal(field: StructField, told: str) -> str:
+def _refusal(field: StructField, field_metadata: str) -> str:
     """What to do about a column that Spark shows but does not compute with, such as times of day where its settings do not say so."""
     from sframe_spark.engine.spark.actions import in_one_line
 
-    kind, reason = field.dataType.simpleString(), in_one_line(told)
-    change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in told else "cast it to another type first"
+    kind, reason = field.dataType.simpleString(), in_one_line(field_metadata)
+    change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in field_metadata else "cast it to another type first"
     return f"column {field.name!r}: Spark does not compute with {kind:.200} values: {reason} To hold them, {change}"
 
 

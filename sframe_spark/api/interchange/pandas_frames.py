@@ -84,13 +84,13 @@ def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
     if column.null_count < len(column):
         if column_type.is_numeric:
             return pandas.Series(column.to_numpy(zero_copy_only=False))
-        moments = _moments(column) if column_type.kind == DATETIME_KIND else None
-        if moments is not None:
-            return moments
+        datetimes = _naive_or_utc(column) if column_type.kind == DATETIME_KIND else None
+        if datetimes is not None:
+            return datetimes
     return pandas.Series(python_columns(Chunk((column,), len(column)), (column_type,), 0, [name])[0])
 
 
-def _moments(column: pa.Array) -> Any:
+def _naive_or_utc(column: pa.Array) -> Any:
     """Date-times without an offset, or all in UTC, within the years that pandas shows; None for others."""
     import pandas
 

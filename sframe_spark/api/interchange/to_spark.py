@@ -89,9 +89,9 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
     is_restored(node, materialize)
     going = with_json_texts(node)
     plan = open_plan(going, parts=False)
-    given = None if plan is None else _as_given(plan, names, user)
-    if given is not None:
-        return given
+    unchanged = None if plan is None else _unchanged_dataframe(plan, names, user)
+    if unchanged is not None:
+        return unchanged
     df = None if plan is None else _unfixed_rows(plan, user)
     if df is None:
         # Named where they are sorted, if they can be: each step of a plan takes Spark some milliseconds to look at.
@@ -103,31 +103,31 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
         return with_native_types(df, node.schema).toDF(*names)
 
 
-def _as_given(plan: PlannerNode, names: list[str], user: SparkSession) -> DataFrame | None:
+def _unchanged_dataframe(plan: PlannerNode, names: list[str], user: SparkSession) -> DataFrame | None:
     """A user's DataFrame itself, where the plan is all of its columns as they are; None elsewhere."""
     places = tuple(range(len(plan.schema)))
     below = plan
     while isinstance(below.operator, Project):
         places = tuple(below.operator.positions[place] for place in places)
         (below,) = below.inputs
-    given = below.operator.given() if isinstance(below.operator, SparkSource) and below.operator.is_given else None
-    if given is None or places != tuple(range(len(below.schema))) or given.columns != names:
+    original = below.operator.given() if isinstance(below.operator, SparkSource) and below.operator.is_given else None
+    if original is None or places != tuple(range(len(below.schema))) or original.columns != names:
         return None
-    if given.sparkSession is not user and (is_remote(user) or is_remote(given.sparkSession)):
+    if original.sparkSession is not user and (is_remote(user) or is_remote(original.sparkSession)):
         return None
     with interrupts_deferred():
-        return in_session(given, user)
+        return in_session(original, user)
 
 
 def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
     """Rows made one by one of those of a user's DataFrame, which nobody has used in order: they go out in whatever order Spark gives them."""
     nodes = list(postorder([plan]))
-    (given,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
-    as_given = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)
-    if is_remote(user) or is_remote(given.sparkSession):
+    (original,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
+    is_unchanged = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)
+    if is_remote(user) or is_remote(original.sparkSession):
         # A server would take what expressions of ours mean from the settings of the user's session.
-        return lower(plan, root_observed=False).visible() if as_given and given.sparkSession is user else None
-    if not as_given and not starts_our_python(user):
+        return lower(plan, root_observed=False).visible() if is_unchanged and original.sparkSession is user else None
+    if not is_unchanged and not starts_our_python(user):
         return None
     # Expressions of ours get their meaning under our settings, and run in the user's session as the DataFrame itself does.
     return in_session(lower(plan, root_observed=False).visible(), user)
@@ -135,7 +135,9 @@ def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
 
 def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
     """The rows as a plan of ours, which the user's session runs, under names that are given."""
-    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned, journal=found.journal).for_query(found.plan), materialize)
+    section, _ = look(
+        node, lambda action: Executor(MaterializeOptions(), owned=action.owned, journal=action.journal).for_query(action.plan), materialize
+    )
     _keep_files(section)
     with interrupts_deferred():
         return in_session(lower(section).sorted(names), user)
@@ -165,7 +167,7 @@ def _keep_files(plan: PlannerNode) -> None:
 
 def register_view(name: str, frame: SFrame) -> None:
     """Make a frame a temporary view of the user's active session."""
-    require_name(name)
+    require_view_name(name)
     make_view(name, frame, user_session())
 
 
@@ -174,7 +176,7 @@ def make_view(name: str, frame: SFrame, session: SparkSession) -> None:
     to_spark_within(frame._node, frame._names, session).createOrReplaceTempView(f"`{name}`")
 
 
-def require_name(name: Any) -> None:
+def require_view_name(name: Any) -> None:
     """Let names of views pass.
 
     Raises

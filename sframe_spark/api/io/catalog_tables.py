@@ -98,9 +98,9 @@ def _place_of_table(user: SparkSession, table: str) -> str:
 
 def _place_of_database(user: SparkSession, database: str) -> str:
     """Its directory; Spark's own catalog tells a URI, in which a space is ``%20``, where of a table it tells a path."""
-    found = user.catalog.getDatabase(database or user.catalog.currentDatabase())
-    place = found.locationUri or ""
-    return unquote(place) if found.catalog == _OWN_CATALOG else place
+    described = user.catalog.getDatabase(database or user.catalog.currentDatabase())
+    place = described.locationUri or ""
+    return unquote(place) if described.catalog == _OWN_CATALOG else place
 
 
 ORDER_COLUMN = "_sframe_row"
@@ -149,7 +149,7 @@ def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
         df = user_session().read.options(**options).table(table)
         fields = {field.name: field.dataType.typeName() for field in df.schema.fields}
         numbered = fields.get(ORDER_COLUMN) == "long"
-        length = None if ordered or not numbered else _counted(df, name)
+        length = None if ordered or not numbered else _verified_length(df, name)
     node, names = frame_from_spark(df)
     if length is not None:
         node.facts = attrs.evolve(node.facts, length=length)
@@ -256,9 +256,9 @@ class _Writing:
             elif mode == "append":
                 # Which of the rows are those of this call nobody can tell.
                 return
-            found = run_spark(written.count, f"counting the rows of table {name}")
-        if found != rows:
-            raise StorageError(_other_count(name, found, rows))
+            written_rows = run_spark(written.count, f"counting the rows of table {name}")
+        if written_rows != rows:
+            raise StorageError(_other_count(name, written_rows, rows))
 
     def _replace(self, node: PlannerNode, names: list[str]) -> None:
         """Write the rows beside a table, and let them take its name when they are there and counted: Spark would delete the old ones first."""
@@ -317,10 +317,10 @@ def parts_of(name: Any) -> tuple[str, ...]:
     if not isinstance(name, str):
         raise SchemaError(f"the name of a table is a text, not {type(name).__name__}")
     parts, end = [], 0
-    while found := _PART.match(name, end):
-        quoted, plain = found.groups()
+    while match := _PART.match(name, end):
+        quoted, plain = match.groups()
         parts.append(plain if quoted is None else quoted.replace("``", "`"))
-        end = found.end()
+        end = match.end()
         if end == len(name):
             return tuple(parts)
         if name[end] != ".":
@@ -350,22 +350,22 @@ def _options_of(version: Any) -> dict[str, str]:
     return {"versionAsOf": str(version)}
 
 
-def _require_choice(name: str, given: Any, choices: Sequence[str]) -> None:
-    if not isinstance(given, str) or given not in choices:
-        raise InvalidArgumentError(f"{name} is one of {', '.join(map(repr, choices))}, not {given!r:.60}")
+def _require_choice(name: str, choice: Any, allowed: Sequence[str]) -> None:
+    if not isinstance(choice, str) or choice not in allowed:
+        raise InvalidArgumentError(f"{name} is one of {', '.join(map(repr, allowed))}, not {choice!r:.60}")
 
 
-def _require_same_columns(name: str, there: Sequence[str], given: Sequence[str]) -> None:
+def _require_same_columns(name: str, there: Sequence[str], names: Sequence[str]) -> None:
     """Spark would say of some other columns only how many there are."""
-    missing, more = [column for column in there if column not in given], [column for column in given if column not in there]
+    missing, more = [column for column in there if column not in names], [column for column in names if column not in there]
     if missing or more:
-        told = [f"the frame has no {visible(repr(column))}" for column in missing] + [f"the table has no {visible(repr(column))}" for column in more]
-        raise SchemaError(
-            f"table {name} has other columns: {told[0]}{f', and {len(told) - 1} more' if len(told) > 1 else ''}; append rows of its columns"
-        )
+        differences = [f"the frame has no {visible(repr(column))}" for column in missing]
+        differences += [f"the table has no {visible(repr(column))}" for column in more]
+        more_text = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
+        raise SchemaError(f"table {name} has other columns: {differences[0]}{more_text}; append rows of its columns")
 
 
-def _counted(df: DataFrame, name: str) -> Length:
+def _verified_length(df: DataFrame, name: str) -> Length:
     """How many rows there are, each of which has a number of its own.
 
     Raises
@@ -376,8 +376,8 @@ def _counted(df: DataFrame, name: str) -> Length:
     from pyspark.sql import functions as F
 
     number = F.col(ORDER_COLUMN)
-    asked = df.agg(F.count(F.lit(1)), F.count(number), F.min(number), F.max(number), F.bit_xor(F.xxhash64(number)))
-    rows, known, first, last, mixed = run_spark(asked.collect, f"looking at the order of table {name}")[0]
+    aggregates = df.agg(F.count(F.lit(1)), F.count(number), F.min(number), F.max(number), F.bit_xor(F.xxhash64(number)))
+    rows, known, first, last, mixed = run_spark(aggregates.collect, f"looking at the order of table {name}")[0]
     if known != rows:
         raise StorageError(
             f"{rows - known} rows of table {name} have no {ORDER_COLUMN}: others have inserted them; say what orders them with order_by="
@@ -398,13 +398,13 @@ def _counted(df: DataFrame, name: str) -> Length:
     return Length.exactly(int(rows))
 
 
-def _other_count(name: str, found: int, rows: int) -> str:
-    if found > rows:
+def _other_count(name: str, written: int, rows: int) -> str:
+    if written > rows:
         return (
-            f"table {name} has {found} rows with the numbers of the {rows} that were written: another program has written at the same time; "
+            f"table {name} has {written} rows with the numbers of the {rows} that were written: another program has written at the same time; "
             "go back to a version before, or read it with order_by="
         )
-    return f"table {name} has {found} of the {rows} rows that were written: write it anew"
+    return f"table {name} has {written} of the {rows} rows that were written: write it anew"
 
 
 @contextlib.contextmanager
@@ -421,20 +421,20 @@ def errors_of_catalog(name: str) -> Iterator[None]:
     try:
         yield
     except SFrameError as error:
-        _tell_missing(str(error))
+        _raise_if_package_missing(str(error))
         raise
     except Exception as error:
         if not is_of_spark(error):
             raise
-        _tell_missing(str(error))
+        _raise_if_package_missing(str(error))
         if "TIME_TRAVEL" in str(error):
             raise UnsupportedOperationError(f"table {name} keeps no versions: leave version= out; tables of Delta and Iceberg keep them") from None
         raise ExecutionError(f"table {name}: {in_one_line(str(error))}") from None
 
 
-def _tell_missing(told: str) -> None:
-    found = _NO_SOURCE.search(told)
-    if found is not None:
-        kind = found.group(1).lower()
+def _raise_if_package_missing(message: str) -> None:
+    match = _NO_SOURCE.search(message)
+    if match is not None:
+        kind = match.group(1).lower()
         advice = _PACKAGES.get(kind, "add its package to spark.jars.packages before Spark starts")
         raise UnsupportedOperationError(f"this Spark has no tables of {kind}: {advice}") from None

@@ -53,8 +53,8 @@ from sframe_spark.values.value_errors import column_named
 
 MODES = ("error", "append", "overwrite", "ignore")
 # What has a parameter of its own.
-_TAKEN = ("url", "dbtable", "query")
-_TAKEN_FOR_READING = (*_TAKEN, "partitioncolumn", "lowerbound", "upperbound", "numpartitions")
+_RESERVED = ("url", "dbtable", "query")
+_RESERVED_FOR_READING = (*_RESERVED, "partitioncolumn", "lowerbound", "upperbound", "numpartitions")
 # Drivers that are not told so may fetch all rows of a query at once, and a time without an offset is none of the session's zone.
 _DEFAULTS = {"fetchsize": "10000", "preferTimestampNTZ": "true"}
 _NO_DRIVER = ("No suitable driver", "ClassNotFoundException", "ClassNotFound")
@@ -100,7 +100,7 @@ def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
     ExecutionError
         If the database, or Spark, refuses it.
     """
-    options = options_of(request.url, request.properties, _TAKEN_FOR_READING)
+    options = options_of(request.url, request.properties, _RESERVED_FOR_READING)
     source = _source(request)
     bounds = _bounds(request)
     predicates = None if request.predicates is None else _texts(request.predicates)
@@ -138,7 +138,7 @@ def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mo
         df.write.jdbc(url, table, mode=mode or "error", properties=options)
 
 
-def options_of(url: Any, properties: Any, taken: Sequence[str] = _TAKEN) -> dict[str, str]:
+def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -> dict[str, str]:
     """The options that a user gives, as Spark takes them.
 
     Raises
@@ -163,26 +163,26 @@ def options_of(url: Any, properties: Any, taken: Sequence[str] = _TAKEN) -> dict
     for name, value in properties.items():
         if not isinstance(value, (str, int, float)):
             raise SchemaError(f"the property {name!r} is a text or a number, not {type(value).__name__}")
-        if name.lower() in taken:
+        if name.lower() in reserved:
             raise InvalidArgumentError(f"the property {name!r} has a parameter of its own: leave it out of properties")
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in properties.items()}
 
 
 def _source(request: JdbcRequest) -> str:
     """What stands behind FROM."""
-    given = {name: value for name, value in (("table", request.table), ("query", request.query)) if value is not None}
-    if len(given) != 1:
+    named = {name: value for name, value in (("table", request.table), ("query", request.query)) if value is not None}
+    if len(named) != 1:
         raise InvalidArgumentError("give the name of a table, or query=: one of them")
-    ((name, value),) = given.items()
+    ((name, value),) = named.items()
     _require_text(name, value)
     return str(value) if name == "table" else f"({value.rstrip('; ' + string.whitespace)}) sframe_spark_query"
 
 
 def _bounds(request: JdbcRequest) -> dict[str, str]:
-    given = {"lowerBound": request.lowerBound, "upperBound": request.upperBound, "numPartitions": request.numPartitions}
-    missing = [name for name, value in given.items() if value is None]
+    bounds = {"lowerBound": request.lowerBound, "upperBound": request.upperBound, "numPartitions": request.numPartitions}
+    missing = [name for name, value in bounds.items() if value is None]
     if request.column is None:
-        if len(missing) < len(given):
+        if len(missing) < len(bounds):
             raise InvalidArgumentError("lowerBound, upperBound and numPartitions are bounds of a column: give column= too")
         return {}
     _require_text("column", request.column)
@@ -192,7 +192,7 @@ def _bounds(request: JdbcRequest) -> dict[str, str]:
         raise InvalidArgumentError(f"rows are read by the values of {request.column!r} with bounds: give {listed(missing)} too")
     if isinstance(request.numPartitions, bool) or not isinstance(request.numPartitions, int) or request.numPartitions < 1:
         raise InvalidArgumentError(f"numPartitions is a number of tasks, not {request.numPartitions!r:.60}")
-    return {"partitionColumn": request.column, **{name: str(value) for name, value in given.items()}}
+    return {"partitionColumn": request.column, **{name: str(value) for name, value in bounds.items()}}
 
 
 def _texts(predicates: Any) -> list[str]:
@@ -225,11 +225,11 @@ def errors_of_database(url: str, options: Mapping[str, str]) -> Iterator[None]:
         if not is_of_spark(error):
             raise
         text = str(error)
-        told = in_one_line(text)
+        message = in_one_line(text)
         for secret in sorted({url, *options.values()}, key=len, reverse=True):
-            told = told.replace(secret, _HIDDEN) if len(secret) > 3 else told
+            message = message.replace(secret, _HIDDEN) if len(secret) > 3 else message
         advice = ": put the driver's jar into spark.jars, or its coordinates into spark.jars.packages, before Spark starts"
-        raise ExecutionError(f"the database cannot be used: {told}{advice if any(word in text for word in _NO_DRIVER) else ''}") from None
+        raise ExecutionError(f"the database cannot be used: {message}{advice if any(word in text for word in _NO_DRIVER) else ''}") from None
 
 
 # Connections of Python's DB-API: what is one, of which library it is, and its cursors.
@@ -342,8 +342,8 @@ def _modules_of(conn: Any) -> list[ModuleType | None]:
     """The modules of the classes of a connection, of which a user may have made the last, and the packages that these are in."""
     names = [kind.__module__.split(".") for kind in type(conn).__mro__]
     # An extension module begins with an underscore where its package does not.
-    found = [".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)]
-    return [sys.modules.get(name) for given in found for name in (given, given.lstrip("_"))]
+    candidates = [".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)]
+    return [sys.modules.get(name) for candidate in candidates for name in (candidate, candidate.lstrip("_"))]
 
 
 _SAVEPOINT = "sframe_rows"
@@ -382,7 +382,7 @@ def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
         except Exception as other:
             error.add_note(f"the rows that were inserted could not be taken back ({visible(brief(str(other)))}): look whether there are some")
         else:
-            if transaction.takes_back_more:
+            if transaction.rolls_back_more:
                 error.add_note("all of the open transaction was rolled back: the database has no savepoints")
         raise
     transaction.end()
@@ -393,8 +393,8 @@ def _transaction_of(conn: Any, cursor: Any) -> _Transaction:
     has_savepoints = not _is_duckdb(conn)
     if is_autocommit:
         # Who has begun a transaction on such a connection says when it ends.
-        return _Inside(conn, cursor, has_savepoints) if is_open else _grouped(conn, cursor)
-    return _Waiting(conn, cursor, bool(is_open) and has_savepoints)
+        return _NestedTransaction(conn, cursor, has_savepoints) if is_open else _explicit_transaction(conn, cursor)
+    return _SavepointTransaction(conn, cursor, bool(is_open) and has_savepoints)
 
 
 def _is_duckdb(conn: Any) -> bool:
@@ -415,8 +415,8 @@ def _is_autocommit(conn: Any, cursor: Any) -> bool | None:
     if _is_sqlite(conn):
         # In the way of before Python 3.12 no isolation level means that nothing is begun.
         return conn.isolation_level is None
-    asked = getattr(conn, "get_autocommit", None)
-    return bool(asked()) if callable(asked) else None
+    get_autocommit = getattr(conn, "get_autocommit", None)
+    return bool(get_autocommit()) if callable(get_autocommit) else None
 
 
 def _is_open(conn: Any, cursor: Any) -> bool | None:
@@ -435,7 +435,7 @@ def _is_open(conn: Any, cursor: Any) -> bool | None:
     return bool(flags & _MYSQL_IN_TRANSACTION) if isinstance(flags, int) else None
 
 
-def _grouped(conn: Any, cursor: Any) -> _Transaction:
+def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
     """A transaction on a connection that commits each statement: by its own member, by its switch, or by the statement.
 
     Raises
@@ -444,12 +444,12 @@ def _grouped(conn: Any, cursor: Any) -> _Transaction:
         If there is no way.
     """
     if isinstance(getattr(conn, "autocommit", None), bool):
-        return _Switched(conn, cursor)
+        return _AutocommitTransaction(conn, cursor)
     for name in ("begin", "start_transaction"):
         if callable(begin := getattr(conn, name, None)):
-            return _Begun(conn, cursor, begin)
+            return _ExplicitTransaction(conn, cursor, begin)
     if _is_sqlite(conn):
-        return _Begun(conn, cursor, lambda: cursor.execute("BEGIN"))
+        return _ExplicitTransaction(conn, cursor, lambda: cursor.execute("BEGIN"))
     raise UnsupportedOperationError(
         f"the connection ({type(conn).__name__}) commits each statement, and has no begin(): to_sql() inserts all rows or none; turn autocommit off"
     )
@@ -464,7 +464,7 @@ class _Transaction:
         As for :func:`one_transaction`.
     """
 
-    takes_back_more = False
+    rolls_back_more = False
 
     def __init__(self, conn: Any, cursor: Any) -> None:
         self._conn, self._cursor, self._is_begun = conn, cursor, False
@@ -486,7 +486,7 @@ class _Transaction:
         """Leave the connection, on which nothing of ours waits, as it was."""
 
 
-class _Waiting(_Transaction):
+class _SavepointTransaction(_Transaction):
     """On a connection that waits for a commit: of earlier statements that wait, too, none is taken back.
 
     Parameters
@@ -515,11 +515,11 @@ class _Waiting(_Transaction):
             super().undo()
 
 
-class _Inside(_Waiting):
+class _NestedTransaction(_SavepointTransaction):
     """Within a transaction that the user has begun, and ends."""
 
     @property
-    def takes_back_more(self) -> bool:  # type: ignore[override]
+    def rolls_back_more(self) -> bool:  # type: ignore[override]
         """Whether earlier statements of the user are taken back with ours."""
         return self._is_begun and not self._has_earlier
 
@@ -529,7 +529,7 @@ class _Inside(_Waiting):
             self._cursor.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
 
 
-class _Begun(_Transaction):
+class _ExplicitTransaction(_Transaction):
     """On a connection that commits each statement, and knows how a transaction begins.
 
     Parameters
@@ -550,7 +550,7 @@ class _Begun(_Transaction):
         super().begin()
 
 
-class _Switched(_Transaction):
+class _AutocommitTransaction(_Transaction):
     """On a connection that commits each statement as long as it is switched so."""
 
     def begin(self) -> None:
@@ -603,30 +603,30 @@ def read_sql(
         first = list(islice(rows, inference_rows))
         types = _types(first, names, hints)
         rounded = RoundedNumbers()
-        asked_for = {name for place, name in enumerate(names) if dict(_hinted(hints, names)).get(place) == FLOAT}
-        found = node_from_batches(_runs(chain(first, rows), names, types, rounded), types)
-        rounded.tell(but=asked_for)
-        return found, names
+        float_hints = {name for place, name in enumerate(names) if dict(_hinted_types(hints, names)).get(place) == FLOAT}
+        node = node_from_batches(_batches(chain(first, rows), names, types, rounded), types)
+        rounded.tell(but=float_hints)
+        return node, names
 
 
 def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence[Any]]:
     # Not all cursors have a size of their own, nor do all take one.
     fetch = cursor.fetchmany if getattr(cursor, "arraysize", None) == size else partial(cursor.fetchmany, size)
-    while found := fetch():
-        for row in found:
+    while batch := fetch():
+        for row in batch:
             # Some libraries give rows as dicts where they are told so: what they iterate over is names.
             yield [row[name] for name in names] if isinstance(row, Mapping) else row
 
 
-def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
+def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
     """Rows as columns, some at a time; numbers that are rounded are noted."""
     numbered = enumerate(rows)
-    while some := list(islice(numbered, node_values.ROWS_PER_RUN)):
-        first, given = some[0][0], [row for _, row in some]
+    while some := list(islice(numbered, node_values.ROWS_PER_BATCH)):
+        first, batch = some[0][0], [row for _, row in some]
         for number, row in some:
             if len(row) != len(types):
                 raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
-        columns = zip(*given, strict=True)
+        columns = zip(*batch, strict=True)
         parts = [
             encode_parts([_fitting(value, kind, name, number, rounded) for number, value in enumerate(column, first)], kind)
             for column, kind, name in zip(columns, types, names, strict=True)
@@ -636,16 +636,16 @@ def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[C
 
 def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
     """The types asked for, else those of the first values that there are; text where there is none."""
-    hinted = dict(_hinted(hints, names))
-    found = []
+    hinted = dict(_hinted_types(hints, names))
+    types = []
     for place, name in enumerate(names):
         value = next((row[place] for row in first if row[place] is not None), None)
         with column_named(name):
-            found.append(of_any_offset(hinted.get(place) or (STR if value is None else infer_type([value]))))
-    return found
+            types.append(of_any_offset(hinted.get(place) or (STR if value is None else infer_type([value]))))
+    return types
 
 
-def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:
+def _hinted_types(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:
     if hints is None:
         return []
     if isinstance(hints, Mapping):
@@ -663,10 +663,10 @@ def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]
 def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: RoundedNumbers) -> Any:
     try:
         with rounded.of(name) if may_be_rounded(value) else nullcontext():
-            found = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
-        if kind.kind == INT_KIND and found is not None and not isinstance(value, datetime.datetime) and found != value:
-            raise SchemaError(f"as an int it would be {found}")
-        return found
+            converted = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
+        if kind.kind == INT_KIND and converted is not None and not isinstance(value, datetime.datetime) and converted != value:
+            raise SchemaError(f"as an int it would be {converted}")
+        return converted
     except (SFrameError, UnicodeDecodeError) as error:
         what = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
         raise SchemaError(

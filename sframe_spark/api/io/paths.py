@@ -43,5 +43,5 @@ def file_path_text(path: str | os.PathLike[str]) -> str:
 
 def nothing_to_verify(data: Any) -> InvalidArgumentError:
     """Return the error that says that only what was saved carries check sums."""
-    given = repr(data) if isinstance(data, str) else type(data).__name__
-    return InvalidArgumentError(f"verify=True compares the check sums of a saved SFrame or SArray; {given} has none")
+    data_text = repr(data) if isinstance(data, str) else type(data).__name__
+    return InvalidArgumentError(f"verify=True compares the check sums of a saved SFrame or SArray; {data_text} has none")

@@ -102,11 +102,11 @@ class NeverPickled:
         raise SchemaError(f"{type(self).__name__} is not pickled: pickle the frame or the column, or what you asked for")
 
 
-def _saved_rows(given: Any) -> str:
+def _saved_rows(frame_or_column: Any) -> str:
     """Save all rows in the serialization directory, and return their name there."""
     name = secrets.token_hex(16)
-    names: Sequence[str] | None = getattr(given, "_names", None)
-    save_node(given._node, _place(name), [COLUMN_NAME] if names is None else names, SARRAY if names is None else SFRAME)
+    names: Sequence[str] | None = getattr(frame_or_column, "_names", None)
+    save_node(frame_or_column._node, _place(name), [COLUMN_NAME] if names is None else names, SARRAY if names is None else SFRAME)
     return name
 
 

@@ -85,8 +85,8 @@ def load_archive(
         if fetched is None:
             return None
         location, handle = fetched, download.holder
-    found: tuple[PlannerNode, list[str]] = optional_part(ARCHIVE_SOURCE).load_archive(location, places, encoding_errors, verify, handle)
-    return found
+    archive: tuple[PlannerNode, list[str]] = optional_part(ARCHIVE_SOURCE).load_archive(location, places, encoding_errors, verify, handle)
+    return archive
 
 
 def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
@@ -128,12 +128,12 @@ def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
     """The columns of a node that are columns of datasets, row by row: by position, the rows of which dataset, and the position there."""
     with GRAPH_LOCK:
         plan = optimize(node)
-    found = {}
+    columns = {}
     for column in range(node.facts.width):
-        shown, position = shown_column(plan, column)
-        if isinstance(shown.operator, SegmentSource):
-            found[column] = shown.operator, shown.operator.positions[position]
-    return found
+        origin, position = shown_column(plan, column)
+        if isinstance(origin.operator, SegmentSource):
+            columns[column] = origin.operator, origin.operator.positions[position]
+    return columns
 
 
 def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
@@ -155,12 +155,12 @@ def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) ->
     return Elsewhere(tuple(names), columns, tuple(datasets))
 
 
-def own_columns(elsewhere: Elsewhere) -> list[int]:
+def own_columns(external: Elsewhere) -> list[int]:
     """Places of the columns that are in no other dataset."""
-    return [place for place, (dataset, _) in enumerate(elsewhere.columns) if dataset == OWN]
+    return [place for place, (dataset, _) in enumerate(external.columns) if dataset == OWN]
 
 
-def with_external_columns(own: Manifest, elsewhere: Elsewhere) -> Manifest:
+def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
     """Return the manifest of a frame of which some columns are in other datasets, and the others in its own files.
 
     Raises
@@ -169,10 +169,10 @@ def with_external_columns(own: Manifest, elsewhere: Elsewhere) -> Manifest:
         If its own columns are not as long as the others.
     """
     try:
-        elsewhere.check_own(len(own.types), own.rows)
+        external.check_own(len(own.types), own.rows)
     except ValueError as error:
         raise PlanInvariantError(f"columns of one frame do not fit together: {error}") from error
-    return attrs.evolve(own, elsewhere=elsewhere)
+    return attrs.evolve(own, elsewhere=external)
 
 
 def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
@@ -183,24 +183,24 @@ def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list
     StorageError
         If these cannot be had.
     """
-    elsewhere = manifest.elsewhere
-    assert elsewhere is not None
-    nodes: dict[int, PlannerNode] = {OWN: segment_source(manifest)} if own_columns(elsewhere) else {}
-    for number, (item, found) in enumerate(zip(elsewhere.datasets, load_referred(manifest, verify), strict=True)):
-        nodes[number] = SegmentSource.of(found).rows_between(item.start, item.stop).make_planner_node()
+    external = manifest.elsewhere
+    assert external is not None
+    nodes: dict[int, PlannerNode] = {OWN: segment_source(manifest)} if own_columns(external) else {}
+    for number, (item, referred) in enumerate(zip(external.datasets, load_referred(manifest, verify), strict=True)):
+        nodes[number] = SegmentSource.of(referred).rows_between(item.start, item.stop).make_planner_node()
     firsts = _first_columns(nodes)
-    for dataset, position in elsewhere.columns:
+    for dataset, position in external.columns:
         if position >= nodes[dataset].facts.width:
             raise StorageError(f"the manifest of {manifest.directory} is damaged: it names a column that is not there; save the frame again")
-    return project(zip_columns(*nodes.values()), [firsts[dataset] + position for dataset, position in elsewhere.columns]), list(elsewhere.names)
+    return project(zip_columns(*nodes.values()), [firsts[dataset] + position for dataset, position in external.columns]), list(external.names)
 
 
 def _first_columns(nodes: Mapping[int, PlannerNode]) -> dict[int, int]:
-    found, width = {}, 0
+    first_columns, width = {}, 0
     for number, node in nodes.items():
-        found[number] = width
+        first_columns[number] = width
         width += node.facts.width
-    return found
+    return first_columns
 
 
 COLUMN_NAME = "X1"
@@ -225,24 +225,24 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     if not is_remote_location(target):
         check_replaceable(target)
 
-    return look(node, lambda found: _save(found, target, names, kind), materialize)
+    return look(node, lambda action: _save(action, target, names, kind), materialize)
 
 
-def _save(found: Look, target: str, names: Sequence[str], kind: str, elsewhere: Elsewhere | None = None) -> Manifest:
-    """Save the rows of a plan; those of a frame that has other columns ``elsewhere`` are its own columns."""
+def _save(action: Look, target: str, names: Sequence[str], kind: str, external: Elsewhere | None = None) -> Manifest:
+    """Save the rows of a plan; those of a frame that has other columns ``external`` are its own columns."""
 
     def attempt(plan: PlannerNode) -> Manifest:
         with saving(target) as pending:
-            made = _brought(found, plan, pending.directory)
-            return pending.commit(made if elsewhere is None else with_external_columns(made, elsewhere), names, kind)
+            made = _brought(action, plan, pending.directory)
+            return pending.commit(made if external is None else with_external_columns(made, external), names, kind)
 
-    source = found.plan.operator
+    source = action.plan.operator
     if not isinstance(source, Source):
-        return attempt(found.plan)
-    return source.saved_by(lambda narrowed: attempt(found.plan if narrowed is source else narrowed.make_planner_node()))
+        return attempt(action.plan)
+    return source.saved_by(lambda narrowed: attempt(action.plan if narrowed is source else narrowed.make_planner_node()))
 
 
-def _brought(found: Look, plan: PlannerNode, directory: str) -> Manifest:
+def _brought(action: Look, plan: PlannerNode, directory: str) -> Manifest:
     """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
@@ -252,12 +252,12 @@ def _brought(found: Look, plan: PlannerNode, directory: str) -> Manifest:
     if is_private(directory):
         # What tasks write into their memory would stay there.
         holder = temporary_store().new_dataset()
-        return copied_dataset(_written(found, plan, holder.directory), directory)
-    return _written(found, plan, directory)
+        return copied_dataset(_written(action, plan, holder.directory), directory)
+    return _written(action, plan, directory)
 
 
-def _written(found: Look, plan: PlannerNode, directory: str) -> Manifest:
-    stored = source_of(Executor(MaterializeOptions(directory=directory), owned=found.owned, journal=found.journal).save(plan))
+def _written(action: Look, plan: PlannerNode, directory: str) -> Manifest:
+    stored = source_of(Executor(MaterializeOptions(directory=directory), owned=action.owned, journal=action.journal).save(plan))
     assert isinstance(stored, SegmentSource)
     return stored.manifest
 
@@ -291,17 +291,17 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         save_node(node, target, names)
         return
     check_replaceable(target)
-    elsewhere = external_columns_of(node, names, target)
-    if elsewhere is None:
+    external = external_columns_of(node, names, target)
+    if external is None:
         save_node(node, target, names)
         return
-    own = own_columns(elsewhere)
+    own = own_columns(external)
     if own:
         own_names = [names[column] for column in own]
-        look(columns_of(node, own), lambda found: _save(found, target, own_names, SFRAME, elsewhere), materialize)
+        look(columns_of(node, own), lambda action: _save(action, target, own_names, SFRAME, external), materialize)
         return
     with saving_directory(target) as pending:
-        pending.commit(with_external_columns(Manifest((), (), pending.directory), elsewhere), ())
+        pending.commit(with_external_columns(Manifest((), (), pending.directory), external), ())
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
@@ -398,8 +398,8 @@ def load_frame(
 
 
 def _frame_of(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
-    if verify and (found := damage_in(manifest)):
-        raise found[0]
+    if verify and (damage := damage_in(manifest)):
+        raise damage[0]
     return segment_source(manifest), list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
 
 

@@ -38,12 +38,12 @@ def text_encoding(name: Any) -> str:
     if not isinstance(name, str):
         raise SchemaError(f"encoding is the name of one, such as 'latin-1', got {name!r}")
     try:
-        found = codecs.lookup(name)
+        codec = codecs.lookup(name)
     except (LookupError, ValueError):
-        found = None
-    if found is None or not found._is_text_encoding or found.incrementaldecoder is None:
+        codec = None
+    if codec is None or not codec._is_text_encoding or codec.incrementaldecoder is None:
         raise InvalidArgumentError(f"encoding: no text has the encoding {name!r}: give one that Python knows, such as 'utf-8', 'latin-1' or 'utf-16'")
-    return found.name
+    return codec.name
 
 
 def open_utf8(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
@@ -117,7 +117,7 @@ class _Place:
 def encoding_error(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
     """Return the error about the first bytes of a file that are no text in an encoding: it is read once more to find them."""
     decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
-    shown = "UTF-8" if encoding in UTF_8 else encoding
+    encoding_name = "UTF-8" if encoding in UTF_8 else encoding
     start = b""
     with telling("read", path), open_unpacked(path, state) as stream:
         while True:
@@ -132,12 +132,12 @@ def encoding_error(path: str, encoding: str, state: FileState | None = None) -> 
                 # What came before may have ended amid a character.
                 place.go_behind(decoder.decode(data[: max(0, error.start - len(before[0]))]))
                 what = "bytes" if error.end - error.start > 1 else "byte"
-                found = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end])
-                return _error(path, place, f"the {what} {found} {'are' if what == 'bytes' else 'is'} no text in {shown}", encoding, start)
+                byte_text = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end])
+                return _error(path, place, f"the {what} {byte_text} {'are' if what == 'bytes' else 'is'} no text in {encoding_name}", encoding, start)
             except UnicodeError:
-                return _error(path, place, f"what follows is no text in {shown}", encoding, start)
+                return _error(path, place, f"what follows is no text in {encoding_name}", encoding, start)
             if not data:
-                return _error(path, place, f"it is no text in {shown}", encoding, start)
+                return _error(path, place, f"it is no text in {encoding_name}", encoding, start)
             place.go_behind(text)
 
 

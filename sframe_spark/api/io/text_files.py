@@ -45,12 +45,12 @@ def column_from_path(
         try:
             return saved_frames.load_column(path, verify, references, encoding_errors, version)
         except NotSavedError:
-            if verify or version is not None or not _is_file_elsewhere(path):
+            if verify or version is not None or not _is_remote_file(path):
                 raise
     return read_lines(path, dtype)
 
 
-def _is_file_elsewhere(path: str) -> bool:
+def _is_remote_file(path: str) -> bool:
     return scheme_of(path) is not None and is_remote_location(place := location_of(path)) and is_file(place)
 
 

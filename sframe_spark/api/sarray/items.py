@@ -267,22 +267,22 @@ class Items:
         if column_type.kind not in (DICT_KIND, LIST_KIND, ARRAY_KIND):
             raise SchemaError(f"unpack() takes lists, arrays or dicts, and these are values of {column_type.kind}")
         require_prefix(column_name_prefix)
-        wanted = (
+        requested = (
             _columns_of_dicts(self._node, column_types, limit)
             if column_type.kind == DICT_KIND
             else _columns_of_lists(self._node, column_types, limit)
         )
-        node = _unpacked(self._node, [key for key, _ in wanted], [kind for _, kind in wanted], value_parameter(na_value))
-        return make_frame(node, [prefixed(column_name_prefix, key) for key, _ in wanted])
+        node = _unpacked(self._node, [key for key, _ in requested], [kind for _, kind in requested], value_parameter(na_value))
+        return make_frame(node, [prefixed(column_name_prefix, key) for key, _ in requested])
 
 
 def _keys(keys: Any) -> tuple[Any, ...]:
     """Return the keys of a collection, or the single one given, as they are in dicts."""
     several = isinstance(keys, Iterable) and not isinstance(keys, (str, bytes))
-    found = tuple(plain(key) for key in keys) if several else (plain(keys),)
-    for key in found:
+    found_keys = tuple(plain(key) for key in keys) if several else (plain(keys),)
+    for key in found_keys:
         literal_of(key)
-    return found
+    return found_keys
 
 
 def _bound(name: str, value: Any) -> int | float | None:
@@ -314,10 +314,10 @@ def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[
         chosen = types_of_keys(node, keys)
         if chosen or types_of_keys(node):
             return [(key, chosen.get(key, FLOAT)) for key in sorted(keys)]
-    found = types_of_keys(node)
-    if not found:
+    all_types = types_of_keys(node)
+    if not all_types:
         raise UnsupportedOperationError("no dict has a key, so there is no column to unpack to: name some with limit= and column_types=")
-    return list(found.items())
+    return list(all_types.items())
 
 
 def _columns_of_lists(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:

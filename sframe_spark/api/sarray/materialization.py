@@ -41,12 +41,12 @@ def content_identifier(node: PlannerNode) -> int:
     """
     materialize(node)
     digest = hashlib.blake2b(digest_size=BITS // 8)
-    for part in _told(*shown_column(node, 0)):
+    for part in _identifying_bytes(*shown_column(node, 0)):
         digest.update(part)
     return int.from_bytes(digest.digest(), "big")
 
 
-def _told(node: PlannerNode, position: int) -> Iterator[bytes]:
+def _identifying_bytes(node: PlannerNode, position: int) -> Iterator[bytes]:
     """Return what identifies the rows of a materialized column: names of files, which are random or change-checked, or the values."""
     source = node.operator
     yield str(node.schema[position]).encode()
@@ -57,8 +57,8 @@ def _told(node: PlannerNode, position: int) -> Iterator[bytes]:
             (source.positions[position], source.start, source.stop, manifest.version, None if manifest.has_key else manifest.directory)
         ).encode()
         yield from (repr((entry.file, entry.number, entry.rows, entry.size)).encode() for entry in manifest.segments)
-    elif (told := None if isinstance(source, MemorySource) else _parameters_of(source)) is not None:
-        yield told.encode()
+    elif (parameters := None if isinstance(source, MemorySource) else _parameters_of(source)) is not None:
+        yield parameters.encode()
     else:
         for chunk in in_pieces(node):
             # In the form that goes over networks there are no rows beside a slice's.

@@ -49,7 +49,7 @@ class Ranks:
     node: PlannerNode
     _whole: KeyRange | None = None
     _parts: dict[Keys, list[KeyRange]] = attrs.Factory(dict)
-    _told: dict[Keys, np.ndarray] = attrs.Factory(dict)
+    _keys_read: dict[Keys, np.ndarray] = attrs.Factory(dict)
 
     def number_at(self, place: int) -> int | float:
         """The number before which so many others come in order; there are more than so many."""
@@ -65,11 +65,11 @@ class Ranks:
         [10, 30]
         """
         ranges = [self._all()] * len(places)
-        while not all(found.is_counted for found in ranges):
-            self._count(found.keys for found in ranges if not found.is_counted)
-            ranges = [found if found.is_counted else self._part(found, place) for found, place in zip(ranges, places, strict=True)]
-        self._tell(found.keys for found in ranges)
-        return [self._number(found, place) for found, place in zip(ranges, places, strict=True)]
+        while not all(key_range.is_counted for key_range in ranges):
+            self._count(key_range.keys for key_range in ranges if not key_range.is_counted)
+            ranges = [key_range if key_range.is_counted else self._part(key_range, place) for key_range, place in zip(ranges, places, strict=True)]
+        self._read_keys(key_range.keys for key_range in ranges)
+        return [self._number(key_range, place) for key_range, place in zip(ranges, places, strict=True)]
 
     def _all(self) -> KeyRange:
         """Return the range of all numbers but NaN, unless all are. Minimum and maximum are often known."""
@@ -78,16 +78,16 @@ class Ranks:
             self._whole = KeyRange((key_of(low, self.node.schema[0]), key_of(high, self.node.schema[0])))
         return self._whole
 
-    def _part(self, found: KeyRange, place: int) -> KeyRange:
+    def _part(self, key_range: KeyRange, place: int) -> KeyRange:
         """Return the part of a range that contains a rank; NaN is behind all others."""
         # Counts begin at each range's own.
-        inside = (part for part in self._parts[found.keys] if part.count is not None and place - found.before < part.before + part.count)
+        inside = (part for part in self._parts[key_range.keys] if part.count is not None and place - key_range.before < part.before + part.count)
         part = next(inside, KeyRange((key_of(math.nan, FLOAT),) * 2, count=0))
-        return attrs.evolve(part, before=found.before + part.before)
+        return attrs.evolve(part, before=key_range.before + part.before)
 
-    def _count(self, wanted: Iterable[Keys]) -> None:
+    def _count(self, requested: Iterable[Keys]) -> None:
         """Count the keys in each part of some ranges."""
-        unknown = [keys for keys in dict.fromkeys(wanted) if keys not in self._parts]
+        unknown = [keys for keys in dict.fromkeys(requested) if keys not in self._parts]
         if not unknown:
             return
         for keys, counts in zip(unknown, reduce_values(self.node, [Aggregation("key_counts", (0,), keys) for keys in unknown]), strict=True):
@@ -98,13 +98,13 @@ class Ranks:
                 for part in np.flatnonzero(numbers).tolist()
             ]
 
-    def _tell(self, wanted: Iterable[Keys]) -> None:
+    def _read_keys(self, requested: Iterable[Keys]) -> None:
         """Read the keys of small ranges."""
-        unknown = [keys for keys in dict.fromkeys(wanted) if keys[0] < keys[1] and keys not in self._told]
+        unknown = [keys for keys in dict.fromkeys(requested) if keys[0] < keys[1] and keys not in self._keys_read]
         if unknown:
-            found = reduce_values(self.node, [Aggregation("keys_between", (0,), keys) for keys in unknown])
-            self._told |= {keys: np.array(above, np.int64) for keys, above in zip(unknown, found, strict=True)}
+            key_lists = reduce_values(self.node, [Aggregation("keys_between", (0,), keys) for keys in unknown])
+            self._keys_read |= {keys: np.array(above, np.int64) for keys, above in zip(unknown, key_lists, strict=True)}
 
-    def _number(self, found: KeyRange, place: int) -> int | float:
-        above = 0 if found.keys[0] == found.keys[1] else int(self._told[found.keys][place - found.before])
-        return number_of(found.keys[0] + above, self.node.schema[0])
+    def _number(self, key_range: KeyRange, place: int) -> int | float:
+        above = 0 if key_range.keys[0] == key_range.keys[1] else int(self._keys_read[key_range.keys][place - key_range.before])
+        return number_of(key_range.keys[0] + above, self.node.schema[0])

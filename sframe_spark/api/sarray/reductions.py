@@ -277,10 +277,10 @@ class Reductions:
                 return None
             raise SchemaError(f"values of type {self._node.schema[0].kind} have no extreme row: only int and float have one")
         numbered = zip_columns(self._node, row_number(self._node))
-        found = reduce_values(numbered, [Aggregation(aggregate, (0, 1))])[0]
-        if found is None and len(self):
+        row = reduce_values(numbered, [Aggregation(aggregate, (0, 1))])[0]
+        if row is None and len(self):
             raise SchemaError("there is no extreme row: every value is missing")
-        return found
+        return row
 
     def summary(self, background: bool = False, sub_sketch_keys: Any = None) -> Sketch:
         """What the column holds, in a few numbers; see :class:`Sketch`.

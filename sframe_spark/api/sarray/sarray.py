@@ -11,7 +11,17 @@ import numpy as np
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
-from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, function_as_now, head_count, is_row_index, mask_error, row_number, sliced, unchanged_rows
+from sframe_spark.api.indexing import (
+    ROW_LIMIT,
+    RowAccess,
+    bind_function,
+    head_count,
+    immutable_rows_error,
+    is_row_index,
+    mask_error,
+    row_number,
+    sliced,
+)
 from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.io.paths import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
@@ -233,10 +243,10 @@ class SArray(
         return isinstance(key, str) and self._node.schema[0].kind == DICT_KIND
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise unchanged_rows("sa")
+        raise immutable_rows_error("sa")
 
     def __delitem__(self, key: Any) -> None:
-        raise unchanged_rows("sa")
+        raise immutable_rows_error("sa")
 
     def _truth(self) -> PlannerNode:
         return apply_function("truth", self._node)
@@ -331,7 +341,7 @@ class SArray(
         >>> list(SArray([3, None]).apply(lambda stars: "*" * (stars or 0), skip_na=False))
         ['***', '']
         """
-        fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_VALUES)
+        fn = bind_function(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_VALUES)
         result, first, guess = infer_result_type(fn, lambda: preview_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
         fn.record_state(bool(first))
         applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), guess=guess)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array, make_frame
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.indexing import flag, function_as_now, head_count, is_collection, is_row_index
+from sframe_spark.api.indexing import bind_function, flag, head_count, is_collection, is_row_index
 from sframe_spark.api.key_matching import are_many, semi_join
 from sframe_spark.api.node_values import column_values
 from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
@@ -62,7 +62,7 @@ class Selection(Cleaning):
         >>> list(SArray(["tea", "coffee", None]).filter(lambda word: len(word) > 3))
         ['coffee']
         """
-        mask = apply_lambda(self._node, function_as_now(fn, "filter", self._node.length.at_most, form=Truth), INT, skip_missing=bool(skip_na))
+        mask = apply_lambda(self._node, bind_function(fn, "filter", self._node.length.at_most, form=Truth), INT, skip_missing=bool(skip_na))
         return make_array(filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:
@@ -81,12 +81,12 @@ class Selection(Cleaning):
         (['kiwi', 'kiwi'], ['fig', 'plum'])
         """
         self._require_no_dicts()
-        wanted = values if isinstance(values, ClassRegistry.array) else ClassRegistry.array(list(values) if is_collection(values) else [values])
-        if wanted.dtype is not self.dtype:
-            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
-        if are_many(wanted._node):
-            return make_array(semi_join(self._node, 0, wanted._node, bool(exclude)))
-        mask = self._is_one_of(wanted)
+        keys = values if isinstance(values, ClassRegistry.array) else ClassRegistry.array(list(values) if is_collection(values) else [values])
+        if keys.dtype is not self.dtype:
+            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
+        if are_many(keys._node):
+            return make_array(semi_join(self._node, 0, keys._node, bool(exclude)))
+        mask = self._is_one_of(keys)
         return make_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
 
     @call_example("sf['a'].sort(ascending=False)")

@@ -76,12 +76,12 @@ class Sketch(NeverPickled):
         self._sub_sketches: dict[Any, Sketch] = {}
         self._node = counted_node(self._source)
         if not background:
-            _ = self._found
+            _ = self._statistics
 
     @cached_property
-    def _found(self) -> dict[str, Any]:
-        found: dict[str, Any] = reduce_values(self._node, [Aggregation("summary", (0,))])[0]
-        return found
+    def _statistics(self) -> dict[str, Any]:
+        statistics: dict[str, Any] = reduce_values(self._node, [Aggregation("summary", (0,))])[0]
+        return statistics
 
     @property
     def _is_numeric(self) -> bool:
@@ -90,7 +90,7 @@ class Sketch(NeverPickled):
     def _of_numbers(self, what: str) -> dict[str, Any]:
         if not self._is_numeric:
             raise UnsupportedOperationError(f"values of {self._source.schema[0].kind} have no {what}: it is one of numbers")
-        return self._found
+        return self._statistics
 
     def size(self) -> int:
         """Number of rows.
@@ -101,7 +101,7 @@ class Sketch(NeverPickled):
         >>> SArray([20, 25, 25, None]).summary().size()
         4
         """
-        return int(self._found["rows"])
+        return int(self._statistics["rows"])
 
     def num_elements_processed(self) -> int:
         """Number of rows that were looked at: all, or none yet.
@@ -125,7 +125,7 @@ class Sketch(NeverPickled):
         >>> sketch.sketch_ready(), sketch.max(), sketch.sketch_ready()
         (False, 25.0, True)
         """
-        return "_found" in vars(self)
+        return "_statistics" in vars(self)
 
     def cancel(self) -> None:
         """Nothing: what is not asked for is not computed.
@@ -148,7 +148,7 @@ class Sketch(NeverPickled):
         >>> SArray([20, 25, 25, None]).summary().num_missing()
         1
         """
-        return int(self._found["missing"])
+        return int(self._statistics["missing"])
 
     def num_unique(self) -> int:
         """Number of different values that are neither missing nor NaN: exact up to 65,536 of them, else with a standard error of 0.8%.
@@ -159,7 +159,7 @@ class Sketch(NeverPickled):
         >>> SArray([20, 25, 25, None]).summary().num_unique()
         2
         """
-        return int(self._found["distinct"])
+        return int(self._statistics["distinct"])
 
     def min(self) -> float:
         """The least number; NaN where there is none.
@@ -194,8 +194,8 @@ class Sketch(NeverPickled):
         return self._if_any("maximum", "max")
 
     def _if_any(self, what: str, name: str) -> float:
-        found = self._of_numbers(what)
-        return float(found[name]) if found["numbers"] else math.nan
+        statistics = self._of_numbers(what)
+        return float(statistics[name]) if statistics["numbers"] else math.nan
 
     def mean(self) -> float:
         """The mean of all numbers; 0 where there is none.
@@ -227,12 +227,12 @@ class Sketch(NeverPickled):
         >>> SArray([20, 25, 25, None]).summary().sum()
         70.0
         """
-        found = self._of_numbers("sum")
-        counted = found["counted"]
+        statistics = self._of_numbers("sum")
+        counted = statistics["counted"]
         if counted and all(isinstance(value, int) for value in counted):
             # Ints have more digits than floats.
-            return float(sum(map(math.prod, counted_values(found))))
-        return float(found["sum"])
+            return float(sum(map(math.prod, counted_values(statistics))))
+        return float(statistics["sum"])
 
     def var(self) -> float:
         """The variance of all numbers, of the whole population; 0 where there is none.
@@ -248,8 +248,8 @@ class Sketch(NeverPickled):
         >>> SArray([2, 4, None]).summary().var()
         1.0
         """
-        found = self._of_numbers("variance")
-        return float(found["squares"]) / found["numbers"] if found["numbers"] else 0.0
+        statistics = self._of_numbers("variance")
+        return float(statistics["squares"]) / statistics["numbers"] if statistics["numbers"] else 0.0
 
     def std(self) -> float:
         """The standard deviation of all numbers, of the whole population; 0 where there is none.
@@ -291,26 +291,26 @@ class Sketch(NeverPickled):
         (25.0, 50.0, 99.0)
         """
         share = one_value(quantile_val)
-        found = self._of_numbers("quantiles")
+        statistics = self._of_numbers("quantiles")
         if not is_number(share) or share != share:
             raise SchemaError(f"a quantile is a share between 0 and 1, not {share!r:.60}")
         if not self.size():
             raise UnsupportedOperationError("there are no rows, so there are no quantiles")
-        if not found["numbers"]:
+        if not statistics["numbers"]:
             return math.nan
         place = self._place_of(float(plain_number(share)))
-        if found["counted"] is None:
+        if statistics["counted"] is None:
             return float(self._ranks.number_at(place))
-        values, counts = zip(*sorted(counted_values(found)), strict=True)
+        values, counts = zip(*sorted(counted_values(statistics)), strict=True)
         return float(values[int(np.searchsorted(np.cumsum(counts), place, side="right"))])
 
     def _place_of(self, share: float) -> int:
-        numbers = int(self._found["numbers"])
+        numbers = int(self._statistics["numbers"])
         return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)
 
     def _quantiles(self, shares: Sequence[float]) -> list[float]:
         """Return several quantiles, found in the same passes."""
-        if self._found["counted"] is None:
+        if self._statistics["counted"] is None:
             self._ranks.numbers_at([self._place_of(share) for share in shares])
         return [self.quantile(share) for share in shares]
 
@@ -345,10 +345,10 @@ class Sketch(NeverPickled):
         family_of(type(element))
         if not self.size():
             return 0
-        wanted = as_counted(element, self._source.schema[0])
-        if wanted is None:
+        counted = as_counted(element, self._source.schema[0])
+        if counted is None:
             raise UnsupportedOperationError(f"{visible(brief(element))} is no value of a column of {self._source.schema[0].kind}")
-        is_it = apply_function("is_in", self._node, parameters=((wanted,),))
+        is_it = apply_function("is_in", self._node, parameters=((counted,),))
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
 
     def frequent_items(self) -> dict[Any, int]:
@@ -360,7 +360,7 @@ class Sketch(NeverPickled):
         >>> SArray(["milk", "tea", None, "tea"]).summary().frequent_items()
         {'tea': 2, 'milk': 1}
         """
-        frequent = frequent_values(self._node, self._found)
+        frequent = frequent_values(self._node, self._statistics)
         if self._source.schema[0].is_zoned:
             return {datetime.datetime.fromisoformat(text.replace("GMT", "")): count for text, count in frequent}
         return dict(frequent)
@@ -472,12 +472,12 @@ class Sketch(NeverPickled):
         """
         self._require((ARRAY_KIND, DICT_KIND), "keys or places that values have in common")
         several = isinstance(keys, (list, tuple, set))
-        wanted = list(self._keys) if keys is None else list(keys) if several else [keys]
-        for key in wanted:
+        requested = list(self._keys) if keys is None else list(keys) if several else [keys]
+        for key in requested:
             if key not in self._keys:
                 raise ColumnNotFoundError(key, self._keys)
-        found = {key: self._sub_sketch(key) for key in wanted}
-        return found if keys is None or several else found[keys]
+        sketches = {key: self._sub_sketch(key) for key in requested}
+        return sketches if keys is None or several else sketches[keys]
 
     def _sub_sketch(self, key: Any) -> Sketch:
         if key not in self._sub_sketches:
@@ -504,17 +504,17 @@ def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
         kind = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
     else:
         kind = FLOAT if column_type.kind == ARRAY_KIND else item_type(column_type) or STR
-    wanted = FLOAT if kind.is_numeric else STR
+    target = FLOAT if kind.is_numeric else STR
     slots = Step("slots", (Register(0),), ((key,),))
-    slot = Step("slot", (Register(1),), (0, wanted, item_type(column_type) is None, value_parameter(None)))
+    slot = Step("slot", (Register(1),), (0, target, item_type(column_type) is None, value_parameter(None)))
     return apply_program(node, Program(1, (slots, slot), (Register(2),)))
 
 
-def _items(node: PlannerNode, wanted: ColumnType) -> PlannerNode:
+def _items(node: PlannerNode, target: ColumnType) -> PlannerNode:
     """Return all items of lists or arrays as one column."""
     natural = item_type(node.schema[0])
-    items = explode(node, 0, (natural or wanted,), keeps_empty=False)
-    return items if natural in (None, wanted) else apply_function("cast", items, parameters=(wanted, False))
+    items = explode(node, 0, (natural or target,), keeps_empty=False)
+    return items if natural in (None, target) else apply_function("cast", items, parameters=(target, False))
 
 
 def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
@@ -537,7 +537,7 @@ def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
     return chosen
 
 
-MAX_FREQUENT_SHOWN = 10
+MAX_FREQUENT_ITEMS = 10
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
@@ -556,7 +556,7 @@ def sketch_text(sketch: Sketch) -> str:
     +-------+-------+
     """
     parts = [f"\n{_numbers_text(sketch)}\n\nMost frequent items:\n{_frequent_text(sketch)}\n"]
-    if sketch._is_numeric and sketch._found["numbers"]:
+    if sketch._is_numeric and sketch._statistics["numbers"]:
         texts = [f"{share:.0%}" for share in QUANTILES]
         parts.append(f"Quantiles: \n{table_text(texts, [sketch._quantiles(QUANTILES)])}\n")
     kind = sketch._source.schema[0].kind
@@ -580,13 +580,13 @@ def _numbers_text(sketch: Sketch) -> str:
             ("Standard Deviation", sketch.std),
         )
         rows += [(name, member(), "Yes") for name, member in members]
-    exact = "No" if sketch._found["counted"] is None else "Yes"
+    exact = "No" if sketch._statistics["counted"] is None else "Yes"
     rows += [("# Missing Values", sketch.num_missing(), "Yes"), ("# unique values", sketch.num_unique(), exact)]
     return table_text(["item", "value", "is exact"], rows)
 
 
 def _frequent_text(sketch: Sketch) -> str:
-    items = list(sketch.frequent_items().items())[:MAX_FREQUENT_SHOWN]
+    items = list(sketch.frequent_items().items())[:MAX_FREQUENT_ITEMS]
     return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
 
 
@@ -609,8 +609,8 @@ def counted_node(source: PlannerNode) -> PlannerNode:
 def as_counted(element: Any, column_type: ColumnType) -> Any:
     """Return a value in the form in which those of a column are counted; None if it has no such form."""
     if column_type.is_zoned:
-        moment = _constructed(element, DATETIME_KIND)
-        return None if moment is None else make_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0]
+        datetime_value = _constructed(element, DATETIME_KIND)
+        return None if datetime_value is None else make_array(node_from_values([datetime_value])).datetime_to_str(_WITH_OFFSET)[0]
     if column_type.kind == DATETIME_KIND:
         return _constructed(element, DATETIME_KIND)
     if column_type.kind != STR_KIND and column_type.kind not in NESTED:
@@ -621,29 +621,29 @@ def as_counted(element: Any, column_type: ColumnType) -> Any:
     return _constructed(element, STR_KIND) if same is None else display_text(same)
 
 
-def counted_values(found: dict[str, Any]) -> list[tuple[Any, int]]:
+def counted_values(statistics: dict[str, Any]) -> list[tuple[Any, int]]:
     """Return how often each value occurs, if the first pass could count all."""
-    return list(found["counted"].items())
+    return list(statistics["counted"].items())
 
 
-def frequent_values(node: PlannerNode, found: dict[str, Any]) -> list[tuple[Any, int]]:
+def frequent_values(node: PlannerNode, statistics: dict[str, Any]) -> list[tuple[Any, int]]:
     """Return the values in at least one of 10,000 rows and how often each occurs, the most frequent first.
 
     Parameters
     ----------
     node
         The values that are counted.
-    found
+    statistics
         What the first pass found; where it stopped counting, the rows are read once more.
     """
-    least = found["rows"] * MIN_SHARE
-    pairs = _all_frequent(node, least) if found["counted"] is None else counted_values(found)
-    return sorted((pair for pair in pairs if pair[1] >= least), key=lambda pair: -pair[1])
+    min_count = statistics["rows"] * MIN_SHARE
+    pairs = _all_frequent(node, min_count) if statistics["counted"] is None else counted_values(statistics)
+    return sorted((pair for pair in pairs if pair[1] >= min_count), key=lambda pair: -pair[1])
 
 
-def _all_frequent(node: PlannerNode, least: float) -> list[tuple[Any, int]]:
+def _all_frequent(node: PlannerNode, min_count: float) -> list[tuple[Any, int]]:
     counted = group_by(node, [0], [Aggregation("count")])
-    frequent = filter_by_mask(counted, apply_function("greater_equal", project(counted, [1]), Literal(math.ceil(least), INT)))
+    frequent = filter_by_mask(counted, apply_function("greater_equal", project(counted, [1]), Literal(math.ceil(min_count), INT)))
     values, counts = (column_values(project(frequent, [place])) for place in (0, 1))
     return [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and value == value]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.indexing import function_as_now
+from sframe_spark.api.indexing import bind_function
 from sframe_spark.api.node_values import preview_rows
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.user_functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
@@ -59,7 +59,7 @@ class RowFunctions(Columns):
         >>> list(frame.apply(lambda row: row["name"] + "*" * row["stars"]))
         ['ann*****', 'bob***']
         """
-        fn = function_as_now(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_ROWS)
+        fn = bind_function(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_ROWS)
         result, first, guess = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
         fn.record_state(bool(first))
         return make_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
@@ -102,7 +102,7 @@ class RowFunctions(Columns):
         >>> lines.flat_map(["word"], lambda row: [[word] for word in row["line"].split()]).to_arrow().to_pydict()
         {'word': ['to', 'be', 'not']}
         """
-        fn = function_as_now(fn, "flat_map", self._node.length.at_most)
+        fn = bind_function(fn, "flat_map", self._node.length.at_most)
         if isinstance(column_names, str):
             raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
         names = list(column_names)
@@ -114,8 +114,8 @@ class RowFunctions(Columns):
             raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
         if len(set(names)) < len(names):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
-        given = None if infers else [of_any_offset(column_type_for(item)) for item in column_types]
-        types, first, guess = (given, [], None) if given is not None else self._flat_map_types(fn, len(names))
+        types_given = None if infers else [of_any_offset(column_type_for(item)) for item in column_types]
+        types, first, guess = (types_given, [], None) if types_given is not None else self._flat_map_types(fn, len(names))
         fn.record_state(bool(first))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
@@ -128,9 +128,9 @@ class RowFunctions(Columns):
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]], Guess]:
         """Return the column types, the results for the first rows (none if these may change later), and the guess they support."""
         first: list[list[Any]] = []
-        given, fixed = self._first_dicts(SAMPLE_ROWS)
+        dicts, fixed = self._first_dicts(SAMPLE_ROWS)
         with showing_work(f"looking at the first results of {describe_function(fn)}"):
-            for row in counted_calls(given):
+            for row in counted_calls(dicts):
                 try:
                     rows = fn(row)
                 except Exception as error:
@@ -152,6 +152,6 @@ class RowFunctions(Columns):
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
     """Return the column type of a function's results; lists of numbers stay lists, as in the reference, where a column of them would hold arrays."""
-    found = type_of_results(values, "flat_map() column_types")
-    are_lists = found.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
-    return ENCODED_LIST if are_lists else general(found)
+    column_type = type_of_results(values, "flat_map() column_types")
+    are_lists = column_type.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
+    return ENCODED_LIST if are_lists else general(column_type)

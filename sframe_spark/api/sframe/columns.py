@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
-from sframe_spark.api.column_names import FrameNames, automatic_name, first_places
+from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.indexing import is_row_index, unchanged_rows
+from sframe_spark.api.indexing import immutable_rows_error, is_row_index
 from sframe_spark.api.interchange.arrow_tables import is_mask
 from sframe_spark.api.node_values import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
@@ -89,7 +89,7 @@ class Columns:
         return len(self._names)
 
     def _position(self, name: Any) -> int:
-        place = self._names.place(name)
+        place = self._names.position(name)
         if place is None:
             raise MissingColumnError(name, self._names)
         return place
@@ -180,8 +180,8 @@ class Columns:
             else:
                 raise SchemaError(f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, an SArray or a boolean array")
         kinds = zip(self._names, self.column_types(), strict=True)
-        given = {*chosen}
-        chosen += [name for name, kind in kinds if kind in classes and name not in given]
+        named = {*chosen}
+        chosen += [name for name, kind in kinds if kind in classes and name not in named]
         repeated = sorted(name for name, count in Counter(chosen).items() if count > 1)
         if repeated:
             raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
@@ -195,10 +195,10 @@ class Columns:
             self._assign_several(key, value)
             return
         if not isinstance(key, str):
-            told = f"a column name is a str, got {type(key).__name__}"
+            message = f"a column name is a str, got {type(key).__name__}"
             if is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key):
-                told = f"{told}; {unchanged_rows(_A_COLUMN)}"
-            raise SchemaError(told)
+                message = f"{message}; {immutable_rows_error(_A_COLUMN)}"
+            raise SchemaError(message)
         name = key or automatic_name(self._names)
         self._assign(name, self._column_of(value, name))
 
@@ -213,10 +213,10 @@ class Columns:
         if not isinstance(value, Columns):
             self.add_columns(value, names, inplace=True)
             return
-        taken = [name for name in value._names if name in self._names]
-        if taken:
-            kept = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
-            raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}; {kept}")
+        used = [name for name in value._names if name in self._names]
+        if used:
+            advice = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
+            raise TakenNameError(f"the frame has columns of these names already: {', '.join(used)}; {advice}")
         self.add_columns(value, inplace=True)
 
     def _column_of(self, value: Any, name: str, alone: int = 0) -> SArray:
@@ -230,7 +230,7 @@ class Columns:
         return SArray(_node=node_from_values(value, name=name))
 
     def _assign(self, name: str, column: SArray) -> None:
-        place = self._names.place(name)
+        place = self._names.position(name)
         if place is not None and len(self._names) == 1:
             self._with(column._node, self._names)
             return
@@ -320,24 +320,24 @@ class Columns:
             if len(names) != len(data):
                 raise SchemaError(f"{len(data)} columns need as many names, got {len(names)}")
             pairs = list(zip(names, data, strict=True))
-        node, taken = self._beside(pairs)
-        return self._with(node, taken) if inplace else make_frame(node, taken)
+        node, used = self._with_new_columns(pairs)
+        return self._with(node, used) if inplace else make_frame(node, used)
 
-    def _beside(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
+    def _with_new_columns(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
         """Return the columns with new ones after them, added at once, and the names of all."""
         frame, parts = make_frame(self._node, self._names), []
-        names, taken = frame._names, dict[str, None]()
-        for given, column in pairs:
+        names, used = frame._names, dict[str, None]()
+        for requested, column in pairs:
             if not names:
-                frame.add_column(column, given, inplace=True)
+                frame.add_column(column, requested, inplace=True)
                 names = frame._names
                 continue
-            taken = taken or dict.fromkeys(names)
-            name = free_name(given, taken)
+            used = used or dict.fromkeys(names)
+            name = free_name(requested, used)
             frame._check_length(column, name)
-            taken[name] = None
+            used[name] = None
             parts.append(column._node)
-        return (columns_alongside(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
+        return (columns_alongside(frame._node, *parts), FrameNames.known([*used])) if parts else (frame._node, names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """A frame without a column.
@@ -364,8 +364,8 @@ class Columns:
         {'name': ['ann', 'bob']}
         """
         # As they come from a call, whatever it was told to give.
-        given: tuple[Any, Any] = (column_name, inplace)
-        if isinstance(given[0], (list, tuple, set)) or isinstance(given[1], str):
+        arguments: tuple[Any, Any] = (column_name, inplace)
+        if isinstance(arguments[0], (list, tuple, set)) or isinstance(arguments[1], str):
             raise SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")
         return self.remove_columns([str(column_name)], inplace)
 
@@ -390,14 +390,14 @@ class Columns:
         >>> SFrame({"id": [1], "name": ["ann"], "stars": [5]}).remove_columns(["id", "stars"]).to_arrow().to_pydict()
         {'name': ['ann']}
         """
-        gone = dict.fromkeys(str(name) for name in column_names)
-        for name in gone:
+        removed = dict.fromkeys(str(name) for name in column_names)
+        for name in removed:
             if name not in self._names:
                 raise ColumnNotFoundError(name, self._names)
-        if len(gone) == len(self._names):
+        if len(removed) == len(self._names):
             empty = self._empty()
             return self._with(empty._node, []) if inplace else empty
-        places = sorted(map(self._position, gone))
+        places = sorted(map(self._position, removed))
         node = columns_of(self._node, without(all_columns(len(self._names)), places))
         names = FrameNames.known(without(self._names, places))
         return self._with(node, names) if inplace else make_frame(node, names)
@@ -437,7 +437,7 @@ class Columns:
         for name in names:
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
-        renamed, places = list(self._names), first_places(self._names)
+        renamed, places = list(self._names), first_positions(self._names)
         for old, new in names.items():
             if not isinstance(new, str):
                 raise SchemaError(f"a column name is a str, got {brief(new)}")
@@ -519,7 +519,7 @@ Item = TypeVar("Item")
 _A_COLUMN = "sf['a']"
 
 
-def free_name(given: Any, names: Collection[str]) -> str:
+def free_name(requested: Any, names: Collection[str]) -> str:
     """Return the name of a new column: the given one, or an automatic one if that is empty.
 
     Raises
@@ -529,9 +529,9 @@ def free_name(given: Any, names: Collection[str]) -> str:
     TakenNameError
         If another column has it.
     """
-    if not isinstance(given, str):
-        raise SchemaError(f"a column name is a str, got {type(given).__name__}")
-    name = str(given) or automatic_name(names)
+    if not isinstance(requested, str):
+        raise SchemaError(f"a column name is a str, got {type(requested).__name__}")
+    name = str(requested) or automatic_name(names)
     if name in names:
         raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
     return name
@@ -545,7 +545,7 @@ def without(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
     >>> without("abcd", [1, 3])
     ['a', 'c']
     """
-    kept: list[Item] = []
+    remaining: list[Item] = []
     for start, stop in pairwise([-1, *places, len(items)]):
-        kept.extend(items[start + 1 : stop])
-    return kept
+        remaining.extend(items[start + 1 : stop])
+    return remaining

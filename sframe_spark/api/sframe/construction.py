@@ -130,9 +130,9 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     names = names_in_order(columns)
     for name in names:
         values = columns[name]
-        given = list(values) if isinstance(values, str) else values
+        column_values = list(values) if isinstance(values, str) else values
         with column_named(name):
-            parts.append(values._node if isinstance(values, SArray) else column_from_values(given, name=name))
+            parts.append(values._node if isinstance(values, SArray) else column_from_values(column_values, name=name))
     if not parts:
         return memory_source([], [], 0), []
     made = [part for part in parts if isinstance(part, tuple)]
@@ -157,15 +157,15 @@ def names_in_order(columns: Mapping[str, Any]) -> list[str]:
 def frame_from_ordered_columns(names: list[str], columns: list[Any]) -> Frame:
     """Return the frame of columns in the given order, with distinct names."""
     by_name = dict(zip(names, columns, strict=True))
-    node, found = frame_from_columns(by_name)
-    places = FrameNames(found)
+    node, found_names = frame_from_columns(by_name)
+    places = FrameNames(found_names)
     return project(node, [places.index(name) for name in by_name]), list(by_name)
 
 
 def frame_from_iterable(data: Iterable[Any]) -> Frame:
     """Return the frame of SArrays as columns, or of values as one column ``X1``."""
-    given = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
-    items: Any = data if given else [item if isinstance(item, SArray) else snapshot(item) for item in data]
+    is_sequence = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
+    items: Any = data if is_sequence else [item if isinstance(item, SArray) else snapshot(item) for item in data]
     if isinstance(items, list) and not items:
         return memory_source([], [], 0), []
     if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
@@ -217,7 +217,7 @@ def frame_from_orc(path: Any) -> Frame:
         return orc_rows(table), list(table.names)
 
 
-def other_frame(given: Any, member: str, refusal: type[SFrameError] = SchemaError) -> SFrame:
+def other_frame(data: Any, member: str, refusal: type[SFrameError] = SchemaError) -> SFrame:
     """Return the frame that a member was given, converted if it is a table of another library.
 
     Raises
@@ -231,14 +231,14 @@ def other_frame(given: Any, member: str, refusal: type[SFrameError] = SchemaErro
     >>> SFrame({"a": [1]}).append({"a": [2]}).to_arrow().to_pydict()
     {'a': [1, 2]}
     """
-    if isinstance(given, ClassRegistry.frame):
-        return given
-    if is_table(given):
-        return make_frame(*frame_from(given))
-    raise refusal(f"{member} takes an SFrame, got {type(given).__name__}: give a frame, a table of another library or a dict of columns")
+    if isinstance(data, ClassRegistry.frame):
+        return data
+    if is_table(data):
+        return make_frame(*frame_from(data))
+    raise refusal(f"{member} takes an SFrame, got {type(data).__name__}: give a frame, a table of another library or a dict of columns")
 
 
-def is_table(given: Any) -> bool:
+def is_table(data: Any) -> bool:
     """Return whether this is a table of any library, a dict of columns, or the path of something saved.
 
     Examples
@@ -246,8 +246,8 @@ def is_table(given: Any) -> bool:
     >>> is_table(pa.table({"a": [1]})), is_table({"a": [1]}), is_table([1]), is_table("no such place")
     (True, True, False, False)
     """
-    if isinstance(given, str):
-        return os.path.exists(given)
-    if isinstance(given, (pa.Table, pa.RecordBatch, Mapping, os.PathLike)) or gives_rows(given):
+    if isinstance(data, str):
+        return os.path.exists(data)
+    if isinstance(data, (pa.Table, pa.RecordBatch, Mapping, os.PathLike)) or gives_rows(data):
         return True
-    return hasattr(given, "columns") and library_of(given) in ("pandas", "pyspark")
+    return hasattr(data, "columns") and library_of(data) in ("pandas", "pyspark")

@@ -245,9 +245,9 @@ class FrameDatabases(Columns):
         """
         from sframe_spark.api.io.catalog_tables import read_table
 
-        found = read_table(name, version, order_by is not None)
-        frame = make_frame(found.node, found.names)
-        place = found.place
+        table = read_table(name, version, order_by is not None)
+        frame = make_frame(table.node, table.names)
+        place = table.place
         if order_by is None and place is None:
             raise InvalidArgumentError(
                 f"rows of table {name} have no order: name the columns that tell it, such as order_by='id'; "
@@ -257,8 +257,8 @@ class FrameDatabases(Columns):
         if place is None:
             return make_frame(sort_rows(frame._node, _with_ties(frame, order)), frame._names)
         known = [*order, (place, True)] if all(place != column for column, _ in order) else order
-        kept = [column for column in range(len(found.names)) if column != place]
-        return make_frame(project(sort_rows(frame._node, known), kept), [found.names[column] for column in kept])
+        visible_columns = [column for column in range(len(table.names)) if column != place]
+        return make_frame(project(sort_rows(frame._node, known), visible_columns), [table.names[column] for column in visible_columns])
 
     def to_table(self, name: str, format: str = "parquet", mode: str = "error", *, keep_order: bool = True) -> None:
         """Write all rows into a table of a catalog that the user's Spark session knows.
@@ -301,5 +301,5 @@ class FrameDatabases(Columns):
 
 def _with_ties(frame: Any, order: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
     """Return an order extended by all other sortable columns, so that the same rows always come in the same order."""
-    others = [place for place, kind in enumerate(frame._node.schema) if kind.kind in SORTABLE and all(place != known for known, _ in order)]
-    return [*order, *((place, True) for place in others)]
+    tie_breakers = [place for place, kind in enumerate(frame._node.schema) if kind.kind in SORTABLE and all(place != known for known, _ in order)]
+    return [*order, *((place, True) for place in tie_breakers)]

@@ -53,10 +53,10 @@ def _require_names_for_orc(names: Sequence[str]) -> None:
     InvalidArgumentError
         If there are such.
     """
-    found = [name for name in names if not name or "`" in name]
-    if found:
+    refused = [name for name in names if not name or "`" in name]
+    if refused:
         raise InvalidArgumentError(
-            f"Spark, and others that read ORC as it does, cannot read columns whose names are empty or have a backtick in them: {listed(found)}; "
+            f"Spark, and others that read ORC as it does, cannot read columns whose names are empty or have a backtick in them: {listed(refused)}; "
             "rename them first, or use write_parquet()"
         )
 

@@ -158,9 +158,9 @@ class Interchange(Columns):
         >>> np.asarray(SFrame({"a": [1, 2], "b": [0.5, None]})).tolist()
         [[1.0, 0.5], [2.0, nan]]
         """
-        others = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
-        if others or not self._names:
-            raise NoAttributeError(f"columns {listed(others)} hold no numbers: use to_numpy()")
+        not_numeric = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
+        if not_numeric or not self._names:
+            raise NoAttributeError(f"columns {listed(not_numeric)} hold no numbers: use to_numpy()")
         return interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
@@ -309,7 +309,7 @@ class Interchange(Columns):
         return make_frame(*frame_from_spark(data))
 
 
-def _require(condition: bool, member: str, wanted: str, given: Any) -> None:
+def _require(condition: bool, member: str, expected: str, data: Any) -> None:
     if not condition:
-        kind = f"{library_of(given)}.{type(given).__name__}" if library_of(given) != "builtins" else type(given).__name__
-        raise SchemaError(f"SFrame.{member}() takes {wanted}, got {kind}: SFrame(...) takes tables of every kind")
+        kind = f"{library_of(data)}.{type(data).__name__}" if library_of(data) != "builtins" else type(data).__name__
+        raise SchemaError(f"SFrame.{member}() takes {expected}, got {kind}: SFrame(...) takes tables of every kind")

@@ -90,8 +90,8 @@ class Joins(Relational):
         """
         right = other_frame(right, "join")
         if how not in KINDS:
-            told = JOINS_OF_OTHER_LIBRARIES.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
-            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{told}")
+            advice = JOINS_OF_OTHER_LIBRARIES.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
+            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{advice}")
         pairs = self._join_keys(right, on)
         left_node, right_node, left_types = *_of_like_keys(self, right, pairs), self._node.schema
         for left_name, right_name in pairs:
@@ -109,11 +109,11 @@ class Joins(Relational):
         if left_node is not self._node and how in ("inner", "left") and row_count(self._node) == 0:
             # No row is left, and columns have the types of the left frame, as always.
             node = _no_rows([*left_types, *node.schema[len(left_types) :]])
-        gone = {name for _, name in pairs}
+        removed = {name for _, name in pairs}
         # As in the reference a key of another name may be given one more, though it is not there any more.
         unused = {name for left_name, name in pairs if name != left_name}
         altered = {key: new for key, new in alter_name.items() if key not in unused} if isinstance(alter_name, Mapping) else alter_name
-        names = joined_names(self._names, [name for name in right._names if name not in gone], altered)
+        names = joined_names(self._names, [name for name in right._names if name not in removed], altered)
         return make_frame(node, names)
 
     def _join_keys(self, right: Columns, on: Any) -> list[tuple[str, str]]:
@@ -195,8 +195,8 @@ class Joins(Relational):
         if not values:
             return make_frame(self._node, self._names)
         join = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
-        found = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, join)
-        return make_frame(columns_alongside(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
+        matches = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, join)
+        return make_frame(columns_alongside(self._node, matches), joined_names(self._names, [other._names[p] for p in values], None))
 
     def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
         """All rows of two frames in the order of columns by which both are sorted already; of equal rows those of this frame come first.
@@ -292,8 +292,8 @@ class Joins(Relational):
         place = {position: index for index, position in enumerate(needed)}
         moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
         window = KeyWindow(place[key], tuple(place[position] for position in groups), low, high, tuple(moved))
-        found = key_window(columns_of(self._node, needed), window)
-        return make_frame(columns_alongside(self._node, found) if aggregations else self._node, names)
+        aggregated = key_window(columns_of(self._node, needed), window)
+        return make_frame(columns_alongside(self._node, aggregated) if aggregations else self._node, names)
 
     def _group_position(self, name: str) -> int:
         """Return the position of a group column."""
@@ -318,13 +318,13 @@ def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]
     """Return both frames; one without rows takes the key types of the other, as its own mean nothing: an empty list has floats."""
     places = [(left._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
     left_types, right_types = list(left._node.schema), list(right._node.schema)
-    others = [(a, b) for a, b in places if left_types[a].kind != right_types[b].kind]
-    if others and row_count(right._node) == 0:
-        for a, b in others:
+    different = [(a, b) for a, b in places if left_types[a].kind != right_types[b].kind]
+    if different and row_count(right._node) == 0:
+        for a, b in different:
             right_types[b] = left_types[a]
         return left._node, _no_rows(right_types)
-    if others and row_count(left._node) == 0:
-        for a, b in others:
+    if different and row_count(left._node) == 0:
+        for a, b in different:
             left_types[a] = right_types[b]
         return _no_rows(left_types), right._node
     return left._node, right._node
@@ -344,9 +344,9 @@ def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> 
         if name not in right:
             raise ColumnNotFoundError(name, right)
     left, right = FrameNames(left), FrameNames(right)
-    taken = [new for new in renamed.values() if new in left or new in right]
-    if taken:
-        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
+    used = [new for new in renamed.values() if new in left or new in right]
+    if used:
+        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(used)}")
     return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])
 
 
@@ -379,10 +379,10 @@ def column_names(names: Any, what: str) -> list[str]:
     SchemaError
         If the names are not given in one of these forms.
     """
-    found = [] if names is None else [names] if isinstance(names, str) else names
-    if not isinstance(found, (list, tuple)) or not all(isinstance(name, str) for name in found):
+    column_list = [] if names is None else [names] if isinstance(names, str) else names
+    if not isinstance(column_list, (list, tuple)) or not all(isinstance(name, str) for name in column_list):
         raise SchemaError(f"{what} is a column name or a list of names, got {names!r}")
-    return list(found)
+    return list(column_list)
 
 
 def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:

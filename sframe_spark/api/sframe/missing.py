@@ -117,8 +117,8 @@ class MissingValues(Columns):
         mask = self._missing_mask(columns, how, recursive)
         if mask is None:
             return make_frame(self._node, self._names), self._empty()
-        kept = make_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
-        return kept, make_frame(filter_by_mask(self._node, mask._node), self._names)
+        complete = make_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+        return complete, make_frame(filter_by_mask(self._node, mask._node), self._names)
 
     def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
         """Return 1 in rows to drop; None if no column is checked."""

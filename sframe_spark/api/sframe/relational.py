@@ -260,14 +260,14 @@ class Relational(Columns):
         for name in request.columns:
             if name not in self._names:
                 raise MissingArgumentColumnError(name, self._names)
-        found = Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
+        aggregation = Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
         try:
-            found.infer(self._node.schema)
+            aggregation.infer(self._node.schema)
         except (SchemaError, UnsupportedOperationError) as error:
             # Of many aggregates this tells which one is meant.
             which = " and ".join(map(repr, request.columns)) or "all rows"
             raise type(error)(f"the aggregate of {which}: {error}") from None
-        return found
+        return aggregation
 
     @call_example("sf.append(other)")
     def append(self, other: SFrame) -> SFrame:
@@ -350,13 +350,13 @@ class Relational(Columns):
         self._require(column_name)
         self._require_groups(column_name)
         values = one_value(values)
-        wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
+        keys = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)
-        if wanted.dtype is column.dtype and are_many(wanted._node):
-            return make_frame(semi_join(self._node, self._names.index(column_name), wanted._node, bool(exclude)), self._names)
-        if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):
-            raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
-        mask = column._is_one_of(wanted)._node
+        if keys.dtype is column.dtype and are_many(keys._node):
+            return make_frame(semi_join(self._node, self._names.index(column_name), keys._node, bool(exclude)), self._names)
+        if keys.dtype is not column.dtype and keys.countna() < len(keys):
+            raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
+        mask = column._is_one_of(keys)._node
         if exclude:
             mask = (SArray(_node=mask) == 0)._node
         return make_frame(filter_by_mask(self._node, mask), self._names)

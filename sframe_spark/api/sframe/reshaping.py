@@ -88,13 +88,13 @@ class Reshaping(Relational):
         if column_type.kind not in STACKED_KINDS:
             raise SchemaError(f"column {column_name!r} holds values of {column_type.kind}: stack() takes lists, arrays and dicts")
         width = 2 if column_type.kind == DICT_KIND else 1
-        others = [name for name in self._names if name != column_name]
-        names = new_names(others, new_column_name, width)
-        wanted = new_types(new_column_type, width)
+        other_names = [name for name in self._names if name != column_name]
+        names = new_names(other_names, new_column_name, width)
+        requested = new_types(new_column_type, width)
         natural = natural_types(column_type)
-        types = natural or tuple(wanted or self._types_of_items(position, width))
+        types = natural or tuple(requested or self._types_of_items(position, width))
         node = explode(self._node, position, types, not drop_na)
-        return make_frame(converted_items(node, len(others), types, wanted), names)
+        return make_frame(converted_items(node, len(other_names), types, requested), names)
 
     def unstack(self, column_names: Any, new_column_name: str | None = None) -> SFrame:
         """One row for each distinct value of the other columns: the values of a column as a list, or of two as a dict, in their order.
@@ -129,9 +129,9 @@ class Reshaping(Relational):
                 raise ColumnNotFoundError(name, self._names)
         if new_column_name is not None and not isinstance(new_column_name, str):
             raise SchemaError(f"new_column_name is a text, not {type(new_column_name).__name__}")
-        others = [name for name in self._names if name not in chosen]
+        other_names = [name for name in self._names if name not in chosen]
         label = new_column_name or ("Dict of {}_{}" if len(chosen) == 2 else "List of {}").format(*chosen)
-        return make_frame(self._node, self._names).groupby(others, {label: aggregate.CONCAT(*chosen)})
+        return make_frame(self._node, self._names).groupby(other_names, {label: aggregate.CONCAT(*chosen)})
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
         """Return the types of the items, inferred from the first values where the column is of mixed types; floats if there are none."""
@@ -140,14 +140,14 @@ class Reshaping(Relational):
             samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
         else:
             samples = [[item for cell in cells for item in cell]]
-        return tuple(self._type_of_items(position, found) for found in samples)
+        return tuple(self._type_of_items(position, sample) for sample in samples)
 
-    def _type_of_items(self, position: int, found: Sequence[Any]) -> ColumnType:
+    def _type_of_items(self, position: int, sample: Sequence[Any]) -> ColumnType:
         try:
-            return general(infer_type(found, of_rows=False)) if any(item is not None for item in found) else FLOAT
+            return general(infer_type(sample, of_rows=False)) if any(item is not None for item in sample) else FLOAT
         except MixedTypesError as error:
-            told = f"column {self._names[position]!r}: its items become a column, and {error}"
-            raise MixedTypesError(f"{told}; give stack() new_column_type, of texts for example") from None
+            message = f"column {self._names[position]!r}: its items become a column, and {error}"
+            raise MixedTypesError(f"{message}; give stack() new_column_type, of texts for example") from None
 
     def unpack(
         self,
@@ -279,10 +279,10 @@ class Reshaping(Relational):
         keys = _keys_of(chosen, column_name_prefix if remove_prefix else None)
         parameters = (value_parameter(fill_na), keys) if kind == DICT_KIND else (value_parameter(fill_na),)
         packed, width = {*chosen}, len(self._names)
-        others = [column for column in self._names if column not in packed]
+        other_names = [column for column in self._names if column not in packed]
         step = Step(_PACKED[kind], tuple(map(Register, positions)), parameters)
-        outputs = (*(Register(self._names.index(other)) for other in others), Register(width))
-        return make_frame(apply_program(self._node, Program(width, (step,), outputs)), [*others, name])
+        outputs = (*(Register(self._names.index(other)) for other in other_names), Register(width))
+        return make_frame(apply_program(self._node, Program(width, (step,), outputs)), [*other_names, name])
 
     def _packed_columns(self, column_names: Any, prefix: Any) -> list[str]:
         if column_names is not None and prefix is not None:
@@ -290,10 +290,10 @@ class Reshaping(Relational):
         if prefix is not None:
             if not isinstance(prefix, str):
                 raise SchemaError(f"column_name_prefix is a text, not {type(prefix).__name__}")
-            found = [name for name in self._names if name.startswith(prefix)]
-            if not found:
+            matching = [name for name in self._names if name.startswith(prefix)]
+            if not matching:
                 raise InvalidArgumentError(f"no column has a name that begins with {prefix!r}")
-            return found
+            return matching
         if isinstance(column_names, str) or (column_names is not None and not isinstance(column_names, Iterable)):
             raise SchemaError(f"column_names is a list of names, not {type(column_names).__name__}")
         chosen = list(self._names if column_names is None else column_names)
@@ -310,11 +310,11 @@ class Reshaping(Relational):
         if name is not None and not isinstance(name, str):
             raise SchemaError(f"new_column_name is a text, not {type(name).__name__}")
         packed = {*chosen}
-        others = [column for column in self._names if column not in packed]
-        wanted = name or prefix
-        if wanted and wanted in others:
-            raise TakenKeyError(f"the frame has another column {wanted!r}: choose another new_column_name")
-        return wanted or automatic_name(others)
+        other_names = [column for column in self._names if column not in packed]
+        requested = name or prefix
+        if requested and requested in other_names:
+            raise TakenKeyError(f"the frame has another column {requested!r}: choose another new_column_name")
+        return requested or automatic_name(other_names)
 
     def _require_numbers(self, positions: Sequence[int], fill_na: Any) -> None:
         for position in positions:
@@ -333,20 +333,20 @@ class Reshaping(Relational):
 
     def _only_packed(self) -> str:
         """Return the only column of lists, arrays or dicts."""
-        found = [name for name, kind in zip(self._names, self._node.schema, strict=True) if kind.kind in _PACKED]
-        if len(found) != 1:
-            told = f"{len(found)} columns hold lists, arrays or dicts" if found else "no column holds lists, arrays or dicts"
-            raise UnsupportedOperationError(f"{told}: name the one to unpack")
-        return found[0]
+        packed = [name for name, kind in zip(self._names, self._node.schema, strict=True) if kind.kind in _PACKED]
+        if len(packed) != 1:
+            message = f"{len(packed)} columns hold lists, arrays or dicts" if packed else "no column holds lists, arrays or dicts"
+            raise UnsupportedOperationError(f"{message}: name the one to unpack")
+        return packed[0]
 
     def _in_place_of(self, name: str, parts: SFrame) -> SFrame:
         """Return the other columns, then those of its items."""
-        others = [other for other in self._names if other != name]
-        names = with_automatic_names([*others, *names_for_new_columns(others, parts.column_names())])
-        if not others:
+        other_names = [other for other in self._names if other != name]
+        names = with_automatic_names([*other_names, *names_for_new_columns(other_names, parts.column_names())])
+        if not other_names:
             return make_frame(parts._node, names)
-        kept = columns_of(self._node, [self._names.index(other) for other in others])
-        return make_frame(columns_alongside(kept, parts._node), names)
+        other_columns = columns_of(self._node, [self._names.index(other) for other in other_names])
+        return make_frame(columns_alongside(other_columns, parts._node), names)
 
 
 def unstacked_names(column_names: Any) -> list[str]:
@@ -364,44 +364,44 @@ def unstacked_names(column_names: Any) -> list[str]:
     return list(chosen)
 
 
-def new_names(others: list[str], chosen: Any, width: int) -> list[str]:
+def new_names(other_names: list[str], chosen: Any, width: int) -> list[str]:
     """Return the names of all columns, the new ones last."""
     if chosen is None or (isinstance(chosen, str) and not chosen):
-        names = list(others)
+        names = list(other_names)
         for _ in range(width):
             names.append(automatic_name(names))
         return names
     form = "a list of two names, for keys and values" if width == 2 else "a name"
-    given = [chosen] if width == 1 else chosen
-    if not isinstance(given, (list, tuple)) or len(given) != width or not all(isinstance(name, str) for name in given):
+    requested = [chosen] if width == 1 else chosen
+    if not isinstance(requested, (list, tuple)) or len(requested) != width or not all(isinstance(name, str) for name in requested):
         raise SchemaError(f"new_column_name is {form}, got {brief(chosen, 80)}")
-    if taken := [name for name in given if name in others]:
-        raise TakenNameError(f"the frame has a column {taken[0]!r} already: choose another name")
-    if width == 2 and given[0] and given[0] == given[1]:
-        raise TakenNameError(f"keys and values are both to be named {given[0]!r}: choose two names")
-    return [*others, *with_automatic_names([*others, *given])[len(others) :]]
+    if used := [name for name in requested if name in other_names]:
+        raise TakenNameError(f"the frame has a column {used[0]!r} already: choose another name")
+    if width == 2 and requested[0] and requested[0] == requested[1]:
+        raise TakenNameError(f"keys and values are both to be named {requested[0]!r}: choose two names")
+    return [*other_names, *with_automatic_names([*other_names, *requested])[len(other_names) :]]
 
 
 def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
     """Return the requested types; None for each not requested."""
     if chosen is None:
         return None
-    given = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
-    if not all(isinstance(item, type) for item in given):
+    classes = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
+    if not all(isinstance(item, type) for item in classes):
         raise ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {chosen!r:.80}")
-    if len(given) != width:
-        raise InvalidArgumentError(f"new_column_type has {len(given)} class(es), {width} are needed: of keys and values for a dict, one otherwise")
-    return [column_type_for(item) for item in given]
+    if len(classes) != width:
+        raise InvalidArgumentError(f"new_column_type has {len(classes)} class(es), {width} are needed: of keys and values for a dict, one otherwise")
+    return [column_type_for(item) for item in classes]
 
 
-def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], wanted: list[ColumnType] | None) -> PlannerNode:
+def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], requested: list[ColumnType] | None) -> PlannerNode:
     """Return the items converted to the requested types."""
-    if wanted is None or list(natural) == wanted:
+    if requested is None or list(natural) == requested:
         return node
-    for found, other in zip(natural, wanted, strict=True):
-        if not becomes(found.kind, other.kind):
-            raise SchemaError(f"items of {found.kind} do not become {other.kind} here: stack them as they are, and use astype()")
-    items = [apply_function("cast", column_of(node, first + place), parameters=(kind, False)) for place, kind in enumerate(wanted)]
+    for source, other in zip(natural, requested, strict=True):
+        if not becomes(source.kind, other.kind):
+            raise SchemaError(f"items of {source.kind} do not become {other.kind} here: stack them as they are, and use astype()")
+    items = [apply_function("cast", column_of(node, first + place), parameters=(kind, False)) for place, kind in enumerate(requested)]
     return columns_alongside(columns_of(node, list(range(first))), *items) if first else zip_columns(*items)
 
 

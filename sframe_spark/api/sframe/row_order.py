@@ -154,13 +154,13 @@ class RowOrder(Relational):
         known = properties_of(plan).order
         orderings: list[list[tuple[int, bool]]] = []
         for items in known.orderings:
-            shown: list[tuple[int, bool]] = []
+            items_shown: list[tuple[int, bool]] = []
             for item in items:
                 if not isinstance(item.column, int) or item.direction == "any":
                     break
-                shown.append((item.column, item.direction == "asc"))
-            if shown and shown not in orderings and is_in_order(plan, shown):
-                orderings.append(shown)
+                items_shown.append((item.column, item.direction == "asc"))
+            if items_shown and items_shown not in orderings and is_in_order(plan, items_shown):
+                orderings.append(items_shown)
         return KnownOrder(
             [[(self._names[column], "asc" if up else "desc") for column, up in items] for items in orderings],
             [self._names[column] for column in known.constants if isinstance(column, int)],
@@ -219,14 +219,14 @@ class RowOrder(Relational):
         materialize(self._node)
         with GRAPH_LOCK:
             plan = optimize(self._node)
-        found = None if is_in_order(plan, by) else find_break(plan, by)
-        if found is None:
+        order_break = None if is_in_order(plan, by) else find_break(plan, by)
+        if order_break is None:
             return
-        row, values = found
+        row, values = order_break
         (position, up), (before, at) = next((key, pair) for key, pair in zip(by, values, strict=True) if not same(*pair))
         keys = [self._names[p] if direction else (self._names[p], False) for p, direction in by]
-        shown = f"{self._names[position]}{'' if up else ' (descending)'}"
-        raise InvalidArgumentError(f"row {row} is out of order by {shown}: {at!r} comes after {before!r}. Sort the frame first: sort({keys})")
+        column = f"{self._names[position]}{'' if up else ' (descending)'}"
+        raise InvalidArgumentError(f"row {row} is out of order by {column}: {at!r} comes after {before!r}. Sort the frame first: sort({keys})")
 
 
 def same(first: object, second: object) -> bool:

@@ -68,8 +68,8 @@ def refusing(method: str) -> Callable[..., Any]:
     sframe_spark.errors.SchemaError: frames take no part in arithmetic, comparisons and logic: their columns do, as in sf['a'] * 2
     """
 
-    def refuse(self: SFrame, *others: object) -> Any:
-        if not all(isinstance(other, SFrame) or type(other).__module__ == "builtins" for other in others):
+    def refuse(self: SFrame, *operands: object) -> Any:
+        if not all(isinstance(other, SFrame) or type(other).__module__ == "builtins" for other in operands):
             # Columns, and classes of other libraries, have an answer of their own.
             return NotImplemented
         raise SchemaError(f"frames take no part in arithmetic, comparisons and logic: their columns do, as in {EXAMPLES[method]}")
@@ -392,6 +392,6 @@ def load_sframe(
     ...     len(load_sframe(os.path.join(directory, "frame"), verify=True))
     2
     """
-    found = construction.text_frame(filename, verify) if version is None else None
-    node, names = found or saved_frames.load_frame(filename, verify, references, encoding_errors, version=version)
+    text_file = construction.text_frame(filename, verify) if version is None else None
+    node, names = text_file or saved_frames.load_frame(filename, verify, references, encoding_errors, version=version)
     return SFrame(_node=node, _names=names)

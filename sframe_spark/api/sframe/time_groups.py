@@ -11,7 +11,7 @@ import numpy as np
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.hints import call_example, call_hint
-from sframe_spark.api.indexing import function_as_now
+from sframe_spark.api.indexing import bind_function
 from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.datetimes import uniform_times
@@ -170,20 +170,20 @@ class TimeGroups(Relational):
         >>> list(sf.add_columns_by_cycle(share, "share", on="time")["share"])
         [0.25, 0.75, 1.0]
         """
-        bound = function_as_now(fn, "add_columns_by_cycle", self._node.length.at_most)
+        bound = bind_function(fn, "add_columns_by_cycle", self._node.length.at_most)
         time, keys = self._time_position(on), self._key_positions(by, "by")
         single = isinstance(column_names, str)
         names = [column_names] if single else list(column_names) if isinstance(column_names, (list, tuple)) else []
         if not names or not all(isinstance(name, str) for name in names):
             raise SchemaError(f"column_names is a name or a list of names, got {column_names!r}")
-        taken = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
-        if taken:
-            raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
+        used = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
+        if used:
+            raise TakenNameError(f"there is a column {used[0]!r} already: choose another name for the new one")
         function = CycleFunction(PythonFunction(bound, INT, tuple(self._names)), tuple(names), single)
-        given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
-        sample = self._cycle_sample(function, time, keys) if given is None else None
+        dtype_list = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
+        sample = self._cycle_sample(function, time, keys) if dtype_list is None else None
         bound.record_state(sample is not None)
-        types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in given or ()]
+        types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in dtype_list or ()]
         if len(types) != len(names):
             raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")
         if sample is not None:
@@ -200,15 +200,15 @@ class TimeGroups(Relational):
         chunk, runs = first_runs(ordered, time)
         rows = list(zip(*python_columns(chunk, ordered.schema, 0, None), strict=True))
         numbers: list[int] = []
-        found: list[list[Any]] = [[] for _ in function.columns]
+        values_by_column: list[list[Any]] = [[] for _ in function.columns]
         with showing_work("looking at the first results of a function of cycles"):
             for places in counted_calls(cycles_within(runs, chunk, keys, ordered.schema) if rows else []):
                 cycle = [rows[place] for place in places]
                 numbers += [row[-1] for row in cycle]
-                for values, added in zip(found, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
+                for values, added in zip(values_by_column, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
                     values += added
-        present = [[value for value in values if value is not None] for values in found]
-        return CycleSample([general(type_of_results(values, "add_columns_by_cycle() dtypes")) for values in present], numbers, found)
+        present = [[value for value in values if value is not None] for values in values_by_column]
+        return CycleSample([general(type_of_results(values, "add_columns_by_cycle() dtypes")) for values in present], numbers, values_by_column)
 
     def _time_position(self, on: Any) -> int:
         if not isinstance(on, str):
@@ -466,22 +466,22 @@ def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType
         If a time is missing or not after the one before it.
     """
     node = clock_column(clock, on)
-    found = node.schema[0]
-    if found.kind != key.kind and not (found.is_numeric and key.is_numeric):
-        raise SchemaError(f"a clock of {found.kind} does not fit the column {on!r} of type {key.kind}: convert one with astype()")
-    if found.is_zoned != key.is_zoned:
-        which = ("has", "has none") if found.is_zoned else ("has none", "has")
+    clock_type = node.schema[0]
+    if clock_type.kind != key.kind and not (clock_type.is_numeric and key.is_numeric):
+        raise SchemaError(f"a clock of {clock_type.kind} does not fit the column {on!r} of type {key.kind}: convert one with astype()")
+    if clock_type.is_zoned != key.is_zoned:
+        which = ("has", "has none") if clock_type.is_zoned else ("has none", "has")
         raise SchemaError(f"the clock {which[0]} offsets from UTC and the column {on!r} {which[1]}: mixed time zones cannot be compared")
     chunk = rows_of(node)
     column = chunk.columns[0]
-    numbers = plain_numbers(comparable(column, found))
+    numbers = plain_numbers(comparable(column, clock_type))
     if column.null_count or (numbers.dtype.kind == "f" and not np.isfinite(numbers).all()):
         raise InvalidArgumentError("a clock has a time in every row: leave out rows with missing, NaN or infinite times")
     wrong = np.flatnonzero(numbers[1:] <= numbers[:-1])
     if len(wrong):
         row = int(wrong[0]) + 1
         raise InvalidArgumentError(f"the times of a clock ascend, each once, but row {row} is not after row {row - 1}: sort it and drop doubles")
-    return chunk, found
+    return chunk, clock_type
 
 
 def clock_column(clock: Any, on: str) -> PlannerNode:

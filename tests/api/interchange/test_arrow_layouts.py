@@ -72,7 +72,7 @@ def _list_view(items: pa.Array) -> pa.Array:
     return pa.ListViewArray.from_arrays(starts, sizes, items, mask=pa.array([False, False, False, True]))
 
 
-def _runs(values: pa.Array) -> pa.Array:
+def _batches(values: pa.Array) -> pa.Array:
     return pa.RunEndEncodedArray.from_arrays(pa.array(range(2, 2 * len(values) + 2, 2), pa.int16()), values).slice(1)
 
 
@@ -86,8 +86,8 @@ LAYOUTS: dict[str, pa.Array] = {
     "large list view": pa.LargeListViewArray.from_arrays(pa.array([2, 0, 1]), pa.array([1, 3, 0]), pa.array([1, 2, 3])),
     "fixed-size list": pa.array([["a", "b"], None, ["c", None]], pa.list_(pa.string_view(), 2)),
     "dictionary": pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 2, 1], pa.uint8()), pa.array(["x", None, "z"], pa.string_view())),
-    "run ends": _runs(pa.array(TEXTS, pa.string_view())),
-    "run ends of lists": _runs(_list_view(pa.array([1, 2, 3, 4, 5]))),
+    "run ends": _batches(pa.array(TEXTS, pa.string_view())),
+    "run ends of lists": _batches(_list_view(pa.array([1, 2, 3, 4, 5]))),
     "struct": pa.StructArray.from_arrays([pa.array(TEXTS, pa.string_view()), pa.array(TEXTS, pa.large_string())], ["a", "b"]).slice(2),
     "struct of list views": pa.StructArray.from_arrays([_list_view(pa.array(["a", "b", "c", "d", "e"])), pa.array([1, 2, 3, 4])], ["a", "b"]),
     "map": pa.MapArray.from_arrays(pa.array([0, 2, 2, 3], pa.int32()), pa.array(["k", "l", "k"], pa.string_view()), pa.array([1, 2, 3])),

@@ -94,7 +94,7 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
         for name, value in constants.items():
             patch.setattr(parallel_scan, name, value)
         patch.setattr(split, "_are_few_here", lambda size: not size)
-        patch.setattr(reader, "FEW_BYTES_HERE", 0)
+        patch.setattr(reader, "SINGLE_READER_BYTES", 0)
         for module in (csv_lines, parser):
             patch.setattr(module, "BLOCK_BYTES", block)
         for module in (csv_lines, byte_streams):
@@ -103,7 +103,7 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
 
 
 @contextlib.contextmanager
-def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | None = None, are_sure: bool = True) -> Iterator[Tasks]:
+def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | None = None, is_arrow_safe: bool = True) -> Iterator[Tasks]:
     """Files are read by threads of this process; what they run is counted, and rows stay in so much memory; also those that Arrow does not read."""
     found = Tasks()
 
@@ -120,8 +120,8 @@ def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | 
         patch.setattr(Threads, "at_a_time", lambda _: 2)
         for kind in (split.CsvTask, reader.JsonTask):
             patch.setattr(kind, "__call__", counting(kind))
-        if are_sure:
-            patch.setattr(CsvFiles, "are_sure", lambda _: True)
+        if is_arrow_safe:
+            patch.setattr(CsvFiles, "is_arrow_safe", lambda _: True)
             patch.setattr(reader, "_is_sure", lambda *_: True)
         yield found
 
@@ -305,7 +305,7 @@ def test_rows_that_python_reads_are_read_by_one_thread(tmp_path: Path, kind: str
     """Several would wait for each other, and take more."""
     written, options = WRITTEN[kind]
     write(tmp_path, written)
-    with by_threads(are_sure=False) as threads:
+    with by_threads(is_arrow_safe=False) as threads:
         SFrame.read_csv(f"{tmp_path}/t", verbose=False, **options)
     assert (threads.number > 0) == (kind in ("plain", "quotes with ends of lines"))
 
@@ -314,7 +314,7 @@ def test_rows_that_python_reads_are_read_by_one_thread(tmp_path: Path, kind: str
 def test_json_that_python_reads_is_read_by_one_thread(tmp_path: Path, text: str, is_plain: bool) -> None:
     write(tmp_path, {"a.json": f"{text}\n" * 90, "t/a.json": f"[{text}]", "t/b.json": f"[{text}]"})
     for place, orient in (("a.json", "lines"), ("t", "records")):
-        with by_threads(10, are_sure=False) as threads:
+        with by_threads(10, is_arrow_safe=False) as threads:
             SFrame.read_json(str(tmp_path / place), orient=orient)
         assert (threads.number > 1) == is_plain
 
@@ -324,7 +324,7 @@ def test_json_whose_first_file_says_nothing_is_read_by_threads(tmp_path: Path, f
     """Spark, for one, writes a first file without rows."""
     write(tmp_path, {"t/a.json": first, "t/b.json": '{"a":1,"b":"x"}\n' * 90})
     expected = told_of_json(f"{tmp_path}/t", orient="lines")
-    with by_threads(60, are_sure=False) as threads:
+    with by_threads(60, is_arrow_safe=False) as threads:
         assert told_of_json(f"{tmp_path}/t", orient="lines") == expected
     assert threads.number > 1
 
@@ -333,7 +333,7 @@ def test_json_whose_first_file_says_nothing_is_read_by_threads(tmp_path: Path, f
 def test_the_first_wrong_file_is_told_wherever_the_longest_one_is(tmp_path: Path, damage: str) -> None:
     write(tmp_path, {"t/a.json": '{"a":1}\n' * 9 + damage, "t/b.json": damage + '{"a":1,"b":"x"}\n' * 90})
     expected = told_of_json(f"{tmp_path}/t", orient="lines")
-    with by_threads(60, are_sure=False):
+    with by_threads(60, is_arrow_safe=False):
         assert told_of_json(f"{tmp_path}/t", orient="lines") == expected
     assert "/a.json" in expected[1]
 

@@ -88,7 +88,7 @@ class ArrowLines:
     end: int
     options: CsvOptions
     width: int
-    wanted: Sequence[int]
+    selected: Sequence[int]
     by_line: Callable[[], TextBlock]
 
     def read(self, numbers: NumberColumns) -> TextBlock:
@@ -99,7 +99,7 @@ class ArrowLines:
             text = without_escapes(text[:end], self.options)
             end = len(text)
         try:
-            columns, bad = parse_with_arrow(text, end, self.width, self.wanted, self.options, numbers)
+            columns, bad = parse_with_arrow(text, end, self.width, self.selected, self.options, numbers)
         except pa.ArrowInvalid:
             # Bytes that are no text: reading them line by line says which.
             return self.by_line()
@@ -190,18 +190,18 @@ class CsvText:
 
         Where none starts before ``stop``, that is gone to.
         """
-        found: list[int] = []
+        starts: list[int] = []
         while not self.is_last and (self.stop is None or self.position + len(self.pending) < self.stop + len(self.options.line_terminator)):
             self.fill()
-            if found := self._starts(first):
+            if starts := self._starts(first):
                 break
-        found = found or self._starts(first)
-        if not found:
+        starts = starts or self._starts(first)
+        if not starts:
             self._drop(len(self.pending) if self.stop is None else min(len(self.pending), self.stop - self.position))
             return
-        self._drop(found[0])
+        self._drop(starts[0])
         with contextlib.suppress(UnicodeDecodeError):
-            self._drop(self._likely([place - found[0] for place in found], width))
+            self._drop(self._likely([place - starts[0] for place in starts], width))
 
     def _starts(self, first: int) -> list[int]:
         """Places among the bytes at which lines start, none of them in quotes, if the first does."""
@@ -215,20 +215,20 @@ class CsvText:
 
         Amid a field in quotes lines may look like rows, too; what follows is inside out then, and quotes open amid fields.
         """
-        look = self.pending[: places[-1] + BEHIND_BYTES]
-        is_last = self.is_last and len(look) == len(self.pending)
+        sample = self.pending[: places[-1] + BEHIND_BYTES]
+        is_last = self.is_last and len(sample) == len(self.pending)
         # A character may be cut where it ends.
-        text = codecs.utf_8_decode(look, "strict", is_last)[0]
+        text = codecs.utf_8_decode(sample, "strict", is_last)[0]
         likely = None
         for place in places:
-            start = len(look[:place].decode())
+            start = len(sample[:place].decode())
             line = read_line(text, start, self.options, is_last, width=width)
             if (
                 line is not None
                 and len(line[0]) == width
                 and not (self.options.quote_char and text.count(self.options.quote_char, start, line[1]) % 2)
             ):
-                if arrow_safe_end(look[place:], width, self.options, is_last):
+                if arrow_safe_end(sample[place:], width, self.options, is_last):
                     return place
                 likely = place if likely is None else likely
         return likely or 0
@@ -248,12 +248,12 @@ class CsvText:
         self._go_behind_sign()
         left = self.options.skiprows
         while left:
-            found = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
-            if found and found[-1] == len(self.pending) and not self.is_last:
+            line_ends = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
+            if line_ends and line_ends[-1] == len(self.pending) and not self.is_last:
                 # What follows may start with the other half of this line's end.
-                found.pop()
-            left -= len(found)
-            self._drop(found[-1] if found else 0)
+                line_ends.pop()
+            left -= len(line_ends)
+            self._drop(line_ends[-1] if line_ends else 0)
             if left and self.is_last:
                 self._drop(len(self.pending))
                 left = 0
@@ -269,13 +269,13 @@ class CsvText:
         CsvLineError
             If it tells something else than was asked for.
         """
-        found = _SIGN_FOR_EXCEL.match(self.pending) if self.options.header and not self.options.skiprows else None
-        if found is None:
+        match = _SIGN_FOR_EXCEL.match(self.pending) if self.options.header and not self.options.skiprows else None
+        if match is None:
             return
-        sign = found[1].decode(errors="replace")
+        sign = match[1].decode(errors="replace")
         if sign != self.options.delimiter:
             raise CsvLineError(f"{self.path}: the first line says that {sign!r} divides fields: give delimiter={sign!r}")
-        self._drop(found.end())
+        self._drop(match.end())
 
     def header(self) -> list[str]:
         """The fields of the first line that is not blank, none if there is none; a header is used up, other lines are not."""
@@ -295,19 +295,19 @@ class CsvText:
                 return []
             self.fill()
 
-    def is_sure(self, width: int) -> bool:
+    def is_arrow_safe(self, width: int) -> bool:
         """Whether Arrow reads the next rows, as far as bytes were read: what it does not, Python reads line by line, one thread at a time."""
         self.fill()
         return arrow_safe_end(self.pending, width, self.options, self.is_last) > 0
 
-    def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[ArrowLines | TextBlock]:
+    def blocks(self, width: int, selected: Sequence[int]) -> Iterator[ArrowLines | TextBlock]:
         """The rows from here on: the wanted ones of ``width`` columns; what any thread may read of them at any time is not read yet."""
         while (self.pending or not self.is_last) and self._bytes_before_stop():
             size = len(self.pending)
             is_filled = size < self.block_bytes and (self.stop is None or self.position + size <= self.stop)
             if is_filled:
                 self.fill()
-            block = self._sure_lines(width, wanted) or self._by_line(width, wanted)
+            block = self._arrow_lines(width, selected) or self._by_line(width, selected)
             if isinstance(block, ArrowLines) or block.rows or block.bad_lines:
                 yield block
                 self.block_bytes = max(self.block_bytes, self.later_bytes)
@@ -321,29 +321,29 @@ class CsvText:
         left = max(len(self.pending), 1)
         return left if self.stop is None else max(0, min(left, self.stop - self.position))
 
-    def _sure_lines(self, width: int, wanted: Sequence[int]) -> ArrowLines | None:
+    def _arrow_lines(self, width: int, selected: Sequence[int]) -> ArrowLines | None:
         text = self.pending[: self._bytes_before_stop()]
         end = arrow_safe_end(text, width, self.options, self.is_last and len(text) == len(self.pending))
         if not end:
             return None
         self._drop(end)
-        return ArrowLines(self.path, text, end, self.options, width, wanted, lambda: self._alone(text[:end])._by_line(width, wanted))
+        return ArrowLines(self.path, text, end, self.options, width, selected, lambda: self._complete_lines(text[:end])._by_line(width, selected))
 
-    def _alone(self, lines: bytes) -> CsvText:
+    def _complete_lines(self, lines: bytes) -> CsvText:
         """Complete lines, about which what follows says nothing."""
         return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, reports_position=self.reports_position)
 
-    def _by_line(self, width: int, wanted: Sequence[int]) -> TextBlock:
+    def _by_line(self, width: int, selected: Sequence[int]) -> TextBlock:
         rows: list[list[str]] = []
         bad: list[str] = []
         text, position = self._text(), 0
         # As characters: one that begins before the end of these bytes may go on behind it.
         limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
         while position < min(limit, self.block_bytes):
-            found = read_line(text, position, self.options, self.is_last, width=width)
-            if found is None:
+            parsed = read_line(text, position, self.options, self.is_last, width=width)
+            if parsed is None:
                 break
-            fields, end = found
+            fields, end = parsed
             if len(fields) == width:
                 rows.append(fields)
             elif fields:
@@ -351,7 +351,7 @@ class CsvText:
                 bad.append(line.rstrip("\r\n") if self.options.has_standard_line_ends else line.removesuffix(self.options.line_terminator))
             position = end
         self._use(text, position)
-        columns = tuple(pa.array([row[place] for row in rows], pa.string()) for place in wanted)
+        columns = tuple(pa.array([row[place] for row in rows], pa.string()) for place in selected)
         return TextBlock(self.path, columns, bad, len(rows))
 
     def _text(self) -> str:

@@ -196,8 +196,8 @@ def parse_datetime(text: str) -> datetime.datetime | None:
 
 
 def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
-    found = pc.is_in(text, value_set=pa.array(words, pa.string())) if words else None
-    return text if found is None or not found.true_count else pc.if_else(found, pa.scalar(None, pa.string()), text)
+    matches = pc.is_in(text, value_set=pa.array(words, pa.string())) if words else None
+    return text if matches is None or not matches.true_count else pc.if_else(matches, pa.scalar(None, pa.string()), text)
 
 
 def _matches(text: pa.Array, pattern: str) -> bool:

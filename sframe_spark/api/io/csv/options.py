@@ -241,7 +241,7 @@ INSTEAD = {
 }
 
 
-def with_alias_arguments(asked: OptionsT, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> OptionsT:
+def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> OptionsT:
     """What is asked for, with arguments by the other names that the reference takes.
 
     Raises
@@ -256,10 +256,10 @@ def with_alias_arguments(asked: OptionsT, options: Mapping[str, Any], aliases: M
     """
     unknown = [name for name in options if name not in aliases]
     if unknown:
-        names = [field.name for field in attrs.fields(cast(Any, type(asked))) if field.name != "url"]
-        told = "".join(f"; instead of {name} {INSTEAD[name]}" for name in unknown if name in INSTEAD)
-        raise SchemaError(f"{doing} takes no argument {listed(unknown)}: it takes {', '.join(names)}{told}")
-    return cast(OptionsT, attrs.evolve(cast(Any, asked), **{aliases[name]: value for name, value in options.items()}))
+        names = [field.name for field in attrs.fields(cast(Any, type(dialect))) if field.name != "url"]
+        advice = "".join(f"; instead of {name} {INSTEAD[name]}" for name in unknown if name in INSTEAD)
+        raise SchemaError(f"{doing} takes no argument {listed(unknown)}: it takes {', '.join(names)}{advice}")
+    return cast(OptionsT, attrs.evolve(cast(Any, dialect), **{aliases[name]: value for name, value in options.items()}))
 
 
 def count(value: Any, name: str) -> int:
@@ -285,12 +285,12 @@ def texts(values: Any, name: str) -> tuple[str, ...]:
     InvalidArgumentError
         If no file holds one.
     """
-    found = (values,) if isinstance(values, str) or not isinstance(values, (Iterable, NoneType)) else tuple(values or ())
-    if not all(isinstance(value, str) for value in found):
+    strings = (values,) if isinstance(values, str) or not isinstance(values, (Iterable, NoneType)) else tuple(values or ())
+    if not all(isinstance(value, str) for value in strings):
         raise SchemaError(f"{name} holds texts, got {values!r}")
-    for value in found:
+    for value in strings:
         require_unicode_text(value, name)
-    return found
+    return strings
 
 
 def require_unicode_text(value: str, name: str) -> None:
@@ -305,7 +305,7 @@ def require_unicode_text(value: str, name: str) -> None:
         raise InvalidArgumentError(f"{name} {value!r:.60} is not Unicode text, it has half of a character: give another")
 
 
-def chosen_columns(names: list[str], wanted: Any) -> list[int]:
+def chosen_columns(names: list[str], usecols: Any) -> list[int]:
     """Places of the columns to read, in the order asked for; all when none is named.
 
     Raises
@@ -313,15 +313,15 @@ def chosen_columns(names: list[str], wanted: Any) -> list[int]:
     CsvHintError
         If a name is not there, or is given twice.
     """
-    asked = list(texts(wanted, "usecols"))
+    requested = list(texts(usecols, "usecols"))
     # A look through a list for each name is work by the square of their number.
-    places, numbers = dict(zip(reversed(names), range(len(names))[::-1], strict=True)), collections.Counter(asked)
-    for name in asked:
+    places, numbers = dict(zip(reversed(names), range(len(names))[::-1], strict=True)), collections.Counter(requested)
+    for name in requested:
         if name not in places:
             raise CsvHintError(f"usecols: the file has no column {name!r}, its columns are {', '.join(map(repr, names))}")
         if numbers[name] > 1:
             raise CsvHintError(f"usecols names {name!r} twice")
-    return [places[name] for name in asked] if asked else list(range(len(names)))
+    return [places[name] for name in requested] if requested else list(range(len(names)))
 
 
 def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
@@ -337,14 +337,14 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     if hints is None:
         return {}
     if isinstance(hints, dict):
-        given = dict(hints)
+        by_name = dict(hints)
     elif isinstance(hints, (list, tuple)):
         if len(hints) != len(names):
             raise CsvHintError(f"column_type_hints has {len(hints)} types for {len(names)} columns: give one each, or a dict by name")
-        given = dict(zip(names, hints, strict=True))
+        by_name = dict(zip(names, hints, strict=True))
     else:
-        given = dict.fromkeys(names, hints)
-    types = {name: type_of_class(kind) for name, kind in given.items()}
+        by_name = dict.fromkeys(names, hints)
+    types = {name: type_of_class(kind) for name, kind in by_name.items()}
     # The encodings that hold any value of their kind: later rows need not look like the first.
     general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
     return {name: general.get(kind.kind, kind) for name, kind in types.items()}

@@ -217,7 +217,7 @@ def _unescaped(quoted: str, options: CsvOptions) -> str:
         quoted = quoted.replace(options.quote_char * 2, options.quote_char)
     if options.escape_char and options.escape_char in quoted:
         meanings = meanings_of(options)
-        quoted = re.sub(re.escape(options.escape_char) + "(.)", lambda found: meanings.get(found.group(1), found.group()), quoted, flags=re.DOTALL)
+        quoted = re.sub(re.escape(options.escape_char) + "(.)", lambda match: meanings.get(match.group(1), match.group()), quoted, flags=re.DOTALL)
     return str(quoted)
 
 
@@ -257,9 +257,9 @@ class NumberColumns:
         spaces = [space.encode() for space in SPACE.replace(delimiter, "")]
         numbers = [missing.encode() for missing in self.missing if any(map(str.isdigit, missing))]
         unsure = [(letter, b"0" + letter) for letter in (b"x", b"X")]
-        unsure += [(space, found) for space in spaces for number in numbers for found in (space + number, number + space)]
+        unsure += [(space, pattern) for space in spaces for number in numbers for pattern in (space + number, number + space)]
         # One character is looked for much faster than several.
-        return not any(text.find(character, 0, end) >= 0 and text.find(found, 0, end) >= 0 for character, found in unsure)
+        return not any(text.find(character, 0, end) >= 0 and text.find(pattern, 0, end) >= 0 for character, pattern in unsure)
 
 
 NO_NUMBERS = NumberColumns()
@@ -347,10 +347,10 @@ def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
     if b"\n" not in text and b"\r" in text:
         # What follows may start with the other half of this line's end.
         terminator, limit = b"\r", min(limit, len(text) - 1)
-    while (found := text.rfind(terminator, 0, limit)) >= 0:
-        part = int(np.searchsorted(quotes.opening, found)) - 1
-        if part < 0 or quotes.closing[part] < found:
-            return found + 1
+    while (line_end := text.rfind(terminator, 0, limit)) >= 0:
+        part = int(np.searchsorted(quotes.opening, line_end)) - 1
+        if part < 0 or quotes.closing[part] < line_end:
+            return line_end + 1
         limit = int(quotes.opening[part])
     return 0
 
@@ -359,21 +359,21 @@ def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) 
     """For each place, whether a field starts there, white space left aside."""
     before = places - 1
     spaces = np.setdiff1d(SPACE_BYTES, ends)
-    found = characters.take(before, mode="clip")
-    active = np.flatnonzero(_are_among(spaces, found) & (before >= 0))
+    previous = characters.take(before, mode="clip")
+    active = np.flatnonzero(_are_among(spaces, previous) & (before >= 0))
     while len(active):
         before[active] -= 1
-        found[active] = characters.take(before[active], mode="clip")
-        active = active[(before[active] >= 0) & _are_among(spaces, found[active])]
-    return (before < 0) | _are_among(ends, found)
+        previous[active] = characters.take(before[active], mode="clip")
+        active = active[(before[active] >= 0) & _are_among(spaces, previous[active])]
+    return (before < 0) | _are_among(ends, previous)
 
 
 def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
     """For each character, whether it is one of some letters."""
-    found = characters == letters[0]
+    matches = characters == letters[0]
     for letter in letters[1:]:
-        found |= characters == letter
-    return found
+        matches |= characters == letter
+    return matches
 
 
 def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, escape: bytes) -> bool:
@@ -428,7 +428,7 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
 
 
 def parse_with_arrow(
-    text: bytes, end: int, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
+    text: bytes, end: int, width: int, selected: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
 ) -> tuple[tuple[pa.Array, ...], list[str]]:
     """The wanted columns of a text without escapes, up to an end, that Arrow reads as we do, and the lines that have another number of fields.
 
@@ -445,10 +445,10 @@ def parse_with_arrow(
     _require_text(text, end)
     if numbers.read_exactly_by_arrow(text, end, width, options.delimiter):
         with contextlib.suppress(pa.ArrowInvalid):
-            table, bad = _table(text, end, width, wanted, options, numbers)
+            table, bad = _table(text, end, width, selected, options, numbers)
             if all(map(_is_plain, table.columns)):
                 return tuple(map(_trimmed, table.columns)), bad
-    table, bad = _table(text, end, width, wanted, options, NO_NUMBERS)
+    table, bad = _table(text, end, width, selected, options, NO_NUMBERS)
     columns = tuple(map(_trimmed, table.columns))
     if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
         columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
@@ -467,7 +467,7 @@ def _require_text(text: bytes, end: int) -> None:
     pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(text)]).validate(full=True)
 
 
-def _table(text: bytes, end: int, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
+def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
     """The wanted columns, and the lines that have another number of fields."""
     bad: list[str] = []
     blank = SPACE.replace(options.delimiter, "")
@@ -479,8 +479,8 @@ def _table(text: bytes, end: int, width: int, wanted: Sequence[int], options: Cs
 
     quoted = bool(options.quote_char) and text.find(options.quote_char.encode(), 0, end) >= 0
     names = [str(place) for place in range(width)]
-    kept = [names[place] for place in wanted]
-    known = {name: kind for name, kind in zip(kept, numbers.types, strict=False) if kind is not None}
+    selected_names = [names[place] for place in selected]
+    known = {name: kind for name, kind in zip(selected_names, numbers.types, strict=False) if kind is not None}
     table = pcsv.read_csv(
         pa.BufferReader(pa.py_buffer(text).slice(0, end)),
         # Who has several blocks has threads for them: several for one take half as much again of the processors.
@@ -494,7 +494,7 @@ def _table(text: bytes, end: int, width: int, wanted: Sequence[int], options: Cs
             null_values=["", *(text for text in numbers.missing if text == text.strip(SPACE))],
             strings_can_be_null=False,
             check_utf8=False,
-            include_columns=kept,
+            include_columns=selected_names,
         ),
     )
     return table, bad

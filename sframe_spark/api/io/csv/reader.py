@@ -171,7 +171,7 @@ class CsvTask:
         except (CsvLineError, CsvEncodingError):
             return CsvPart(reading.start, reading.end, failed=True)
 
-    def told(self) -> CsvPart:
+    def read_or_raise(self) -> CsvPart:
         """The same, of a part that begins with a line.
 
         Raises
@@ -207,12 +207,12 @@ class CsvTask:
 # Large CSV files elsewhere, that a cluster shares, or whose rows are written, read in parts at once: rows are those that one reader finds.
 
 # So little is not worth to be written by several threads.
-FEW_BYTES_HERE = 128 << 20
+SINGLE_READER_BYTES = 128 << 20
 # Rows of text take so many times its bytes in memory, or less.
 BYTES_OF_CHARACTER = 2
 # What tells the types of files here; where the rest tells others, it is read twice.
 TYPES_BYTES = 1 << 20
-_RunWorks = Callable[[Sequence[CsvTask]], list[CsvPart]]
+_RunTasks = Callable[[Sequence[CsvTask]], list[CsvPart]]
 
 
 class _OtherFormsError(Exception):
@@ -228,7 +228,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, _are_few_here, files.watched.seen, lambda _: files.are_sure())
+    placed = read_in_parts(files.files, has_lines, _fits_one_reader, files.watched.seen, lambda _: files.is_arrow_safe())
     if placed is None:
         return None
     files.files = placed
@@ -246,13 +246,13 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
             parts, forms = found.parts, found.forms
 
 
-def _are_few_here(size: int) -> bool:
+def _fits_one_reader(size: int) -> bool:
     """Whether one reader takes so many bytes of this machine from the first line to the last, whose blocks threads read: rows that stay in memory.
 
     Others are written, which several threads do for a part each.
     """
     # What there is room for is asked of the system.
-    return size <= FEW_BYTES_HERE or (not is_spark_requested() and size <= result_memory_left() // BYTES_OF_CHARACTER)
+    return size <= SINGLE_READER_BYTES or (not is_spark_requested() and size <= result_memory_left() // BYTES_OF_CHARACTER)
 
 
 def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> PlannerNode:
@@ -268,27 +268,27 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
         of_all = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
         plan = CsvPlan(of_all, forms, dataset.directory, files.room // len(parts), room_for_rows(whole))
-        works = [CsvTask(plan, places, number) for number, places in enumerate(parts)]
-        done = in_order(works, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
-        found = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
-        if files.types_of(found) != types or any(part.forms and part.rows is None for part in done):
-            again = [work.from_line(part.start).places for work, part in zip(works, done, strict=True) if part.forms]
-            raise _OtherFormsError(again, found)
+        tasks = [CsvTask(plan, places, number) for number, places in enumerate(parts)]
+        done = in_order(tasks, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
+        all_forms = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
+        if files.types_of(all_forms) != types or any(part.forms and part.rows is None for part in done):
+            again = [work.from_line(part.start).places for work, part in zip(tasks, done, strict=True) if part.forms]
+            raise _OtherFormsError(again, all_forms)
         for part in done:
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
         return brought(source_of_parts([part.rows for part in done], dataset), whole)
 
 
-def in_order(works: Sequence[CsvTask], run: _RunWorks) -> list[CsvPart]:
+def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
     """What is in parts of files, each of which begins where the one before it ends; one without any line has no forms."""
-    done = run(works)
-    again = [number for number, work in enumerate(works) if work.is_continued and _is_apart(work, done[number], done[number - 1])]
+    done = run(tasks)
+    again = [number for number, work in enumerate(tasks) if work.is_continued and _is_misaligned(work, done[number], done[number - 1])]
     if again:
         # Nearly all of these are right then. The end of a part that began amid a field may still be that of another one.
-        for number, part in zip(again, run([works[number].from_line(done[number - 1].end) for number in again]), strict=True):
+        for number, part in zip(again, run([tasks[number].from_line(done[number - 1].end) for number in again]), strict=True):
             done[number] = part
-    for number, work in enumerate(works):
+    for number, work in enumerate(tasks):
         place = done[number - 1].end if work.is_continued else 0
         if work.is_continued and not work.begins_before(place):
             done[number] = CsvPart(place, place)
@@ -296,11 +296,11 @@ def in_order(works: Sequence[CsvTask], run: _RunWorks) -> list[CsvPart]:
             done[number] = run([work.from_line(place)])[0]
         if done[number].failed:
             # Its start is right, so there is something to tell.
-            done[number] = work.from_line(place).told()
+            done[number] = work.from_line(place).read_or_raise()
     return done
 
 
-def _is_apart(work: CsvTask, part: CsvPart, before: CsvPart) -> bool:
+def _is_misaligned(work: CsvTask, part: CsvPart, before: CsvPart) -> bool:
     """Whether a part has lines, and begins elsewhere than the one before it ends; of one that failed nobody knows where it does."""
     return not before.failed and part.start != before.end and work.begins_before(before.end)
 
@@ -354,8 +354,8 @@ def warn_of_header_number(header: Any) -> None:
 
 def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
     """What to try where the whole header is one name and has another usual delimiter in it; else nothing."""
-    others = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
-    return f"; the header is one name with {others[0]!r} in it: is delimiter={others[0]!r} meant?" if others else ""
+    candidates = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
+    return f"; the header is one name with {candidates[0]!r} in it: is delimiter={candidates[0]!r} meant?" if candidates else ""
 
 
 def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
@@ -363,17 +363,17 @@ def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], d
     node, files = _read(request, keeps_bad_lines=True)
     for path, left_out in files.bad_lines.items():
         if len(left_out.lines) < left_out.number:
-            shown = visible(without_secrets(path))
-            LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", shown, len(left_out.lines), left_out.number)
+            displayed_path = visible(without_secrets(path))
+            LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", displayed_path, len(left_out.lines), left_out.number)
     return node, files.chosen_names, {path: left_out.lines for path, left_out in files.bad_lines.items()}
 
 
 def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
     warn_of_header_number(request.header)
-    found = resolve(request.url, str, in_place=True)
-    files = CsvFiles(found.files, request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
-    files.partitions = partition_columns(found.files)
-    with found.named_in_errors():
+    resolved = resolve(request.url, str, in_place=True)
+    files = CsvFiles(resolved.files, request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
+    files.partitions = partition_columns(resolved.files)
+    with resolved.named_in_errors():
         files.read_names(request.usecols)
         hints = hinted_types(request.column_type_hints, files.selected_names)
         files.hinted = [hints.get(name) for name in files.selected_names]
@@ -383,13 +383,13 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
         if files.order != list(range(len(node.schema))):
             node = project(node, files.order)
     if request.verbose:
-        LOG.info("read %s rows of %d columns from %s", node.length, len(files.wanted), visible(_shown(request.url)))
+        LOG.info("read %s rows of %d columns from %s", node.length, len(files.selected), visible(_loggable(request.url)))
     return node, files
 
 
-def _shown(url: Any) -> str:
+def _loggable(url: Any) -> str:
     """What was read, as it can be logged."""
-    return str([_shown(one) for one in url]) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
+    return str([_loggable(one) for one in url]) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
 
 
 @attrs.define(eq=False)

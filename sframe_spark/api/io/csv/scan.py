@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.column_names import first_places, unique_names
+from sframe_spark.api.column_names import first_positions, unique_names
 from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText, open_csv
 from sframe_spark.api.io.csv.column_types import Converted, CsvForm, LeftOut, TextBlock, ValueBlock, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.io.csv.options import CsvOptions, CsvValues, chosen_columns
@@ -76,7 +76,7 @@ class CsvFiles:
     error_bad_lines: bool
     names: list[str] = attrs.Factory(list)
     named_by: str = ""
-    wanted: list[int] = attrs.Factory(list)
+    selected: list[int] = attrs.Factory(list)
     hinted: list[ColumnType | None] = attrs.Factory(list)
     bad_lines: dict[str, LeftOut] = attrs.Factory(dict)
     keeps_bad_lines: bool = False
@@ -120,11 +120,11 @@ class CsvFiles:
         names = [*(self.names[place] for place in places), *named] if self.names else []
         chosen = chosen_columns(names, usecols)
         # Rows are counted by a column of theirs.
-        self.wanted = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
+        self.selected = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
         self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
-        read = [*(self.names[place] for place in self.wanted), *(column.name for column in self.partitions)]
-        of_files = first_places(read[: len(self.wanted)])
-        of_directories = first_places(read[len(self.wanted) :], len(self.wanted))
+        read = [*(self.names[place] for place in self.selected), *(column.name for column in self.partitions)]
+        of_files = first_positions(read[: len(self.selected)])
+        of_directories = first_positions(read[len(self.selected) :], len(self.selected))
         self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
 
     def size_of_first(self) -> int:
@@ -135,7 +135,7 @@ class CsvFiles:
     @property
     def selected_names(self) -> list[str]:
         """Names of the columns to read from files."""
-        return [self.names[place] for place in self.wanted]
+        return [self.names[place] for place in self.selected]
 
     @property
     def chosen_names(self) -> list[str]:
@@ -164,18 +164,18 @@ class CsvFiles:
                 if left is None:
                     yield block
                     continue
-                found, counted = self._first_of(block.read(NO_NUMBERS), left)
-                yield found
+                first_rows, counted = self._first_of(block.read(NO_NUMBERS), left)
+                yield first_rows
                 left -= counted
                 if not left:
                     return
 
-    def _first_of(self, block: TextBlock, most: int) -> tuple[TextBlock, int]:
+    def _first_of(self, block: TextBlock, limit: int) -> tuple[TextBlock, int]:
         """A block up to its last row that is wanted, and how many of its rows count: not those that have a value of another type than asked for."""
         bad = misfits(block.columns, self.hinted, self.values)
         good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
-        rows = block.rows if most > len(good) else int(good[most - 1]) + 1 if most else 0
-        return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(most, len(good))
+        rows = block.rows if limit > len(good) else int(good[limit - 1]) + 1 if limit else 0
+        return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(limit, len(good))
 
     def _blocks_of(self, file: DataFile) -> Iterator[ArrowLines | TextBlock]:
         self.watched.require_unchanged(file.path)
@@ -193,15 +193,15 @@ class CsvFiles:
         self.watched.require_unchanged(text.path)
         self._require_same_columns(text.path, fields)
 
-    def are_sure(self) -> bool:
+    def is_arrow_safe(self) -> bool:
         """Whether Arrow reads the first rows of the first file."""
         with open_csv(self.files[0].path, self.options, self.files[0].state, HEADER_BYTES) as text:
             self.begin(text)
-            return text.is_sure(len(self.names))
+            return text.is_arrow_safe(len(self.names))
 
     def blocks_from(self, text: CsvText) -> Iterator[ArrowLines | TextBlock]:
         """The lines of a file from one on, a block at a time."""
-        for block in text.blocks(len(self.names), self.wanted):
+        for block in text.blocks(len(self.names), self.selected):
             raise_if_cancelled()
             yield block
 
@@ -221,10 +221,10 @@ class CsvFiles:
         """
         if fields and len(fields) != len(self.names):
             raise StorageError(f"{path} has {len(fields)} columns, {self.named_by} has {len(self.names)}: read them one by one")
-        if fields and self.options.header and (found := self._names(fields)) != self.names:
-            place = next(place for place, name in enumerate(found) if name != self.names[place])
+        if fields and self.options.header and (names := self._names(fields)) != self.names:
+            place = next(place for place, name in enumerate(names) if name != self.names[place])
             raise StorageError(
-                f"{path} has {found[place]!r:.100} in the header where {self.named_by} has {self.names[place]!r:.100}: read them one by one, "
+                f"{path} has {names[place]!r:.100} in the header where {self.named_by} has {self.names[place]!r:.100}: read them one by one, "
                 "with header=False where there is none"
             )
 
@@ -246,15 +246,15 @@ class CsvFiles:
 
     def keep(self, path: str, lines: Sequence[str], number: int) -> None:
         """Remember lines that are no rows: the first ones of some number, as far as there is room; none after one that was not kept."""
-        found = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
-        for line in lines[0 if found.number else 1 :]:
+        kept = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
+        for line in lines[0 if kept.number else 1 :]:
             self.room -= len(line.encode()) + BYTES_A_LINE
             if self.room < 0:
                 break
-            found.lines.append(line)
+            kept.lines.append(line)
         if len(lines) < number:
             self.room = min(self.room, -1)
-        found.number += number
+        kept.number += number
 
     def no_forms(self) -> list[CsvForm | None]:
         """The forms of the columns where nothing was read of them."""
@@ -268,15 +268,15 @@ class CsvFiles:
 
     def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[ArrowLines | TextBlock]) -> list[TextBlock]:
         """The blocks up to the first that has rows, and let forms be those of its fields; the numbers among them are known from then on."""
-        found: list[TextBlock] = []
+        read: list[TextBlock] = []
         for block in blocks:
             text = block.read(NO_NUMBERS)
             self.learn(forms, text)
-            found.append(attrs.evolve(text, is_learned=True))
-            if found[-1].rows:
+            read.append(attrs.evolve(text, is_learned=True))
+            if read[-1].rows:
                 break
         self.know(self.types_of(forms))
-        return found
+        return read
 
     def read(self, block: ArrowLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
         """A block as values of some types, where its fields and those of some forms have these; any thread may do it, and nobody is told."""
@@ -314,7 +314,7 @@ class CsvFiles:
 
     def types_of(self, forms: Sequence[CsvForm | None]) -> list[ColumnType]:
         """The types of the columns of the files: those asked for, else those of their forms; a column without any value is one of text."""
-        return [asked or (STR if form is None else form.type) for asked, form in zip(self.hinted, forms, strict=True)]
+        return [hint or (STR if form is None else form.type) for hint, form in zip(self.hinted, forms, strict=True)]
 
     @property
     def types_of_directories(self) -> list[ColumnType]:
@@ -324,8 +324,8 @@ class CsvFiles:
     def _values_of(self, block: TextBlock, types: Sequence[ColumnType]) -> tuple[list[pa.Array], list[str]]:
         """The rows of a block as values, with those of directories, and lines that are left out: with a value that is not of the type asked for."""
         cells = [
-            converted(column, kind, self.values, asked is not None) if pa.types.is_string(column.type) else Converted(column)
-            for column, kind, asked in zip(block.columns, types, self.hinted, strict=True)
+            converted(column, kind, self.values, hint is not None) if pa.types.is_string(column.type) else Converted(column)
+            for column, kind, hint in zip(block.columns, types, self.hinted, strict=True)
         ]
         arrays, bad = [cell.values for cell in cells], failed_rows(cells)
         if bad is None:

@@ -36,7 +36,7 @@ from sframe_spark.values.value_model import is_number, plain_number
 QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
 UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
-ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
+ESCAPE_LETTERS = {"\n": "n", "\t": "t", "\r": "r"}
 # What numbers are written with, nan and inf among them.
 NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
 
@@ -108,12 +108,12 @@ class CsvFormat:
             raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
         escape_by_doubling(self)
         if self.quote_level != QUOTE_NONE:
-            self._require_told_apart()
+            self._require_distinguishable()
             if self.delimiter not in NEWLINES:
                 # Refuses what could not be read.
                 CsvOptions(self.delimiter, True, "", self.escape_char, self.double_quote, self.quote_char, self.line_terminator)
 
-    def _require_told_apart(self) -> None:
+    def _require_distinguishable(self) -> None:
         """Refuse what the reader could not tell from each other.
 
         Raises
@@ -168,7 +168,7 @@ class CsvFormat:
         escape = self.escape_char
         if escape:
             text = text.replace(escape, escape * 2)
-            for character, letter in ESCAPES.items():
+            for character, letter in ESCAPE_LETTERS.items():
                 text = text.replace(character, escape + letter)
         return text
 
@@ -284,9 +284,9 @@ _SPACES = "".join(character for character in map(chr, range(0x3001)) if characte
 
 
 def _table(characters: Sequence[str], place: int) -> np.ndarray:
-    found = np.zeros(256, bool)
-    found[[character.encode()[place] for character in characters]] = True
-    return found
+    table = np.zeros(256, bool)
+    table[[character.encode()[place] for character in characters]] = True
+    return table
 
 
 # Of the first byte of a text, and of its last one, whether it may start or end with what needs quotes.
@@ -349,7 +349,7 @@ def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
     if form.quote_level == QUOTE_NONE:
         return texts
     escape, quote = form.escape_char, form.quote_char
-    replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPES.items())] if escape else []
+    replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPE_LETTERS.items())] if escape else []
     replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
     # What escapes stand for is in no escape, nor is a quote: who looks once has seen all.
     there = characters_in(texts, [character for character, _ in replaced])
@@ -408,10 +408,10 @@ def _have_one_of(values: pa.Array, marks: Sequence[str]) -> np.ndarray | None:
     if not marks:
         return None
     if len(marks) <= _FEW_MARKS:
-        found = functools.reduce(pc.or_, (pc.match_substring(values, mark) for mark in marks))
+        matches = functools.reduce(pc.or_, (pc.match_substring(values, mark) for mark in marks))
     else:
-        found = pc.match_substring_regex(values, _any_of(marks))
-    return found.fill_null(False).to_numpy(zero_copy_only=False)
+        matches = pc.match_substring_regex(values, _any_of(marks))
+    return matches.fill_null(False).to_numpy(zero_copy_only=False)
 
 
 def _marks(form: CsvFormat) -> list[str]:
@@ -433,8 +433,8 @@ def special_pattern(form: CsvFormat) -> str:
 def always_quoted_pattern(form: CsvFormat) -> str:
     """A regular expression that matches texts that are in quotes whatever else they hold, if not all of these."""
     parts = {mark for text in (form.delimiter, form.line_terminator) if len(text) > 1 for mark in text}
-    sure = {*form.quote_char, *form.escape_char, "\n", "\t", "\r", "\\"}
-    return f"^$|^{_any_of([*_SPACES, BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(sure | ({*_marks(form)} - parts))}"
+    always = {*form.quote_char, *form.escape_char, "\n", "\t", "\r", "\\"}
+    return f"^$|^{_any_of([*_SPACES, BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(always | ({*_marks(form)} - parts))}"
 
 
 def _any_of(characters: Sequence[str] | set[str]) -> str:
@@ -472,8 +472,8 @@ def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = Fals
 
 def is_of_arrow(form: CsvFormat) -> bool:
     """Whether Arrow's own writer has a delimiter and an end of lines."""
-    usual = form.delimiter == "\t" or (form.delimiter.isascii() and form.delimiter.isprintable() and form.delimiter != '"')
-    return usual and len(form.delimiter) == 1 and form.line_terminator == "\n" and not form.line_prefix
+    has_plain_delimiter = form.delimiter == "\t" or (form.delimiter.isascii() and form.delimiter.isprintable() and form.delimiter != '"')
+    return has_plain_delimiter and len(form.delimiter) == 1 and form.line_terminator == "\n" and not form.line_prefix
 
 
 def _lines_of_arrow(fields: Sequence[pa.Array], delimiter: str) -> memoryview:
@@ -516,13 +516,13 @@ class ColumnWriter:
         DateTimeRangeError
             If a date-time is outside the years of Python's; it names the column and the row.
         """
-        found = self._by_arrow(values)
-        if found is None:
+        fields = self._by_arrow(values)
+        if fields is None:
             try:
-                found = self._one_by_one(values)
+                fields = self._one_by_one(values)
             except DateTimeRangeError as error:
                 raise error.located(self.name, first_row) from error.__cause__
-        return found.cast(pa.large_string())
+        return fields.cast(pa.large_string())
 
     def are_plain(self, fields: pa.Array) -> bool:
         """Whether it is sure, and soon known, that no field holds a quote of Arrow's, a delimiter or the end of a line."""
@@ -537,17 +537,17 @@ class ColumnWriter:
 
     def _by_arrow(self, values: pa.Array) -> pa.Array | None:
         """The fields, if Arrow writes them; None otherwise."""
-        found = None
+        fields = None
         if self.type.kind in (INT_KIND, FLOAT_KIND):
-            found = self._numbers(values)
+            fields = self._numbers(values)
         elif self.type.kind == STR_KIND:
-            found = string_fields(values, self.form, self.is_alone)
+            fields = string_fields(values, self.form, self.is_alone)
         elif self.type == DATETIME:
-            found = self._date_times(values)
+            fields = self._date_times(values)
         elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
             texts = written(values, self.type, IN_CSV)
-            found = None if texts is None else quote_strings(texts, self.form)
-        return found if found is None or not found.null_count else found.fill_null(self.form.missing_field(self.is_alone))
+            fields = None if texts is None else quote_strings(texts, self.form)
+        return fields if fields is None or not fields.null_count else fields.fill_null(self.form.missing_field(self.is_alone))
 
     def _numbers(self, values: pa.Array) -> pa.Array | None:
         """Numbers, unless some would be read as several fields."""
@@ -624,6 +624,6 @@ class CsvRows:
         writers = [ColumnWriter(self.form, kind, name, len(self.names) == 1) for kind, name in zip(self.types, self.names, strict=True)]
         for chunk in chunks if writers else ():
             fields = [writer.fields(column, first_row) for writer, column in zip(writers, chunk.columns, strict=True)]
-            are_plain = all(writer.are_plain(found) for writer, found in zip(writers, fields, strict=True))
+            are_plain = all(writer.are_plain(column_fields) for writer, column_fields in zip(writers, fields, strict=True))
             yield from lines_of(fields, self.form, are_plain)
             first_row = None if first_row is None else first_row + chunk.rows

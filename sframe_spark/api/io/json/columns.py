@@ -47,17 +47,17 @@ class ColumnKinds:
     def learn(self, values: Iterable[Any]) -> None:
         """Look at more values, missing ones among them."""
         cells = [value for value in values if value is not None]
-        found = _kinds(cells)
-        self.kinds |= found
-        if "list" in found:
+        block = _kinds(cells)
+        self.kinds |= block
+        if "list" in block:
             self.inner |= _kinds([item for cell in cells if isinstance(cell, list) for item in cell if item is not None])
-        if "dict" in found:
+        if "dict" in block:
             self.inner |= _kinds([item for cell in cells if isinstance(cell, dict) for item in cell.values() if item is not None])
 
-    def learn_column(self, found: JsonColumn) -> None:
+    def learn_column(self, column: JsonColumn) -> None:
         """Look at values that are a column already."""
-        self.kinds |= found.kinds
-        self.inner |= found.inner
+        self.kinds |= column.kinds
+        self.inner |= column.inner
 
     def add(self, other: ColumnKinds) -> None:
         """Take what others know of other values into account."""
@@ -113,10 +113,10 @@ def _kinds(cells: list[Any]) -> set[str]:
     """Kinds of values, none of which is missing."""
     classes = set(map(type, cells))
     if not classes & {int, bool}:
-        return {found.__name__ for found in classes}
+        return {found_class.__name__ for found_class in classes}
     ints = cells if classes <= {int, bool} else [cell for cell in cells if isinstance(cell, int)]
     within = min(ints) >= -_EXACT and max(ints) <= _EXACT
-    return {found.__name__ for found in classes - {int, bool}} | ({"int"} if within else set(map(kind_name, ints)))
+    return {found_class.__name__ for found_class in classes - {int, bool}} | ({"int"} if within else set(map(kind_name, ints)))
 
 
 def _of_ints(kinds: set[str]) -> frozenset[str]:
@@ -146,10 +146,10 @@ class JsonForm:
         """Names of all columns."""
         return [*_named(list(self.names)), *(column.name for column in self.partitions)]
 
-    def arrays(self, found: JsonValues, columns: JsonColumns) -> list[pa.Array]:
+    def arrays(self, block: JsonValues, columns: JsonColumns) -> list[pa.Array]:
         """All columns of a block."""
-        number, count = columns.numbers[found.path], len(found.values)
-        own = [columns.encoded(found, name, kind) for name, kind in zip(self.names, self.own, strict=True)]
+        number, count = columns.numbers[block.path], len(block.values)
+        own = [columns.encoded(block, name, kind) for name, kind in zip(self.names, self.own, strict=True)]
         return [*own, *(repeated(column.values[number], column.type, count) for column in self.partitions)]
 
 
@@ -194,8 +194,8 @@ class JsonColumns:
 
     def plain_types(self) -> dict[str, pa.DataType]:
         """The types of the members of objects, where all that were read are numbers and texts, of one type for each name; else nothing."""
-        found = {name: TYPES.get(frozenset(column.kinds)) for name, column in self.columns.items()} if self.has_objects else {}
-        return {} if self.are_values or None in found.values() else found
+        types = {name: TYPES.get(frozenset(column.kinds)) for name, column in self.columns.items()} if self.has_objects else {}
+        return {} if self.are_values or None in types.values() else types
 
     def final_form(self) -> JsonForm:
         """The same when all was read.
@@ -220,7 +220,7 @@ class JsonColumns:
         for name, kinds in other.columns.items():
             self.columns.setdefault(name, ColumnKinds()).add(kinds)
 
-    def learn(self, found: JsonValues) -> None:
+    def learn(self, block: JsonValues) -> None:
         """Take the kinds of values into account, and their number.
 
         Raises
@@ -228,77 +228,77 @@ class JsonColumns:
         JsonError
             If values are no objects where there must be, or some are and others not.
         """
-        self.rows += len(found.values)
+        self.rows += len(block.values)
         if self.are_values:
             self.has_objects = False
             column = self.columns.setdefault(COLUMN_NAME, ColumnKinds())
-            if found.members is not None and found.members.objects is not None:
-                column.learn_column(found.members.objects)
+            if block.members is not None and block.members.objects is not None:
+                column.learn_column(block.members.objects)
             else:
-                column.learn(found.values)
+                column.learn(block.values)
             return
-        if found.members is not None and self.has_objects is not False:
-            self._learn_members(found.members, found)
+        if block.members is not None and self.has_objects is not False:
+            self._learn_members(block.members, block)
             return
-        if set(map(type, found.values)) <= {dict, NoneType} and self.has_objects is not False:
-            self._learn_objects([value for value in found.values if value is not None], found)
+        if set(map(type, block.values)) <= {dict, NoneType} and self.has_objects is not False:
+            self._learn_objects([value for value in block.values if value is not None], block)
             return
-        for value, line in zip(found.values, found.lines, strict=True):
+        for value, line in zip(block.values, block.lines, strict=True):
             if value is None:
                 continue
             is_object = isinstance(value, dict)
             if self.has_objects is None:
                 self.has_objects = is_object
             if is_object != self.has_objects or (self.is_array and not is_object):
-                others = "an object" if is_object else f"a {kind_name(value)}, no object"
-                raise JsonError(f"{visible(found.path)}, line {line}: the value is {others}: a frame is made of objects, each of which is a row")
+                class_text = "an object" if is_object else f"a {kind_name(value)}, no object"
+                raise JsonError(f"{visible(block.path)}, line {line}: the value is {class_text}: a frame is made of objects, each of which is a row")
             if is_object:
-                self._learn_objects([value], found)
+                self._learn_objects([value], block)
             else:
                 self.columns.setdefault(COLUMN_NAME, ColumnKinds()).learn([value])
 
-    def _learn_members(self, members: JsonMembers | TypedMembers, found: JsonValues) -> None:
+    def _learn_members(self, members: JsonMembers | TypedMembers, block: JsonValues) -> None:
         """Column by column, which are there already."""
         self.has_objects = True
         for name in members.names:
             column = members.column(name)
             if column is None:
-                self.columns.setdefault(name, ColumnKinds()).learn([value.get(name) for value in found.values])
+                self.columns.setdefault(name, ColumnKinds()).learn([value.get(name) for value in block.values])
             else:
                 self.columns.setdefault(name, ColumnKinds()).learn_column(column)
 
-    def _learn_objects(self, objects: list[dict[str, Any]], found: JsonValues) -> None:
+    def _learn_objects(self, objects: list[dict[str, Any]], block: JsonValues) -> None:
         """Column by column."""
         if objects:
             self.has_objects = True
         for name in dict.fromkeys(chain.from_iterable(objects)):
             if name not in self.columns:
-                self.columns[self._name(name, found)] = ColumnKinds()
+                self.columns[self._name(name, block)] = ColumnKinds()
             self.columns[name].learn([value.get(name) for value in objects])
 
-    def _name(self, name: str, found: JsonValues) -> str:
+    def _name(self, name: str, block: JsonValues) -> str:
         if not is_unicode(name):
-            line = next(line for value, line in zip(found.values, found.lines, strict=True) if value is not None and name in value)
-            raise JsonError(f"{visible(found.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
+            line = next(line for value, line in zip(block.values, block.lines, strict=True) if value is not None and name in value)
+            raise JsonError(f"{visible(block.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
         return name
 
-    def encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
+    def encoded(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array:
         """A column of some values."""
-        if (known := self._known(found, name, kind)) is not None:
+        if (known := self._known(block, name, kind)) is not None:
             return known
-        cells = [None if value is None else value.get(name) for value in found.values] if self.has_objects else found.values
+        cells = [None if value is None else value.get(name) for value in block.values] if self.has_objects else block.values
         try:
-            return _array(cells, kind, found.is_plain)
+            return _array(cells, kind, block.is_plain)
         except UnicodeEncodeError:
             reason = "a text is not Unicode, it has half of a character"
         except SFrameError as error:
             reason = str(error)
-        line = found.lines[_first_wrong(cells, kind, found.is_plain)]
-        raise JsonError(f"{visible(found.path)}, line {line}, column {name!r:.60}: {reason}")
+        line = block.lines[_first_wrong(cells, kind, block.is_plain)]
+        raise JsonError(f"{visible(block.path)}, line {line}, column {name!r:.60}: {reason}")
 
-    def _known(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
+    def _known(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
         """The same where it is a column of that type already."""
-        members = found.members
+        members = block.members
         if members is None:
             return None
         if not self.has_objects:
@@ -375,7 +375,7 @@ def _plain(value: Any, levels: int) -> Any:
 
 def _named(names: list[str]) -> list[str]:
     """Names of columns, with one for a member whose name is empty."""
-    taken, number = set(names), 1
-    while f"X{number}" in taken:
+    used, number = set(names), 1
+    while f"X{number}" in used:
         number += 1
     return [name or f"X{number}" for name in names]

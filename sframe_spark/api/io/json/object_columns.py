@@ -129,14 +129,14 @@ class JsonMembers:
         place = self.places[name]
         chosen = members[bounds[place] : bounds[place + 1]]
         chosen = chosen[self.data[self.starts[chosen]] != NULL]
-        found = _typed(self.data, self.starts[chosen], self.stops[chosen])
+        typed = _typed(self.data, self.starts[chosen], self.stops[chosen])
         rows = len(self.counts)
-        if found is None or len(chosen) == rows:
-            return found
+        if typed is None or len(chosen) == rows:
+            return typed
         places = np.full(rows, -1)
         places[self._rows[chosen]] = np.arange(len(chosen))
-        taken = pa.array(places, mask=places < 0)
-        return attrs.evolve(found, by_type={kind: values.take(taken) for kind, values in found.by_type.items()})
+        indices = pa.array(places, mask=places < 0)
+        return attrs.evolve(typed, by_type={kind: values.take(indices) for kind, values in typed.by_type.items()})
 
     @cached_property
     def objects(self) -> JsonColumn | None:
@@ -144,19 +144,19 @@ class JsonMembers:
         texts = texts_between(self.data, self.starts, self.stops)
         first = self.data[self.starts]
         keys = pa.array(self.names, pa.string()).take(pa.array(self.codes))
-        found = FlatItems(self.counts, np.zeros(len(self.counts), bool), texts, keys)
+        items = FlatItems(self.counts, np.zeros(len(self.counts), bool), texts, keys)
         is_nested = (first == OPENING) | (first == LIST_OPENING)
         if not is_flat(texts.filter(pa.array(~is_nested)) if is_nested.any() else texts):
             return None
         if not is_nested.any():
-            return _of_items(found, found.stored(), ENCODED_DICT)
+            return _of_items(items, items.stored(), ENCODED_DICT)
         for kind, opening in ((DICT_KIND, OPENING), (LIST_KIND, LIST_OPENING)):
             chosen = pa.array(first == opening)
             stored, known = read_stored(texts.filter(chosen), kind)
             if pc.all(known).as_py() is False:
                 return None
             texts = pc.replace_with_mask(texts, chosen, stored)
-        return JsonColumn(frozenset({DICT_KIND}), frozenset({SEVERAL}), {ENCODED_DICT: attrs.evolve(found, items=texts).stored()})
+        return JsonColumn(frozenset({DICT_KIND}), frozenset({SEVERAL}), {ENCODED_DICT: attrs.evolve(items, items=texts).stored()})
 
 
 def members_of(text: str, on_lines: bool) -> JsonMembers | None:
@@ -326,7 +326,7 @@ def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
     """
     data = text.rstrip(" \t\r\n").encode()
     between = _between(data, on_lines) if known else None
-    rows = None if between is None else _rows_apart(np.frombuffer(data, np.uint8), np.frombuffer(between, np.uint8))
+    rows = None if between is None else _count_separate_rows(np.frombuffer(data, np.uint8), np.frombuffer(between, np.uint8))
     if rows is None or between is None or (rows < FEW_ROWS and len(known) > MANY_COLUMNS):
         return None
     try:
@@ -338,8 +338,10 @@ def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     columns = {name: _column(table[name]) for name in known}
-    found = {name: column for name, column in columns.items() if column is not None}
-    return TypedMembers(np.zeros(rows, np.int8), list(known), found) if table.num_rows == rows and len(found) == len(columns) else None
+    columns_found = {name: column for name, column in columns.items() if column is not None}
+    return (
+        TypedMembers(np.zeros(rows, np.int8), list(known), columns_found) if table.num_rows == rows and len(columns_found) == len(columns) else None
+    )
 
 
 def _between(data: bytes, on_lines: bool) -> bytes | None:
@@ -348,7 +350,7 @@ def _between(data: bytes, on_lines: bool) -> bytes | None:
     return b"\n" if on_lines else match.group() if match is not None else None
 
 
-def _rows_apart(data: np.ndarray, between: np.ndarray) -> int | None:
+def _count_separate_rows(data: np.ndarray, between: np.ndarray) -> int | None:
     """How many objects there are, one at least, if each holds no other one, begins where one ends, and no end of a line is in it; else None.
 
     Where texts look like that, there are ends of lines in these, which Arrow refuses, or fewer objects.
@@ -376,5 +378,5 @@ def _column(values: pa.ChunkedArray) -> JsonColumn | None:
             return None
         return JsonColumn(frozenset({"int"}), frozenset(), {INT: values, FLOAT: values.cast(pa.float64())})
     # Not of NaN either. Python's -0 is an int, which has no sign.
-    is_sure = pc.all(pc.less(pc.abs(values), EXACT)).as_py() and not pc.any(pc.equal(values.view(pa.int64()), MINUS_ZERO)).as_py()
-    return JsonColumn(frozenset({"float"}), frozenset(), {FLOAT: values}) if is_sure else None
+    is_exact = pc.all(pc.less(pc.abs(values), EXACT)).as_py() and not pc.any(pc.equal(values.view(pa.int64()), MINUS_ZERO)).as_py()
+    return JsonColumn(frozenset({"float"}), frozenset(), {FLOAT: values}) if is_exact else None

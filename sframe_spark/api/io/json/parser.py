@@ -25,7 +25,7 @@ from sframe_spark.storage.filesystem.local_files import FileState
 
 # Blocks of JSON text and the values in them: what any thread may read of a file where its lines are known.
 
-Found = TypeVar("Found")
+ItemT = TypeVar("ItemT")
 # A word, or an escape in a text, may be cut where what was read ends.
 LONGEST_WORD = 64
 
@@ -97,10 +97,10 @@ class JsonDecoder:
         self._decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_float=_float if refuses_infinity else None)
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if self._are_rows and len(found) < len(pairs):
-            self._as_rows[id(found)] = found, {**found, **dict(reversed(pairs))}
-        return found
+        members = dict(pairs)
+        if self._are_rows and len(members) < len(pairs):
+            self._as_rows[id(members)] = members, {**members, **dict(reversed(pairs))}
+        return members
 
     def decode(self, text: str) -> Any:
         """Return the one value in a text."""
@@ -110,8 +110,8 @@ class JsonDecoder:
     def decode_elements(self, text: str) -> list[Any]:
         """Return the values in a text with commas between them."""
         self._as_rows.clear()
-        found: list[Any] = self._rows(self._decoder.decode(f"[{text}]"))
-        return found
+        elements: list[Any] = self._rows(self._decoder.decode(f"[{text}]"))
+        return elements
 
     def raw_decode(self, text: str, start: int) -> tuple[Any, int]:
         """Return the value that begins at a place of a text, and where it ends."""
@@ -133,21 +133,21 @@ def are_plain(text: str) -> bool:
     return "true" not in text and "false" not in text
 
 
-class Later(Sequence[Found]):
+class LazyList(Sequence[ItemT]):
     """A list that is made when somebody looks into it."""
 
-    def __init__(self, count: int, make: Callable[[], list[Found]]) -> None:
+    def __init__(self, count: int, make: Callable[[], list[ItemT]]) -> None:
         self._count, self._make = count, make
 
     @cached_property
-    def _made(self) -> list[Found]:
+    def _made(self) -> list[ItemT]:
         return self._make()
 
     @overload
-    def __getitem__(self, place: int) -> Found: ...
+    def __getitem__(self, place: int) -> ItemT: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Found]: ...
-    def __getitem__(self, place: int | slice) -> Found | Sequence[Found]:
+    def __getitem__(self, place: slice) -> Sequence[ItemT]: ...
+    def __getitem__(self, place: int | slice) -> ItemT | Sequence[ItemT]:
         return self._made[place]
 
     def __len__(self) -> int:
@@ -191,8 +191,8 @@ class JsonLines:
     def _as_columns(self, members: JsonMembers | TypedMembers) -> JsonValues:
         """An object from each line."""
         count = len(members.counts)
-        values = Later(count, self._values)
-        lines = Later(count, lambda: [number for number, _ in self._not_blank()])
+        values = LazyList(count, self._values)
+        lines = LazyList(count, lambda: [number for number, _ in self._not_blank()])
         return JsonValues(self.path, values, lines, len(self.text), members=members)
 
     def _values(self) -> list[Any]:
@@ -388,7 +388,7 @@ class JsonText:
 
     def on_lines(self) -> Iterator[JsonValues]:
         """One value from each line that is not blank."""
-        yield from (found for lines in self.lines() if len((found := lines.read()).values))
+        yield from (block for lines in self.lines() if len((block := lines.read()).values))
 
     def elements(self) -> Iterator[JsonValues]:
         """The elements of the one array in the file; none of an empty file."""
@@ -435,17 +435,19 @@ class JsonText:
         is_sparse = members is not None and members.is_sparse
         members = None if is_sparse else members
         values: Sequence[Any] | None = (
-            None if members is None else Later(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
+            None
+            if members is None
+            else LazyList(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
         )
         if values is None and not UNUSUAL_NUMBER.search(text):
             values = _array_of(text, self._block_reader)
         if values is None:
             return None
         line = self._line_at(begin)
-        lines = Later(len(values), lambda: _lines_of_elements(text, line))
-        found = JsonValues(self._path, values, lines, len(text), members is None and are_plain(text), members, is_sparse)
+        lines = LazyList(len(values), lambda: _lines_of_elements(text, line))
+        block = JsonValues(self._path, values, lines, len(text), members is None and are_plain(text), members, is_sparse)
         self._drop(end)
-        return found
+        return block
 
     def _end_of_block(self, position: int) -> int | None:
         """Where the array ends, if all was read, or the last element that is not cut off, perhaps; None where that is not far."""
@@ -471,21 +473,21 @@ class JsonText:
 
     def _after_comma(self, position: int, is_first: bool) -> int | None:
         """Where the next element starts; None where the array and the file end."""
-        found = self._next(position)
-        if found is None:
+        next_position = self._next(position)
+        if next_position is None:
             raise self._wrong(len(self._text), "the array has no end: the file was cut off")
-        if self._text[found] == "]":
-            behind = self._next(found + 1)
+        if self._text[next_position] == "]":
+            behind = self._next(next_position + 1)
             if behind is not None:
                 raise self._wrong(behind, "something follows the end of the array: a file holds one")
             return None
         if is_first:
-            return found
-        if self._text[found] != ",":
-            raise self._wrong(found, "a comma or the end of the array is missing")
-        begin = self._next(found + 1)
+            return next_position
+        if self._text[next_position] != ",":
+            raise self._wrong(next_position, "a comma or the end of the array is missing")
+        begin = self._next(next_position + 1)
         if begin is None:
-            raise self._wrong(found, "the array has no end: the file was cut off")
+            raise self._wrong(next_position, "the array has no end: the file was cut off")
         return begin
 
     def _element(self, begin: int) -> tuple[Any, int]:

@@ -47,7 +47,7 @@ from sframe_spark.storage.segments.partition_columns import partition_columns
 from sframe_spark.types import FLOAT
 
 # The first block is read once more, which tells the columns.
-FEW_BYTES_HERE = 32 << 20
+SINGLE_READER_BYTES = 32 << 20
 # What tells whether several threads read sooner than one.
 FIRST_BYTES = 64 << 10
 
@@ -114,10 +114,10 @@ class _Reading:
         """The values, of which the columns have learned."""
         for place in self.places:
             with open_json(place, self.plan.encoding, self.first_line, self.reports_position, self.columns.plain_types) as text:
-                for found in text.elements() if self.columns.is_array else text.on_lines():
+                for block in text.elements() if self.columns.is_array else text.on_lines():
                     raise_if_cancelled()
-                    self.columns.learn(found)
-                    yield found
+                    self.columns.learn(block)
+                    yield block
                 self.line_ends = text.line - self.first_line
 
 
@@ -147,7 +147,7 @@ class JsonTask:
         except (JsonError, CsvEncodingError):
             return JsonPart(_without_files(columns), failed=True)
 
-    def told(self, first_line: int, has_objects: bool | None) -> JsonPart:
+    def read_or_raise(self, first_line: int, has_objects: bool | None) -> JsonPart:
         """The same, where it is known what came before.
 
         Raises
@@ -178,10 +178,10 @@ class JsonTask:
         return JsonPart(_without_files(columns), rows, reading.line_ends)
 
     def _runs(self, blocks: Iterator[JsonValues], form: JsonForm, columns: JsonColumns) -> Iterator[list[pa.Array]]:
-        for found in blocks:
+        for block in blocks:
             if columns.form() != form:
                 raise MisfitError
-            yield form.arrays(found, columns)
+            yield form.arrays(block, columns)
 
 
 def _without_files(columns: JsonColumns) -> JsonColumns:
@@ -193,13 +193,17 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
     """A source of all rows, and its names; None where files are not read in parts."""
     has_lines = not columns.is_array and encoding in UTF_8
     placed = read_in_parts(
-        files.files, has_lines, FEW_BYTES_HERE.__ge__, WatchedFiles(()).seen, lambda longest: _is_sure(longest, columns, encoding, has_lines)
+        files.files,
+        has_lines,
+        SINGLE_READER_BYTES.__ge__,
+        WatchedFiles(()).seen,
+        lambda longest: _is_read_as_columns(longest, columns, encoding, has_lines),
     )
     if placed is None:
         return None
     whole = whole_files(placed)
     parts = parts_of(whole, has_lines)
-    first = next((found for file in placed for found in values_of(file.path, columns.is_array, encoding, file.state)), None)
+    first = next((block for file in placed for block in values_of(file.path, columns.is_array, encoding, file.state)), None)
     if first is None:
         return memory_source([], [], 0), []
     columns.learn(first)
@@ -208,9 +212,9 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
         form = columns.form() if columns.columns else None
         with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
             plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, room_for_rows(whole))
-            works = [JsonTask(plan, places, number) for number, places in enumerate(parts)]
-            done = run_parts(works, whole, dataset.directory, "reading JSON files")
-            columns = merged(works, done, columns)
+            tasks = [JsonTask(plan, places, number) for number, places in enumerate(parts)]
+            done = run_parts(tasks, whole, dataset.directory, "reading JSON files")
+            columns = merged(tasks, done, columns)
             rows = [part.rows for part in done]
             if form is not None and columns.final_form() == form and None not in rows:
                 return brought(source_of_parts(rows, dataset), whole), form.all_names
@@ -220,7 +224,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
             del done, rows
 
 
-def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: bool) -> bool:
+def _is_read_as_columns(file: DataFile, columns: JsonColumns, encoding: str, has_lines: bool) -> bool:
     """Whether the first rows of a file are read as columns: where Python reads them, threads wait for each other."""
     is_cut = has_lines and packing_of(file.path) is None
     with open_json(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
@@ -232,7 +236,7 @@ def _is_sure(file: DataFile, columns: JsonColumns, encoding: str, has_lines: boo
     return first is not None and (first.members is not None or first.is_sparse)
 
 
-def merged(works: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
+def merged(tasks: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
     """What all parts tell of the columns; one with something wrong is read again and tells.
 
     Whether rows are objects is found once more where the first block does not tell: no columns are known then, and all is read again.
@@ -245,11 +249,11 @@ def merged(works: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) 
         If one is no text.
     """
     columns, line = attrs.evolve(known, rows=0), 1
-    for number, (work, part) in enumerate(zip(works, done, strict=True)):
+    for number, (work, part) in enumerate(zip(tasks, done, strict=True)):
         line = line if work.places[0].start else 1
         # Where others found objects and this one values, or the other way round, no columns hold both.
         if part.failed or (columns.has_objects, part.columns.has_objects) in ((True, False), (False, True)):
-            done[number] = part = work.told(line, columns.has_objects)
+            done[number] = part = work.read_or_raise(line, columns.has_objects)
         columns.add(part.columns)
         line += part.line_ends
     return columns
@@ -278,8 +282,8 @@ def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNo
     files = resolve(url, str, in_place=True)
     with files.named_in_errors():
         columns = _nothing_known(files, orient == RECORDS)
-        found = split_rows(files, columns, named)
-        return _Reader(files, named, columns).read() if found is None else found
+        split = split_rows(files, columns, named)
+        return _Reader(files, named, columns).read() if split is None else split
 
 
 def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:
@@ -331,9 +335,9 @@ class _Reader:
             return (memory_source([pa.nulls(0, FLOAT.physical)], [FLOAT]), [COLUMN_NAME]) if columns.are_values else (memory_source([], [], 0), [])
         if are_all:
             form = columns.final_form()
-            runs = [form.arrays(found, columns) for found in first]
+            runs = [form.arrays(block, columns) for block in first]
             joined = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(form.types)]
-            return memory_source(joined, list(form.types), sum(len(found.values) for found in first)), form.all_names
+            return memory_source(joined, list(form.types), sum(len(block.values) for block in first)), form.all_names
         form = columns.form()
         if columns.columns and not form.is_mixed:
             try:
@@ -343,23 +347,23 @@ class _Reader:
         for _ in blocks:
             pass
         form = columns.final_form()
-        return keep_runs((form.arrays(found, columns) for found in self._all()), form.types), form.all_names
+        return keep_runs((form.arrays(block, columns) for block in self._all()), form.types), form.all_names
 
     def _first_of(self, blocks: Iterator[JsonValues]) -> tuple[list[JsonValues], bool]:
         """The first blocks, as many as are kept in memory and one more, and whether that is all."""
         first: list[JsonValues] = []
         rows = size = 0
-        for found in blocks:
-            first.append(found)
-            rows, size = rows + len(found.values), size + found.size
+        for block in blocks:
+            first.append(block)
+            rows, size = rows + len(block.values), size + block.size
             if rows > IN_MEMORY_ROWS or size * BYTES_OF_CHARACTER > config.memory_budget:
                 return first, False
         return first, True
 
     def _learned(self, blocks: Iterator[JsonValues]) -> Iterator[JsonValues]:
-        for found in blocks:
-            self.columns.learn(found)
-            yield found
+        for block in blocks:
+            self.columns.learn(block)
+            yield block
 
     def _runs(self, blocks: Iterable[JsonValues], form: JsonForm) -> Iterator[list[pa.Array]]:
         """The columns of each block, as long as none of them changes the names or types of columns.
@@ -369,10 +373,10 @@ class _Reader:
         MisfitError
             If one does.
         """
-        for found in blocks:
+        for block in blocks:
             if self.columns.form() != form:
                 raise MisfitError
-            yield form.arrays(found, self.columns)
+            yield form.arrays(block, self.columns)
 
     def _all(self) -> Iterator[JsonValues]:
         for file in self.files.files:
@@ -392,11 +396,11 @@ class _Reader:
             yield from _some(block.read())
             if self.columns.plain_types():
                 break
-        with closing(in_threads_ahead(JsonLines.read, lines, threads_that_read())) as found:
-            for values in found:
+        with closing(in_threads_ahead(JsonLines.read, lines, threads_that_read())) as results:
+            for values in results:
                 yield from _some(values)
 
 
-def _some(found: JsonValues) -> list[JsonValues]:
+def _some(block: JsonValues) -> list[JsonValues]:
     """A block, unless it is empty."""
-    return [found] if len(found.values) else []
+    return [block] if len(block.values) else []

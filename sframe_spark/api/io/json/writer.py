@@ -30,7 +30,7 @@ from sframe_spark.values.value_errors import column_named
 
 RECORDS, LINES = "records", "lines"
 # As `isoformat()` writes date-times without an offset.
-_MOMENT = "%Y-%m-%dT%H:%M:%S%F"
+_ISO_FORMAT = "%Y-%m-%dT%H:%M:%S%F"
 
 
 def require_orient(orient: Any) -> None:
@@ -121,10 +121,10 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
     if kind == STR:
         return json_strings(values)
     if kind == DATETIME and all_in_years_of_python(values):
-        return in_quotes(format_datetimes(values, pa.nulls(len(values), pa.int32()), _MOMENT))
-    found = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND) else None
-    if found is not None:
-        return found
+        return in_quotes(format_datetimes(values, pa.nulls(len(values), pa.int32()), _ISO_FORMAT))
+    texts = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND) else None
+    if texts is not None:
+        return texts
     try:
         with column_named(name):
             return pa.array([None if value is None else compact_json_text(value) for value in decode(values, kind)], pa.large_string())
