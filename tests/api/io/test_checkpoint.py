@@ -92,6 +92,8 @@ def test_rows_of_another_save_are_not_taken(rows: int, other: str, tmp_path: Pat
 
     def overtaken(*given: Any) -> Any:
         made = save(*given)
+        # The other save below is an ordinary one.
+        monkeypatch.setattr(saved_frames, "save_node", save)
         columns = {name: SArray(values, dtype=str if other == "of other types" else float) for name, values in OTHERS[other].items()}
         SFrame(columns)[:0].save(place) if not rows else SFrame(columns).save(place)
         return made

@@ -1,8 +1,8 @@
-"""CSV files as blocks of rows, so that a file larger than memory can be read; where a block ends makes no difference to any row.
+"""CSV files in blocks of rows, so that a file larger than memory can be read; block boundaries never change a row.
 
-A line ends where `fields.py` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same, which any
-thread may do, and is read line by line where it is not sure of the first. What a line means depends on nothing before it, so who reads from the
-start of one on reads what all others do; who begins anywhere guesses where a line starts, and somebody else has to know (`works.py`).
+`parser.py` defines where a line ends. Each block is parsed by Arrow, on any thread, up to the last line that Arrow is certain to read as `parser.py`
+does; where that is uncertain from the first line on, the block is parsed line by line. A line means the same whatever precedes it, so any reader that
+starts at a line start reads the same rows. A reader that starts in the middle of a file guesses a line start, which `reader.py` verifies.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import telling
 from sframe_spark.storage.filesystem.local_files import FileState
 
-# What is read at a time: of shorter files less, so that all cores have some, but not so little that Arrow takes half as long to begin with it.
+# Bytes of a block: fewer in short files, so that all cores have work, but enough that Arrow's start-up cost does not dominate.
 BLOCK_BYTES, MIN_BLOCK_BYTES, BLOCKS_OF_CORE = 8 << 20, 512 << 10, 3
-# So many bytes are read again rather than copied.
+# Up to this size, pending bytes are read again instead of copied.
 MAX_AGAIN = 64 << 10
-# What is read first tells which columns are numbers: until then all are read as text, which takes four times as long. Of a short file it is less:
-# where it tells too little, little is read once more.
+# The first bytes show which columns are numbers. Until then all columns are read as text, which takes four times as long. In a short file fewer bytes
+# are used: if they show too little, little has to be read again.
 FIRST_BYTES, MIN_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
-# As Excel writes and takes it, above the header.
+# The line above the header with which Excel declares the delimiter.
 _SIGN_FOR_EXCEL = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
-# Ends of lines that are looked at for one behind which the next line has as many fields as it should.
+# Line ends that are tried in search of one whose next line has the right number of fields.
 GUESSES = 50
 
 
 def block_bytes_for(size: int, threads: int) -> int:
-    """Return how many bytes of a file of that size one of some threads reads at a time: each block has a price of its own.
+    """Return the block size for a file of that size and a number of threads; each block has a fixed cost.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def block_bytes_for(size: int, threads: int) -> int:
 
 
 def first_block_bytes(size: int) -> int:
-    """Return how many bytes of a file of that size tell its columns of numbers.
+    """Return how many bytes of a file of that size are read to detect its numeric columns.
 
     Examples
     --------
@@ -65,22 +65,22 @@ def first_block_bytes(size: int) -> int:
 
 @attrs.frozen(eq=False)
 class ArrowLines:
-    """Lines of a file that Arrow reads as we do: where they end is known, so any thread may read them.
+    """Lines that Arrow parses as `parser.py` does; as their end is known, any thread may parse them.
 
     Parameters
     ----------
     path
         The file.
     text, end
-        The lines, each with its end, and where they end.
+        The lines with their line ends, and the index at which they end.
     options
         Their dialect.
     width
         Number of columns.
     wanted
-        Places of those that are read.
+        Indices of the columns that are read.
     by_line
-        Reads the same line by line.
+        Parses the same text line by line.
     """
 
     path: str
@@ -92,7 +92,7 @@ class ArrowLines:
     by_line: Callable[[], TextBlock]
 
     def read(self, numbers: NumberColumns) -> TextBlock:
-        """Their rows; ``numbers``: columns to be read as such where nothing speaks against it."""
+        """Return their rows; the columns in ``numbers`` are read as numbers where possible."""
         escape = self.options.escape_char.encode()
         text, end, has_escapes = self.text, self.end, bool(escape) and self.text.find(escape, 0, self.end) >= 0
         if has_escapes:
@@ -101,17 +101,17 @@ class ArrowLines:
         try:
             columns, bad = parse_with_arrow(text, end, self.width, self.selected, self.options, numbers)
         except pa.ArrowInvalid:
-            # Bytes that are no text: reading them line by line says which.
+            # Bytes that are no text: parsing line by line reports which.
             return self.by_line()
         if bad and has_escapes:
-            # A line that is left out is told as it stands in the file.
+            # A skipped line is reported as it stands in the file.
             return self.by_line()
         return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
 
 
 @attrs.define(eq=False)
 class CsvText:
-    """A file from a place on that is the start of a line.
+    """A file from the start of one of its lines on.
 
     Parameters
     ----------
@@ -120,23 +120,23 @@ class CsvText:
     options
         Its dialect.
     stream
-        Where its bytes come from.
+        The source of its bytes.
     block_bytes
-        How many are read at a time.
+        How many bytes are read at a time.
     pending
-        Bytes that were read and not used yet.
+        Bytes that were read but not consumed yet.
     is_last
-        Whether the file ends with these.
+        Whether the file ends with the pending bytes.
     state
-        A file that is read elsewhere, as it was found.
+        The state of a remote file when it was listed.
     position
-        Where in the text of the file these bytes begin.
+        Offset of the pending bytes in the file.
     stop
-        Lines that start there or behind it are not read; None: all are.
+        Offset at which reading stops: lines that start there or later are not read. None: no limit.
     later_bytes
-        How many are read at a time behind the first block, where that is more.
+        Block size after the first block, if it is larger.
     reports_position
-        Whether an error tells where bytes are that are no text, for which the file is read from its start.
+        Whether an error about bytes that are no text names their line and column, for which the file is read again from its start.
     """
 
     path: str
@@ -158,7 +158,7 @@ class CsvText:
         size, again = self._bytes_to_read(), len(self.pending)
         with telling("read", self.path):
             if again and isinstance(self.stream, pa.OSFile) and again <= MAX_AGAIN:
-                # The start of a line: to read it again is quicker than to put it before what follows, in memory that is new each time.
+                # Reading the start of the line again is faster than prepending it to new bytes, which allocates memory each time.
                 self.stream.seek(-again, os.SEEK_CUR)
                 self.pending = self.stream.read(again + size)
             else:
@@ -166,29 +166,29 @@ class CsvText:
         self.is_last = len(self.pending) <= again
 
     def _bytes_to_read(self) -> int:
-        # A line that goes on: each time as much as is there already, as all of that is looked at again.
+        # An unfinished line: double the bytes each time, as all of them are scanned again.
         if self.stop is None:
             return max(self.block_bytes, len(self.pending))
         left = self.stop - self.position - len(self.pending)
         if left < 0:
             return max(BEHIND_BYTES, len(self.pending))
-        # One request more for little more would take as long as for much.
+        # A further request for a few bytes would take as long as one for many.
         return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else left + BEHIND_BYTES
 
     def _drop(self, size: int) -> None:
-        """Let go of bytes that were used."""
+        """Drop consumed bytes."""
         self.pending = self.pending[size:]
         self.position += size
 
     @property
     def _ends(self) -> re.Pattern[bytes]:
-        """What ends a line that is not in quotes."""
+        """The pattern of a line end outside quotes."""
         return re.compile(rb"\r\n|\n|\r" if self.options.has_standard_line_ends else re.escape(self.options.line_terminator.encode()))
 
     def find_line(self, first: int, width: int) -> None:
-        """Go to the first place from one on at which a line starts, or so it seems: a field in quotes may have ends of lines in it.
+        """Move to the first likely line start at or after a position; it is a guess, as quoted fields may contain line ends.
 
-        Where none starts before ``stop``, that is gone to.
+        If no line starts before ``stop``, move to ``stop``.
         """
         starts: list[int] = []
         while not self.is_last and (self.stop is None or self.position + len(self.pending) < self.stop + len(self.options.line_terminator)):
@@ -204,20 +204,20 @@ class CsvText:
             self._drop(self._likely([place - starts[0] for place in starts], width))
 
     def _starts(self, first: int) -> list[int]:
-        """Places among the bytes at which lines start, none of them in quotes, if the first does."""
+        """Return indices of the pending bytes at which lines start, assuming that they are not in quotes."""
         last = len(self.pending) if self.is_last else len(self.pending) - 1
         behind = (match.end() for match in self._ends.finditer(self.pending))
-        # A carriage return may have its other half in what follows.
+        # A carriage return at the end may be followed by its line feed.
         return list(itertools.islice((end for end in behind if end >= first - self.position and end <= last), GUESSES))
 
     def _likely(self, places: list[int], width: int) -> int:
-        """The first of some places behind which a line has so many fields, its quotes are pairs, and Arrow is sure of what follows; else the first.
+        """Return the first of some positions at which a line has the right number of fields and paired quotes and Arrow can parse what follows.
 
-        Amid a field in quotes lines may look like rows, too; what follows is inside out then, and quotes open amid fields.
+        Without such a position, return the first. Lines inside a quoted field may look like rows too, but then quotes open in the middle of fields.
         """
         sample = self.pending[: places[-1] + BEHIND_BYTES]
         is_last = self.is_last and len(sample) == len(self.pending)
-        # A character may be cut where it ends.
+        # The last character may be incomplete.
         text = codecs.utf_8_decode(sample, "strict", is_last)[0]
         likely = None
         for place in places:
@@ -234,7 +234,7 @@ class CsvText:
         return likely or 0
 
     def start(self) -> bool:
-        """Go behind the byte order mark and the lines that are left out, whatever is in them; False if the file is empty."""
+        """Skip the byte order mark and the skipped lines, whatever they contain; return False if the file is empty."""
         while len(self.pending) < len(BYTE_ORDER_MARK) and not self.is_last:
             self.fill()
         self._drop(len(BYTE_ORDER_MARK) if self.pending.startswith(BYTE_ORDER_MARK) else 0)
@@ -250,7 +250,7 @@ class CsvText:
         while left:
             line_ends = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
             if line_ends and line_ends[-1] == len(self.pending) and not self.is_last:
-                # What follows may start with the other half of this line's end.
+                # The next bytes may start with the line feed of this line end.
                 line_ends.pop()
             left -= len(line_ends)
             self._drop(line_ends[-1] if line_ends else 0)
@@ -262,12 +262,12 @@ class CsvText:
         return True
 
     def _go_behind_sign(self) -> None:
-        """Go behind a first line that tells Excel what divides fields, and is neither a header nor a row.
+        """Skip a first line that declares the delimiter for Excel, which is neither a header nor a row.
 
         Raises
         ------
         CsvLineError
-            If it tells something else than was asked for.
+            If it declares another delimiter than the requested one.
         """
         match = _SIGN_FOR_EXCEL.match(self.pending) if self.options.header and not self.options.skiprows else None
         if match is None:
@@ -278,7 +278,7 @@ class CsvText:
         self._drop(match.end())
 
     def header(self) -> list[str]:
-        """The fields of the first line that is not blank, none if there is none; a header is used up, other lines are not."""
+        """Return the fields of the first line that is not blank, or none; a header is consumed, other lines are not."""
         while True:
             text, position = self._text(), 0
             while position < len(text):
@@ -296,12 +296,12 @@ class CsvText:
             self.fill()
 
     def is_arrow_safe(self, width: int) -> bool:
-        """Whether Arrow reads the next rows, as far as bytes were read: what it does not, Python reads line by line, one thread at a time."""
+        """Return whether Arrow can parse the next rows; what it cannot parse, Python parses line by line on one thread at a time."""
         self.fill()
         return arrow_safe_end(self.pending, width, self.options, self.is_last) > 0
 
     def blocks(self, width: int, selected: Sequence[int]) -> Iterator[ArrowLines | TextBlock]:
-        """The rows from here on: the wanted ones of ``width`` columns; what any thread may read of them at any time is not read yet."""
+        """Yield the remaining rows as blocks of the selected columns; lines that any thread may parse are not parsed yet."""
         while (self.pending or not self.is_last) and self._bytes_before_stop():
             size = len(self.pending)
             is_filled = size < self.block_bytes and (self.stop is None or self.position + size <= self.stop)
@@ -312,12 +312,12 @@ class CsvText:
                 yield block
                 self.block_bytes = max(self.block_bytes, self.later_bytes)
             if not is_filled and len(self.pending) == size:
-                # A line that is longer than what is read at a time.
+                # A line that is longer than a block.
                 self.fill()
                 self.block_bytes = max(self.block_bytes, min(2 * self.block_bytes, BLOCK_BYTES))
 
     def _bytes_before_stop(self) -> int:
-        """How many of the bytes may be the start of a line that is read; at least one where none was read yet."""
+        """Return how many of the pending bytes may start a line to read; at least one if none was read yet."""
         left = max(len(self.pending), 1)
         return left if self.stop is None else max(0, min(left, self.stop - self.position))
 
@@ -330,14 +330,14 @@ class CsvText:
         return ArrowLines(self.path, text, end, self.options, width, selected, lambda: self._complete_lines(text[:end])._by_line(width, selected))
 
     def _complete_lines(self, lines: bytes) -> CsvText:
-        """Complete lines, about which what follows says nothing."""
+        """Return complete lines as a text of their own."""
         return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, reports_position=self.reports_position)
 
     def _by_line(self, width: int, selected: Sequence[int]) -> TextBlock:
         rows: list[list[str]] = []
         bad: list[str] = []
         text, position = self._text(), 0
-        # As characters: one that begins before the end of these bytes may go on behind it.
+        # In characters: one that begins before the limit may end after it.
         limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
         while position < min(limit, self.block_bytes):
             parsed = read_line(text, position, self.options, self.is_last, width=width)
@@ -355,7 +355,7 @@ class CsvText:
         return TextBlock(self.path, columns, bad, len(rows))
 
     def _text(self) -> str:
-        """The bytes that were read as text, but for a character that is not complete.
+        """Return the pending bytes as text, without an incomplete last character.
 
         Raises
         ------
@@ -377,7 +377,7 @@ class CsvText:
 def open_csv(
     path: str, options: CsvOptions, state: FileState | None = None, first_bytes: int | None = None, later_bytes: int | None = None
 ) -> Iterator[CsvText]:
-    """A file to be read from its start, so many bytes at a time; ``state``: what was found, where it is read elsewhere."""
+    """Open a file to be read from its start; ``state`` is that of a remote file when it was listed."""
     later = later_bytes or BLOCK_BYTES
     with open_utf8(path, options.encoding, state) as stream:
         yield CsvText(path, options, stream, min(first_bytes or later, later), state=state, later_bytes=later)
@@ -385,12 +385,12 @@ def open_csv(
 
 @contextlib.contextmanager
 def open_csv_range(place: FileRange, options: CsvOptions, reports_position: bool) -> Iterator[CsvText]:
-    """A file to be read up to a place in it: from its start, or from a little before another place on."""
+    """Open a range of a file: from its start, or from just before the start of the range."""
     if not place.start:
         with open_csv(place.path, options, place.state) as text:
             yield attrs.evolve(text, stop=place.stop, reports_position=reports_position)
         return
-    # A line starts behind the end of another one.
+    # A line starts after the end of the previous one.
     before = place.start if place.is_line else place.start - (1 if options.has_standard_line_ends else len(options.line_terminator.encode()))
     with telling("read", place.path):
         stream = open_bytes(place.path, place.state, max(0, before))

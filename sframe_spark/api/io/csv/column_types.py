@@ -1,4 +1,4 @@
-"""Types of CSV columns: the narrowest that every value of the whole file has, so that no value is lost or changed."""
+"""Types of CSV columns, the narrowest that hold every value of the whole file, and the blocks of rows that are typed."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sframe_spark.values.convert import parse_array, parse_dict, parse_float, pa
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.text_reader import read_arrays, read_stored
 
-# Nearly all numbers: those that any column of numbers holds. Leading zeros count for nothing, as in the reference and in other libraries.
+# Nearly all numbers: short enough for any numeric column. Leading zeros are ignored, as in the reference and in other libraries.
 SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"
 SHORT_DECIMAL = r"^[+-]?0*[0-9]{1,18}(\.[0-9]*)?$"
 INTEGER = r"^[+-]?0*[0-9]{1,19}$"
 DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 NOT_FINITE = r"^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
-# Digits that no int of 64 bits holds.
+# Numbers with too many digits for 64 bits.
 WRITTEN_AS_TEXT = r"^[+-]?0*[1-9][0-9]{18,}$"
 
 
 class CsvForm(enum.Enum):
-    """What fields look like: as much as says the type of a column that has more of them elsewhere."""
+    """The form of the fields of a column; the forms of several blocks combine to the type of the whole column."""
 
     INT = "int"
     LONG_INT = "ints, one of which no float would show again"
@@ -43,7 +43,7 @@ class CsvForm(enum.Enum):
 
     @property
     def type(self) -> ColumnType:
-        """The type of a column all of whose fields have this form."""
+        """The type of a column whose fields all have this form."""
         return TYPES[self]
 
 
@@ -56,7 +56,7 @@ PARSERS: tuple[tuple[CsvForm, str, str, Callable[[str, bool], Any]], ...] = (
     (CsvForm.LIST, "[", "]", parse_list),
     (CsvForm.DICT, "{", "}", parse_dict),
 )
-# Two forms that are not the same make a text, but for these.
+# Any other two different forms combine to text.
 COMBINED_FORMS = {
     frozenset({CsvForm.INT, CsvForm.LONG_INT}): CsvForm.LONG_INT,
     frozenset({CsvForm.INT, CsvForm.FLOAT}): CsvForm.FLOAT,
@@ -73,7 +73,7 @@ class Converted:
     values
         The values.
     failed
-        True in rows whose text is no value of the type; None when there are none.
+        True in rows whose text cannot be converted; None if there are none.
     """
 
     values: pa.Array
@@ -81,7 +81,7 @@ class Converted:
 
 
 def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
-    """The form of the narrowest type that all fields have, None if all are missing or empty.
+    """Return the form of the narrowest type that holds all fields; None if all are missing or empty.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
     if _matches(present, INTEGER):
         return CsvForm.TEXT if _parsed(present, INT, False).null_count else CsvForm.LONG_INT
     if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
-        # Numbers may be written that are too large for a float.
+        # Some written numbers are too large for a float.
         is_text = _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count
         return CsvForm.TEXT if is_text else CsvForm.FLOAT
     for form, opening, closing, parse in PARSERS:
@@ -108,13 +108,13 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
 
 
 def _all_are_read(present: pa.Array, form: CsvForm, parse: Callable[[str, bool], Any]) -> bool:
-    """Whether all texts are arrays, lists or dicts: those that are written as most are at once, others one by one."""
+    """Return whether all texts are arrays, lists or dicts: common ones are checked together, others one by one."""
     known = (read_arrays(present) if form is CsvForm.ARRAY else read_stored(present, form.type.kind))[1]
     return all(parse(value, True) is not None for value in present.filter(pc.invert(known)).to_pylist())
 
 
 def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
-    """The form of the fields of both: whatever the order in which they are put together, it is that of all at once.
+    """Return the form of two sets of fields together; combining is associative and commutative.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
 
 
 def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:
-    """Fields as values of a type; ``hinted``: it was asked for, so that a float may become an int."""
+    """Return fields as values of a type; if it is ``hinted``, that is requested by the user, a float may become an int."""
     if kind == STR:
         return Converted(_without(text, values.missing))
     present = _without(with_truth(text, values), ("", *values.missing))
@@ -138,23 +138,23 @@ def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool)
 
 
 def misfits(columns: Sequence[pa.Array], kinds: Sequence[ColumnType | None], values: CsvValues) -> pa.Array | None:
-    """True where some field is no value of the type asked for in its column; None where there is no such row."""
+    """Return a mask of the rows in which a field does not have its requested type; None if there are none."""
     return failed_rows([converted(text, kind, values, True) for text, kind in zip(columns, kinds, strict=True) if kind is not None])
 
 
 def failed_rows(cells: Sequence[Converted]) -> pa.Array | None:
-    """True where the field of some column has no value; None where there is no such row."""
+    """Return a mask of the rows in which some field could not be converted; None if there are none."""
     masks = [cell.failed for cell in cells if cell.failed is not None]
     return functools.reduce(pc.or_, masks) if masks else None
 
 
 def present_texts(text: pa.Array, values: CsvValues) -> pa.Array:
-    """The fields that are neither empty nor missing, truth values as digits."""
+    """Return the fields that are neither empty nor missing, with truth values as digits."""
     return _without(with_truth(text, values), ("", *values.missing)).drop_null()
 
 
 def with_truth(text: pa.Array, values: CsvValues) -> pa.Array:
-    """Fields with truth values as digits."""
+    """Return fields with truth values as digits."""
     for words, digit in ((values.true_values, "1"), (values.false_values, "0")):
         if words:
             text = pc.if_else(pc.is_in(text, value_set=pa.array(words, pa.string())), digit, text)
@@ -162,7 +162,7 @@ def with_truth(text: pa.Array, values: CsvValues) -> pa.Array:
 
 
 def _parsed(present: pa.Array, kind: ColumnType, hinted: bool) -> pa.Array:
-    """Values of texts; missing where a text is none."""
+    """Return the values of texts; missing where a text cannot be converted."""
     if kind == ZONED_DATETIME:
         return encode_plain([None if value is None else parse_datetime(value) for value in present.to_pylist()], kind)
     result = cast_array(present, STR, kind, undefined_on_failure=True)
@@ -172,7 +172,7 @@ def _parsed(present: pa.Array, kind: ColumnType, hinted: bool) -> pa.Array:
 
 
 def _cut(text: str) -> int | None:
-    """A number without its fraction."""
+    """Return a number without its fraction."""
     whole = parse_int(text)
     if whole is not None:
         return whole
@@ -182,7 +182,7 @@ def _cut(text: str) -> int | None:
 
 
 def parse_datetime(text: str) -> datetime.datetime | None:
-    """A date and time in ISO 8601, with or without separators; None if the text is anything else.
+    """Return a date and time in ISO 8601, with or without separators; None for any other text.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
 
 
 def _matches(text: pa.Array, pattern: str) -> bool:
-    """True if all texts match; a look at the first ones spares most columns of another form the others."""
+    """Return whether all texts match; the first ones are tested first, which rules most columns out quickly."""
     return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in (text[:100], text[100:]))
 
 
@@ -209,25 +209,25 @@ def _any(mask: pa.Array) -> bool:
     return bool(pc.any(mask).as_py())
 
 
-# Lines of CSV files as they were read, and those of them that are no rows.
+# Blocks of rows
 
 
 @attrs.frozen(eq=False)
 class TextBlock:
-    """Rows as columns of text, or of numbers, and the lines that are no rows.
+    """Rows as columns of text or numbers, and the lines that are no rows.
 
     Parameters
     ----------
     path
         The file.
     columns
-        One array per column: of text, or of numbers where these were known to be some.
+        One array per column: of numbers where the column was known to be numeric, otherwise of text.
     bad_lines
         Lines with another number of fields.
     rows
         Number of rows.
     is_learned
-        Whether the forms of its fields are known already.
+        Whether the forms of its fields were taken into account already.
     """
 
     path: str
@@ -237,24 +237,24 @@ class TextBlock:
     is_learned: bool = False
 
     def read(self, _: NumberColumns) -> TextBlock:
-        """The block: it is read."""
+        """Return the block itself, which is parsed already."""
         return self
 
 
 @attrs.frozen(eq=False)
 class ValueBlock:
-    """Rows as values, and what is left out.
+    """Rows as values, and the lines that are left out.
 
     Parameters
     ----------
     path
         The file.
     forms
-        Of the fields, and of those that were known before.
+        The forms of its fields, combined with those known before.
     values
-        One array per column; None where some field has another type than was known.
+        One array per column; None if some field has another type than expected.
     left_out
-        Lines that are no rows, and why so.
+        Lines that are no rows, with the reason.
     """
 
     path: str
@@ -272,7 +272,7 @@ class LeftOut:
     number
         How many there are.
     lines
-        The first ones: as many as are kept.
+        The first of them, as many as are retained.
     """
 
     number: int = 0

@@ -1,4 +1,4 @@
-"""How a CSV file is written and what is wanted of it."""
+"""Options of CSV files: the dialect, what is read of a file, and how fields become values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sframe_spark.message_text import is_unicode
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
-# Stands for a line break as delimiter, with which every line is one field. Unicode keeps this code point out of texts.
+# Stands for a line break as delimiter, which makes every line one field. This code point is no Unicode character, so no text contains it.
 IN_NO_TEXT = "\uffff"
 DEFAULT_ROWS_TO_INFER = 100
 _TEXTS = ("delimiter", "line_terminator", "comment_char", "escape_char", "quote_char")
@@ -83,7 +83,7 @@ class CsvOptions:
         self._require_distinct()
 
     def _require_distinct(self) -> None:
-        """One text with two meanings would be read by the one or the other, by where a block of the file ends.
+        """Refuse one text with two meanings: which of them applies would depend on where a block of the file ends.
 
         Raises
         ------
@@ -108,24 +108,24 @@ class CsvOptions:
 
     @property
     def is_undivided(self) -> bool:
-        """True when every line is one field, a blank one too."""
+        """Whether every line is one field, even a blank one."""
         return self.delimiter == IN_NO_TEXT
 
     @property
     def is_blank_delimited(self) -> bool:
-        """True when fields are divided by blanks, so that those at the end of a line need not divide anything."""
+        """Whether fields are separated by blanks, so that blanks at the end of a line need not separate anything."""
         return not self.delimiter.strip(" ")
 
     @property
     def has_standard_line_ends(self) -> bool:
-        """True when lines end as they do in text files."""
+        """Whether lines end as in text files: with a line feed, a carriage return or both."""
         return self.line_terminator in NEWLINES
 
 
 def escape_by_doubling(dialect: Any) -> None:
-    """Let a dialect whose quote is its escape character, too, have no other escapes than quotes written twice.
+    """Leave doubled quotes as the only escape of a dialect whose quote is also its escape character.
 
-    Taken for both, a doubled quote would be read as one twice, and written as four.
+    Otherwise a doubled quote would be unescaped twice when read, and written as four quotes.
     """
     if dialect.escape_char and dialect.escape_char == dialect.quote_char:
         object.__setattr__(dialect, "escape_char", "")
@@ -133,7 +133,7 @@ def escape_by_doubling(dialect: Any) -> None:
 
 
 def line_ends(terminator: str) -> tuple[str, ...]:
-    """The texts that are taken for the end of a line."""
+    """Return the texts that end a line."""
     return NEWLINES if terminator in NEWLINES else (terminator,)
 
 
@@ -156,7 +156,7 @@ class CsvValues:
 
 @attrs.frozen(eq=False)
 class CsvRequest:
-    """What a user asks for when reading CSV, in the order of the reference's arguments.
+    """A user's request to read CSV, in the order of the reference's arguments.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class CsvRequest:
     encoding: str = "utf-8"
 
     def dialect(self) -> CsvOptions:
-        """How the files are written."""
+        """Return the dialect of the files."""
         rows = None if self.nrows is None else count(self.nrows, "nrows") or None
         delimiter = IN_NO_TEXT if self.delimiter in NEWLINES else self.delimiter
         return CsvOptions(
@@ -214,11 +214,11 @@ class CsvRequest:
 
     @property
     def rows_to_infer(self) -> int:
-        """How many rows tell the types where fewer are read."""
+        """The number of rows from which types are inferred if fewer are read."""
         return DEFAULT_ROWS_TO_INFER if self.nrows_to_infer is None else count(self.nrows_to_infer, "nrows_to_infer")
 
     def values(self) -> CsvValues:
-        """How fields become values."""
+        """Return how fields become values."""
         names = ("na_values", "true_values", "false_values")
         return CsvValues(*(texts(getattr(self, name), name) for name in names))
 
@@ -242,12 +242,12 @@ INSTEAD = {
 
 
 def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> OptionsT:
-    """What is asked for, with arguments by the other names that the reference takes.
+    """Return a dialect or request with arguments given by their alternative names.
 
     Raises
     ------
     SchemaError
-        If there are others.
+        If an argument has an unknown name.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases:
 
 
 def count(value: Any, name: str) -> int:
-    """A number of rows or lines; negative ones count as none, as in the reference.
+    """Return a number of rows or lines; negative ones count as zero, as in the reference.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def count(value: Any, name: str) -> int:
 
 
 def texts(values: Any, name: str) -> tuple[str, ...]:
-    """Texts given as a list, or a single one; none for None.
+    """Return texts given as a list or a single one; none for None.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def require_unicode_text(value: str, name: str) -> None:
 
 
 def chosen_columns(names: list[str], usecols: Any) -> list[int]:
-    """Places of the columns to read, in the order asked for; all when none is named.
+    """Return the indices of the columns to read, in the requested order; all if none is named.
 
     Raises
     ------
@@ -314,7 +314,7 @@ def chosen_columns(names: list[str], usecols: Any) -> list[int]:
         If a name is not there, or is given twice.
     """
     requested = list(texts(usecols, "usecols"))
-    # A look through a list for each name is work by the square of their number.
+    # Searching a list for each name would take quadratic time.
     places, numbers = dict(zip(reversed(names), range(len(names))[::-1], strict=True)), collections.Counter(requested)
     for name in requested:
         if name not in places:
@@ -325,7 +325,7 @@ def chosen_columns(names: list[str], usecols: Any) -> list[int]:
 
 
 def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
-    """Column types that the user has given: one class for all columns, a list of classes, or a dict by name.
+    """Return the column types requested by the user: one class for all columns, a list of classes, or a dict by name.
 
     Raises
     ------
@@ -345,6 +345,6 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     else:
         by_name = dict.fromkeys(names, hints)
     types = {name: type_of_class(kind) for name, kind in by_name.items()}
-    # The encodings that hold any value of their kind: later rows need not look like the first.
+    # Encodings that hold any value of their kind, as later rows may differ from the first.
     general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
     return {name: general.get(kind.kind, kind) for name, kind in types.items()}

@@ -1,4 +1,4 @@
-"""CSV text by Arrow, as far as its quotes, brackets and escapes leave no doubt that Arrow reads it as `fields.py` does."""
+"""The rules of CSV text, line by line, and parsing by Arrow as far as it certainly gives the same fields."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ import pyarrow.csv as pcsv
 from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.values.convert import ESCAPED, ESCAPES
 
-# Where the fields and lines of CSV text end: the one home of that rule, which reads text line by line.
+# Where fields and lines end: the definition, parsing line by line
 
 SPACE = " \t"
 # A quote that is never closed would make the rest of a file one field: a field of more bytes is not in quotes.
 LONGEST_RECORD_BYTES = 64 * 1024 * 1024
 _BRACKETS = r"[\[\]{}\r\n]"
 _TEXTS = {"'": r"""'(?:\\.|[^'\\\r\n])*'|'""", '"': r'''"(?:\\.|[^"\\\r\n])*"|"'''}
-# By the quotes that may still be closed on the line, what matters there: texts in quotes, quotes that nothing closes, brackets, ends of lines.
+# Tokens that matter inside brackets, by the quotes that may still be closed on the line: quoted texts, unclosed quotes, brackets, line ends.
 _BRACKET_TOKENS = {quotes: re.compile("|".join([*map(_TEXTS.__getitem__, quotes), _BRACKETS])) for quotes in ("'\"", "'", '"', "")}
 
 
 @attrs.frozen(eq=False)
 class Patterns:
-    """What the fields of a dialect look like: groups text in quotes, text with quotes that are not around it, plain text, end.
+    """Regular expressions of the fields of a dialect, with groups for quoted text, text with inner quotes, plain text and the end.
 
     Parameters
     ----------
     usual
         Any field; white space before it is left out if the dialect says so.
     spaceless
-        The same without white space before it, whatever the dialect says.
+        Any field without white space before it, whatever the dialect says.
     unquoted
-        A field whose quotes are characters like all others.
+        A field whose quotes are ordinary characters.
     end
         White space and the end of a field.
     margin
-        So many characters of what follows a line may belong to its end.
+        How many characters after a line may belong to its end.
     """
 
     usual: re.Pattern[str]
@@ -54,7 +54,7 @@ class Patterns:
 
 @functools.lru_cache(maxsize=16)
 def patterns_of(options: CsvOptions) -> Patterns:
-    """The patterns of a dialect."""
+    """Return the patterns of a dialect."""
     delimiter, quote, comment = (re.escape(text) for text in (options.delimiter, options.quote_char, options.comment_char))
     terminator = r"\r\n|\n|\r" if options.has_standard_line_ends else re.escape(options.line_terminator)
     if options.has_standard_line_ends and len(options.delimiter) == 1:
@@ -77,11 +77,11 @@ def patterns_of(options: CsvOptions) -> Patterns:
 
 
 def _quoted(quote: str, options: CsvOptions, stop: str, plain: str) -> str:
-    """A field that starts with a quote; nothing is looked at more than twice, so that text without an end costs no quadratic time."""
+    """Return the pattern of a field that starts with a quote; it scans nothing more than twice, so an unclosed quote costs no quadratic time."""
     escape = re.escape(options.escape_char)
     pairs = "|".join(filter(None, (f"{escape}." if escape else "", quote * 2 if options.double_quote else "")))
     within = rf"[^{quote}{escape}]*+" + (rf"(?:(?:{pairs})[^{quote}{escape}]*+)*+" if pairs else "")
-    # Outside an escape character takes away the meaning of quotes and of itself, of nothing else.
+    # Outside quotes, the escape character only escapes quotes and itself.
     escaped = f"{escape}[{quote}{escape}]|" if escape else ""
     outside = rf"(?:(?!{stop})(?:{escaped}[^{quote}]))*+"
     last, other = rf"{quote}(?=[ \t]*(?:{stop}))", rf"{quote}(?![ \t]*(?:{stop}))"
@@ -90,9 +90,9 @@ def _quoted(quote: str, options: CsvOptions, stop: str, plain: str) -> str:
 
 
 def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_header: bool = False, width: int = 0) -> tuple[list[str], int] | None:
-    """The fields of the line at a place, none if it is blank and lines are divided, and where the next one starts.
+    """Return the fields of the line at a position, and where the next line starts; a blank line has no fields unless every line is one field.
 
-    None if it depends on what follows the text; ``is_last``: nothing does. ``width``: so many fields a line has at least, as far as is known.
+    Return None if the result depends on text that follows, which there is unless ``is_last``. ``width`` is the known number of columns, or zero.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
     closing: dict[int, int] = {}
     blank = True
     patterns, position, delimiter = patterns_of(options), start, options.delimiter
-    # White space at the start of a header belongs to no name.
+    # White space at the start of a header is no part of a name.
     match = (patterns.without_space if is_header else patterns.usual).match(text, position)
     while match is not None:
         quoted, _, plain, end = match.groups()
@@ -133,7 +133,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
 
 
 def _blank_rest(text: str, position: int, patterns: Patterns, delimiter: str) -> int | None:
-    """Where the next line starts if nothing but white space is left of this one; None otherwise."""
+    """Return where the next line starts if only white space is left of this one; None otherwise."""
     rest = patterns.end.match(text, position)
     return None if rest is None or rest.group(1) == delimiter else rest.end()
 
@@ -143,7 +143,7 @@ def _is_too_long(text: str) -> bool:
 
 
 def _bracketed(text: str, start: int, options: CsvOptions, known: dict[int, int]) -> tuple[str, str, int] | None:
-    """A field that is a list or a dict and nothing more, what ends it, and where the next one starts; ``known`` as for :func:`closing_bracket`."""
+    """Return a field that is exactly a list or dict, its end, and where the next field starts; for ``known`` see :func:`closing_bracket`."""
     line_end = -1 if options.has_standard_line_ends or start in known else text.find(options.line_terminator, start)
     closing = closing_bracket(text, start, None if line_end < 0 else line_end, known)
     end = patterns_of(options).end.match(text, closing) if closing else None
@@ -151,15 +151,15 @@ def _bracketed(text: str, start: int, options: CsvOptions, known: dict[int, int]
 
 
 def closing_bracket(text: str, start: int, end: int | None = None, known: dict[int, int] | None = None) -> int:
-    """Where the list or dict that starts at a place ends; 0 if it does not end on its line.
+    """Return where the list or dict at a position ends; 0 if it does not end on its line.
 
     Parameters
     ----------
     text, start, end
-        Where to look; there is an opening bracket at the start.
+        The text and the range to scan, which starts with an opening bracket.
     known
-        What was found for brackets of the same line, and is added to: they are opened in many fields, and whoever looked for the end of each
-        would look from each to the end of the line. What follows a bracket means the same wherever the look at it began.
+        Results for brackets of the same line, which are extended. Without them, each of many opening brackets would be scanned to the end of the
+        line. The text after a bracket means the same wherever the scan began.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
     while (token := _BRACKET_TOKENS[quotes].search(text, position, limit)) is not None:
         position, character = token.end(), token.group()
         if character in quotes:
-            # Nothing closes it, and so no other of its kind after it: each would be looked for to the end of the line.
+            # Unclosed, as is any later quote of its kind: do not search for the end of each.
             quotes = quotes.replace(character, "")
             continue
         if character in "[{":
@@ -205,14 +205,14 @@ def _value(match: re.Match[str], options: CsvOptions, keeps_space: bool) -> str:
 
 
 def _without_quotes(text: str, options: CsvOptions) -> str:
-    """A field whose quotes came after white space that is not skipped, so that they did not hold a delimiter together."""
+    """Return a field without the quotes that follow white space, which is not skipped; such quotes do not protect a delimiter."""
     quote = options.quote_char
     is_quoted = quote and len(text) > 1 and text[0] == text[-1] == quote
     return _unescaped(text[1:-1], options) if is_quoted else text
 
 
 def _unescaped(quoted: str, options: CsvOptions) -> str:
-    """What a text in quotes means."""
+    """Return the value of a quoted text."""
     if options.double_quote and options.quote_char in quoted:
         quoted = quoted.replace(options.quote_char * 2, options.quote_char)
     if options.escape_char and options.escape_char in quoted:
@@ -222,24 +222,24 @@ def _unescaped(quoted: str, options: CsvOptions) -> str:
 
 
 def meanings_of(options: CsvOptions) -> dict[str, str]:
-    """What the characters mean to which an escape character gives another meaning, or none."""
+    """Return the meanings of the characters that may follow an escape character."""
     return {character: character for character in (*ESCAPED, options.escape_char, options.quote_char) if character} | ESCAPES
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Ints of more digits, and floats that may have been written as such ints, are looked at as text.
+# Larger ints, and floats that may have been written as such ints, are examined as text.
 MAX_PLAIN = 10**18
 SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
 
 
 @attrs.frozen
 class NumberColumns:
-    """Which columns are to be read as numbers at once.
+    """Which columns are parsed directly as numbers.
 
     Parameters
     ----------
     types
-        Of each wanted column: int64 or float64; None of those that are read as text.
+        int64 or float64 for each selected column; None for columns that are read as text.
     missing
         Texts that mean a missing value.
     """
@@ -248,9 +248,9 @@ class NumberColumns:
     missing: tuple[str, ...] = ()
 
     def read_exactly_by_arrow(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
-        """Whether Arrow makes of each field of such a column, up to an end, what its text would become, or refuses it.
+        """Return whether Arrow converts each field of these columns exactly as its text would be converted, or refuses it.
 
-        It takes hexadecimal numbers for ints, and numbers that mean a missing value for such where white space is around them.
+        Arrow reads hexadecimal numbers as ints, and does not recognize numeric missing values that have white space around them.
         """
         if not any(self.types) or width == 1:
             return False
@@ -258,7 +258,7 @@ class NumberColumns:
         numbers = [missing.encode() for missing in self.missing if any(map(str.isdigit, missing))]
         unsure = [(letter, b"0" + letter) for letter in (b"x", b"X")]
         unsure += [(space, pattern) for space in spaces for number in numbers for pattern in (space + number, number + space)]
-        # One character is looked for much faster than several.
+        # Searching for one character is much faster than for several.
         return not any(text.find(character, 0, end) >= 0 and text.find(pattern, 0, end) >= 0 for character, pattern in unsure)
 
 
@@ -267,14 +267,14 @@ NO_NUMBERS = NumberColumns()
 
 @attrs.frozen(eq=False)
 class Quotes:
-    """The parts of a text in quotes, if all quotes in it are there to open and close such parts.
+    """The quoted parts of a text, assuming that all its quotes open or close such parts.
 
     Parameters
     ----------
     opening, closing
-        Places of the quotes; a doubled quote closes one part and opens another.
+        Indices of the quotes; a doubled quote closes one part and opens another.
     end
-        Where a part starts that is not closed; the length of the text if all are.
+        Start of an unclosed part; the length of the text if all are closed.
     """
 
     opening: np.ndarray
@@ -283,7 +283,7 @@ class Quotes:
 
 
 def arrow_safe_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int:
-    """Where the last line ends up to which Arrow reads a text as we do; 0 where that is not sure of the first.
+    """Return the end of the last line up to which Arrow certainly parses a text as :func:`read_line` does; 0 if there is no such line.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
     closing: list[int] = []
     for match in _parts(quote, escape).finditer(text):
         if match.end() - match.start() == 1:
-            # Not closed: whoever looked on would look from every later quote to the end of the text.
+            # Unclosed: do not search from every later quote to the end of the text.
             return Quotes(np.array(opening, int), np.array(closing, int), match.start())
         opening.append(match.start())
         closing.append(match.end() - 1)
@@ -333,19 +333,19 @@ def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
 
 
 def _parts(quote: bytes, escape: bytes) -> re.Pattern[bytes]:
-    """A part in quotes, or a quote that is not closed."""
+    """Return the pattern of a quoted part or an unclosed quote."""
     q, e = re.escape(quote), re.escape(escape)
     return re.compile(q + b"[^" + q + e + b"]*+(?:" + e + b".[^" + q + e + b"]*+)*+" + q + b"|" + q, re.DOTALL)
 
 
 def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
-    """Where the last line ends that is complete; 0: nowhere."""
+    """Return where the last complete line ends; 0 if there is none."""
     limit = quotes.end
     if is_last and limit == len(text):
         return limit
     terminator = b"\n"
     if b"\n" not in text and b"\r" in text:
-        # What follows may start with the other half of this line's end.
+        # The next bytes may start with the line feed of this line end.
         terminator, limit = b"\r", min(limit, len(text) - 1)
     while (line_end := text.rfind(terminator, 0, limit)) >= 0:
         part = int(np.searchsorted(quotes.opening, line_end)) - 1
@@ -356,7 +356,7 @@ def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
 
 
 def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """For each place, whether a field starts there, white space left aside."""
+    """Return for each position whether a field starts there, ignoring white space."""
     before = places - 1
     spaces = np.setdiff1d(SPACE_BYTES, ends)
     previous = characters.take(before, mode="clip")
@@ -369,7 +369,7 @@ def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) 
 
 
 def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
-    """For each character, whether it is one of some letters."""
+    """Return for each character whether it is one of some letters."""
     matches = characters == letters[0]
     for letter in letters[1:]:
         matches |= characters == letter
@@ -377,7 +377,7 @@ def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
 
 
 def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, escape: bytes) -> bool:
-    """True when a quote is amid a field, a field in quotes is very long, or white space is beside a quote at either end of a field."""
+    """Return whether a quote is inside a field, a quoted field is very long, or white space adjoins a quote at either end of a field."""
     number = int(np.searchsorted(quotes.opening, len(characters)))
     if not number:
         return False
@@ -386,7 +386,7 @@ def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quote
     if doubled.any():
         opening, closing = opening[np.concatenate([[True], ~doubled])], closing[np.concatenate([~doubled, [True]])]
     starts, stops = (_are_among(ends, characters.take(places, mode="clip")) for places in (opening - 1, closing + 1))
-    # Beside the first character and the last one nothing is: a line starts and ends there.
+    # A line starts at the first character and ends at the last one.
     starts[0] |= opening[0] == 0
     stops[-1] |= closing[-1] == len(characters) - 1
     if not starts.all() or not stops.all():
@@ -397,8 +397,8 @@ def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quote
 
 
 def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, escape: bytes) -> bool:
-    """True when white space, written as it is or escaped, is within the quotes that open or close a field: Arrow is told to trim it."""
-    # Behind an opening quote and before a closing one there is a quote, at least.
+    """Return whether white space, escaped or not, is just inside the quotes of a field: Arrow would trim it."""
+    # An opening quote is followed, and a closing one preceded, by a quote at least.
     if any(_are_among(SPACE_BYTES, characters.take(places)).any() for places in (opening + 1, closing - 1)):
         return True
     if not escape:
@@ -409,7 +409,7 @@ def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.
 
 
 def without_escapes(text: bytes, options: CsvOptions) -> bytes:
-    """A text with the characters themselves where they are escaped inside quotes, quotes doubled."""
+    """Return a text in which escapes inside quotes are replaced by their characters, and quotes are doubled."""
     escape, quote = options.escape_char.encode(), options.quote_char.encode()
     if not escape or not quote or escape not in text or quote not in text:
         return text
@@ -430,9 +430,9 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
 def parse_with_arrow(
     text: bytes, end: int, width: int, selected: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
 ) -> tuple[tuple[pa.Array, ...], list[str]]:
-    """The wanted columns of a text without escapes, up to an end, that Arrow reads as we do, and the lines that have another number of fields.
+    """Return the selected columns of a text without escapes, up to an end, and the lines that have another number of fields.
 
-    Columns are text, but for those to be read as numbers where all fields of all of these are such, and their form says no more than that.
+    Columns are text, except those in ``numbers`` if all their fields are numbers whose text gives no further information.
 
     Raises
     ------
@@ -440,7 +440,7 @@ def parse_with_arrow(
         If the bytes are no text.
     """
     if text.startswith(BYTE_ORDER_MARK):
-        # Arrow leaves one out wherever its text comes from.
+        # Arrow always skips one byte order mark.
         text, end = BYTE_ORDER_MARK + text, len(BYTE_ORDER_MARK) + end
     _require_text(text, end)
     if numbers.read_exactly_by_arrow(text, end, width, options.delimiter):
@@ -456,7 +456,7 @@ def parse_with_arrow(
 
 
 def _require_text(text: bytes, end: int) -> None:
-    """Refuse bytes that are no text: Arrow looks at those of the wanted columns only, and loses a line that is no row for them.
+    """Refuse bytes that are no text: Arrow checks the selected columns only, and would drop malformed lines that contain such bytes.
 
     Raises
     ------
@@ -468,7 +468,7 @@ def _require_text(text: bytes, end: int) -> None:
 
 
 def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
-    """The wanted columns, and the lines that have another number of fields."""
+    """Return the selected columns, and the lines that have another number of fields."""
     bad: list[str] = []
     blank = SPACE.replace(options.delimiter, "")
 
@@ -483,14 +483,14 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
     known = {name: kind for name, kind in zip(selected_names, numbers.types, strict=False) if kind is not None}
     table = pcsv.read_csv(
         pa.BufferReader(pa.py_buffer(text).slice(0, end)),
-        # Who has several blocks has threads for them: several for one take half as much again of the processors.
+        # Blocks are parsed in parallel; several threads for one block would take half as much CPU time again.
         pcsv.ReadOptions(column_names=names, block_size=end + 1, use_threads=False),
         pcsv.ParseOptions(
             delimiter=options.delimiter, quote_char=options.quote_char if quoted else False, newlines_in_values=quoted, invalid_row_handler=keep
         ),
         pcsv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()) | known,
-            # White space around a field does not belong to it, and Arrow looks at fields before it leaves that out.
+            # White space around a field is no part of it, but Arrow compares fields with missing values before trimming.
             null_values=["", *(text for text in numbers.missing if text == text.strip(SPACE))],
             strings_can_be_null=False,
             check_utf8=False,
@@ -501,7 +501,7 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
 
 
 def _is_plain(column: pa.ChunkedArray) -> bool:
-    """False for numbers whose text would tell more than that they are some: that an int is a long one, or a float no finite one."""
+    """Return whether values need no look at their text: no int is long, and no float is infinite or as large as a long int."""
     if pa.types.is_string(column.type):
         return True
     if pa.types.is_integer(column.type):
@@ -511,5 +511,5 @@ def _is_plain(column: pa.ChunkedArray) -> bool:
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one array, texts without white space around them."""
+    """Return a column in one array, texts without surrounding white space."""
     return (pc.ascii_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()
