@@ -1,1 +1,1 @@
-"""Arrow kernels and Spark columns that several rooms share."""
+"""Arrow kernels and Spark column expressions shared by several packages."""

@@ -1,4 +1,4 @@
-"""CityHash64 of texts, all of a batch at once."""
+"""Hashing, vectorized over a batch: SipHash and CityHash64 of strings, sets of ints to probe, and hash partitioning of rows."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Hashes of texts, all of a batch at once.
+# SipHash-2-4.
 
 KEY = b"sframe_spark key"
 WORD = 8
-# The lanes of so many texts stay in a processor's cache.
+# The lanes of this many strings fit a processor's cache.
 CACHED_ROWS = 8192
 _START = tuple(np.frombuffer(b"somepseudorandomlygeneratedbytes", ">u8").astype(np.uint64))
-# Where the bytes of no text are read, nothing is of use; they are taken away.
+# Keep the lowest `count` bytes of a word that reads past the end of its string.
 _MASKS = np.array([(1 << (8 * count)) - 1 for count in range(WORD)], dtype=np.uint64)
 Lanes = list[np.ndarray]
 HashesOfBytes = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def text_hashes(texts: pa.Array) -> np.ndarray:
-    """A word of 64 bits for each of some texts, none of which is missing: SipHash-2-4 of their bytes in UTF-8.
+    """Return the SipHash-2-4 of the UTF-8 bytes of each string, none missing, as 64-bit words.
 
     Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012).
 
@@ -48,7 +48,7 @@ def text_hashes(texts: pa.Array) -> np.ndarray:
 
 
 def hashes_of_texts(texts: pa.Array, hashed: HashesOfBytes) -> np.ndarray:
-    """A word for each of some texts, none of which is missing, by a hash of bytes; texts that come again and again are hashed once."""
+    """Hash strings, none missing, by a hash of bytes; if few are distinct, each distinct string is hashed once."""
     encoded = None if mostly_differ(texts) else texts.dictionary_encode()
     if encoded is None or 2 * len(encoded.dictionary) > len(texts):
         parts = [texts.slice(start, CACHED_ROWS) for start in range(0, len(texts), CACHED_ROWS)]
@@ -57,9 +57,9 @@ def hashes_of_texts(texts: pa.Array, hashed: HashesOfBytes) -> np.ndarray:
 
 
 def hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """The same of texts of some bytes, by where they begin and the last one ends."""
+    """Return the SipHash-2-4 of each slice ``data[bounds[i]:bounds[i + 1]]``."""
     lengths = np.diff(bounds)
-    # Texts with as many whole words are worked on together: those with more come first.
+    # Slices are processed word by word in parallel; longer ones come first, so that those still unfinished are a prefix.
     order = np.argsort(-(lengths // WORD), kind="stable")
     starts, lengths = bounds[:-1][order], lengths[order]
     whole = lengths // WORD
@@ -81,13 +81,13 @@ def hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 def words_at(data: np.ndarray) -> np.ndarray:
-    """The word that begins at each byte, and at the end of all."""
+    """Return a view of the 8-byte word that begins at each byte, and at the end of the data."""
     padded = np.concatenate([data, np.zeros(WORD, np.uint8)])
     return np.ndarray(len(data) + 1, np.dtype("<u8"), padded, strides=(1,))
 
 
 def compress(lanes: Lanes, words: np.ndarray) -> None:
-    """Take a word each into the lanes, in place."""
+    """Absorb one word per lane, in place (SipHash's two compression rounds)."""
     lanes[3] ^= words
     mix(lanes)
     mix(lanes)
@@ -95,7 +95,7 @@ def compress(lanes: Lanes, words: np.ndarray) -> None:
 
 
 def mix(lanes: Lanes) -> None:
-    """One round, in place."""
+    """Apply one SipHash round, in place."""
     first, second, third, fourth = lanes
     first += second
     turn(second, 13)
@@ -114,11 +114,13 @@ def mix(lanes: Lanes) -> None:
 
 
 def turn(words: np.ndarray, bits: int) -> None:
-    """Turn the bits of words to the left, in place."""
+    """Rotate words to the left, in place."""
     upper = words << np.uint64(bits)
     words >>= np.uint64(64 - bits)
     words |= upper
 
+
+# CityHash64. Strings are hashed in groups by length, as the algorithm has a formula for each range of lengths.
 
 BLOCK = 64
 _K0, _K1, _K2 = (np.uint64(number) for number in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
@@ -128,7 +130,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def city_hashes(texts: pa.Array) -> np.ndarray:
-    """A word of 64 bits for each of some texts, none of which is missing: CityHash64, version 1.1, of their bytes in UTF-8.
+    """Return the CityHash64, version 1.1, of the UTF-8 bytes of each string, none missing, as 64-bit words.
 
     Source: Pike and Alakuijala, "CityHash" (Google, 2011, version 1.1 of 2013), https://github.com/google/cityhash.
 
@@ -141,7 +143,7 @@ def city_hashes(texts: pa.Array) -> np.ndarray:
 
 
 def city_hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """The same of pieces of some bytes, by where they begin and the last one ends."""
+    """Return the CityHash64 of each slice ``data[bounds[i]:bounds[i + 1]]``."""
     lengths, starts = np.diff(bounds), bounds[:-1]
     hashes = np.full(len(lengths), _K2, np.uint64)
     read = Bytes(data)
@@ -154,46 +156,46 @@ def city_hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 class Bytes:
-    """Bytes of which words of 64 bits, and of 32, are read at any place."""
+    """Bytes from which 8-bit, 32-bit and 64-bit words are read at any position."""
 
     def __init__(self, data: np.ndarray) -> None:
         self._data, self._words = data, words_at(data)
 
     def at(self, positions: np.ndarray) -> np.ndarray:
-        """One byte each."""
+        """Return the byte at each position."""
         return self._data[positions].astype(np.uint64)
 
     def words(self, positions: np.ndarray) -> np.ndarray:
-        """Eight bytes each, the first one is the lowest."""
+        """Return the little-endian 64-bit word at each position."""
         return self._words[positions]
 
     def halves(self, positions: np.ndarray) -> np.ndarray:
-        """Four bytes each, the first one is the lowest."""
+        """Return the little-endian 32-bit word at each position."""
         return self._words[positions] & _HALF
 
 
 def _of_3(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of 1 to 3 bytes."""
+    """Hash slices of 1 to 3 bytes."""
     low = read.at(starts) + (read.at(starts + (lengths >> 1)) << np.uint64(8))
     high = lengths.astype(np.uint64) + (read.at(starts + lengths - 1) << np.uint64(2))
     return _folded((low * _K2) ^ (high * _K0)) * _K2
 
 
 def _of_7(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of 4 to 7."""
+    """Hash slices of 4 to 7 bytes."""
     counts = lengths.astype(np.uint64)
     return _of_two(counts + (read.halves(starts) << np.uint64(3)), read.halves(starts + lengths - 4), _multipliers(counts))
 
 
 def _of_16(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of 8 to 16."""
+    """Hash slices of 8 to 16 bytes."""
     multipliers = _multipliers(lengths.astype(np.uint64))
     first, last = read.words(starts) + _K2, read.words(starts + lengths - 8)
     return _of_two(_turned(last, 37) * multipliers + first, (_turned(first, 25) + last) * multipliers, multipliers)
 
 
 def _of_32(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of 17 to 32."""
+    """Hash slices of 17 to 32 bytes."""
     multipliers = _multipliers(lengths.astype(np.uint64))
     ends = starts + lengths
     a, b = read.words(starts) * _K1, read.words(starts + 8)
@@ -202,7 +204,7 @@ def _of_32(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _of_64(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of 33 to 64."""
+    """Hash slices of 33 to 64 bytes."""
     multipliers = _multipliers(lengths.astype(np.uint64))
     ends = starts + lengths
     a, b = read.words(starts) * _K2, read.words(starts + 8)
@@ -220,7 +222,7 @@ def _of_64(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _of_more(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Of more than 64, in blocks of 64. Pieces of more blocks come first, so that those that still have one are a prefix."""
+    """Hash longer slices in blocks of 64 bytes; longer ones come first, so that those with blocks left are a prefix."""
     blocks = (lengths - 1) // BLOCK
     order = np.argsort(-blocks, kind="stable")
     starts, lengths, blocks = starts[order], lengths[order], blocks[order]
@@ -244,7 +246,7 @@ def _of_more(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray
 
 
 def _after_block(read: Bytes, positions: np.ndarray, state: list[np.ndarray]) -> list[np.ndarray]:
-    """What is kept from block to block."""
+    """Return the state after one more block."""
     x, y, z, v0, v1, w0, w1 = state
     x = _turned(x + y + v0 + read.words(positions + 8), 37) * _K1
     y = _turned(y + v1 + read.words(positions + 48), 42) * _K1
@@ -257,7 +259,7 @@ def _after_block(read: Bytes, positions: np.ndarray, state: list[np.ndarray]) ->
 
 
 def _of_half_block(read: Bytes, positions: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pair:
-    """Two words of 32 bytes and two words."""
+    """Hash 32 bytes with two seed words into two words (CityHash's WeakHashLen32WithSeeds)."""
     first, second, third, fourth = (read.words(positions + offset) for offset in (0, 8, 16, 24))
     a = a + first
     b = _turned(b + a + fourth, 21)
@@ -266,7 +268,7 @@ def _of_half_block(read: Bytes, positions: np.ndarray, a: np.ndarray, b: np.ndar
 
 
 def _of_two(first: np.ndarray, second: np.ndarray, multipliers: np.ndarray | np.uint64) -> np.ndarray:
-    """One word of two."""
+    """Hash two words into one (CityHash's HashLen16)."""
     a = _folded((first ^ second) * multipliers)
     return _folded((second ^ a) * multipliers) * multipliers
 
@@ -276,7 +278,7 @@ def _folded(words: np.ndarray) -> np.ndarray:
 
 
 def _turned(words: np.ndarray, bits: int) -> np.ndarray:
-    """Turned to the right."""
+    """Rotate words to the right."""
     return (words >> np.uint64(bits)) | (words << np.uint64(64 - bits))
 
 
@@ -287,37 +289,37 @@ def _multipliers(counts: np.ndarray) -> np.ndarray:
 _BY_LENGTH = ((1, 3, _of_3), (4, 7, _of_7), (8, 16, _of_16), (17, 32, _of_32), (33, 64, _of_64), (65, 1 << 62, _of_more))
 
 
-# Whole numbers that are looked for among many others: in a table, or by a sieve that keeps most others back.
+# Membership of ints in a set: by a dense lookup table, or by a Bloom filter in front of an exact lookup.
 
-# A table has a byte for each number from the least to the largest: what stays in a core's cache, or no more than so many for each, and in all.
+# A dense table has a byte per int between the smallest and the largest. It is used if it fits a core's cache, or stays below both other limits.
 MAX_SLOTS_IN_CACHE, SLOTS_PER_NUMBER, MAX_SLOTS = 1 << 20, 64, 1 << 26
-# A sieve has so many positions for each key, seven in eight of them empty.
+# The Bloom filter has this many slots per key, so seven in eight stay empty. Larger sets have none: it would not fit the processor cache.
 SLOTS_PER_KEY, MAX_KEYS_SIEVED = 8, 1_000_000
-# Of fewer keys that are searched for at a time nothing is gained.
+# Smaller batches of probes do not gain anything.
 FEWEST_SIEVED = 1 << 12
-# 2**64 divided by the golden ratio, an odd number whose bits are neither few nor regular: products with it spread over their leading bits.
+# 2**64 divided by the golden ratio: multiplying by it spreads keys over the leading bits (Fibonacci hashing).
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @attrs.frozen(eq=False)
 class KeySieve:
-    """Tells most numbers that are no keys from those that are, in two steps each.
+    """A Bloom filter with one hash function over 64-bit keys.
 
     Parameters
     ----------
     slots
-        Whether some key has the place; as many as a power of two.
+        Whether some key hashes to the slot; their number is a power of two.
 
     Source
     ------
-    A Bloom filter of one hash function; multiplicative hashing: Knuth, The Art of Computer Programming, 6.4.
+    Multiplicative hashing: Knuth, The Art of Computer Programming, 6.4.
     """
 
     slots: np.ndarray
 
     @classmethod
     def of(cls, keys: np.ndarray) -> KeySieve:
-        """A sieve that lets these keys pass.
+        """Build the filter of some keys.
 
         Examples
         --------
@@ -330,7 +332,7 @@ class KeySieve:
         return sieve
 
     def may_be_keys(self, numbers: np.ndarray) -> np.ndarray:
-        """True for each key, and for about one in eight other numbers."""
+        """Return whether each number may be a key: true for all keys, and for about one in eight other numbers."""
         return self.slots[self._slots_of(numbers)]
 
     def _slots_of(self, numbers: np.ndarray) -> np.ndarray:
@@ -340,12 +342,12 @@ class KeySieve:
 
 @attrs.frozen(eq=False, slots=False)
 class NumberSet:
-    """Ints of 64 bits that are looked for.
+    """A set of 64-bit ints to probe.
 
     Parameters
     ----------
     numbers
-        These, in an array of Arrow's, in any order and as often as they come; none is missing.
+        An Arrow array of the members in any order, repeats allowed, none missing.
 
     Examples
     --------
@@ -356,7 +358,7 @@ class NumberSet:
     numbers: pa.Array
 
     def holds(self, values: pa.Array) -> pa.Array:
-        """For each value whether it is one of them; a missing one is not."""
+        """Return for each value whether it is a member; missing values are not."""
         if len(values) < FEWEST_SIEVED or not len(self.numbers):
             return pc.is_in(values, self.numbers)
         there = (values.fill_null(0) if values.null_count else values).to_numpy()
@@ -369,12 +371,12 @@ class NumberSet:
 
     @cached_property
     def smallest(self) -> int:
-        """The smallest of them."""
+        """The smallest member."""
         return pc.min(self.numbers).as_py()
 
     @cached_property
     def table(self) -> np.ndarray | None:
-        """For each number from the one before the least to the one after the largest whether it is one of them; None where these are far apart."""
+        """For each int from one below the smallest to one above the largest member, whether it is a member; None if the range is too wide."""
         width = pc.max(self.numbers).as_py() - self.smallest + 1
         if width > min(MAX_SLOTS, max(MAX_SLOTS_IN_CACHE, SLOTS_PER_NUMBER * len(self.numbers))):
             return None
@@ -384,17 +386,17 @@ class NumberSet:
 
     @cached_property
     def sieve(self) -> KeySieve | None:
-        """A sieve of them."""
+        """The Bloom filter of the members; None if there are too many."""
         return KeySieve.of(self.numbers.to_numpy()) if len(self.numbers) <= MAX_KEYS_SIEVED else None
 
     def _in_table(self, there: np.ndarray) -> np.ndarray:
         assert self.table is not None
-        # Differences wrap around: what is not between the least and the largest is beyond one of the ends, which hold none.
+        # Unsigned differences wrap around, so any value outside the range is clipped to an end of the table, which is False.
         positions = there.view(np.uint64) - np.uint64((self.smallest - 1) % (1 << 64))
         return np.take(self.table, positions.view(np.int64), mode="clip")
 
     def _sifted(self, there: np.ndarray) -> np.ndarray | None:
-        """The same by a sieve; None where that lets most pass."""
+        """Return membership by way of the Bloom filter; None where most values pass it, which gains nothing."""
         if self.sieve is None:
             return None
         result = self.sieve.may_be_keys(there)
@@ -405,23 +407,23 @@ class NumberSet:
         return result
 
 
-# A whole number looked up in a table that a plan of Spark holds: made by a few calls of the JVM, whatever its length.
+# A lookup of ints in a constant table within a Spark plan, built with few JVM calls whatever its size.
 
-# Of numbers that are rarer than this the table would be longer than it need be.
+# Keys sparser than one in MAX_GAPS use a trie instead of a dense table.
 MAX_GAPS, FEW = 8, 1024
-# Digits of numbers that are rare: each one has its own part of the table.
+# The trie has one level per 6-bit digit of the 30-bit keys.
 DIGIT_BITS, NUMBER_BITS = 6, 30
 
 
 def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
-    """Return what belongs to each number; there must be something.
+    """Return the value of each key, which must have one.
 
     Parameters
     ----------
     number
-        Numbers, not negative and of 30 bits.
+        Column of keys: non-negative ints below ``2**30``.
     values
-        What belongs to each number.
+        Value of each key.
     """
     from pyspark.sql import functions as F
 
@@ -436,7 +438,7 @@ def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
 
 
 def digit_table(values: Mapping[int, int]) -> list[int]:
-    """Return parts of 64 entries each: what is at the place of a digit says where the part for the next one starts, at last the value itself.
+    """Return a trie as one list of nodes of 64 entries: the entry of a digit is the offset of the next node, or at the last level the value.
 
     Examples
     --------
@@ -453,7 +455,7 @@ def digit_table(values: Mapping[int, int]) -> list[int]:
             if not shift:
                 table[place] = value
             elif not table[place]:
-                # No part but the first one starts at zero.
+                # Offset zero is the root, so zero means that there is no node yet.
                 table[place] = len(table)
                 table += [0] * width
             part = table[place]
@@ -461,34 +463,34 @@ def digit_table(values: Mapping[int, int]) -> list[int]:
 
 
 def shifts() -> Iterator[int]:
-    """Where the digits of a number are, the highest first."""
+    """Return the bit offset of each digit, the highest first."""
     return reversed(range(0, NUMBER_BITS, DIGIT_BITS))
 
 
 def _array(values: list[int]) -> Column:
-    """Numbers as one constant: Spark computes it once, while it plans."""
+    """Return ints as one constant array, which Spark folds while it plans."""
     from pyspark.sql import functions as F
 
     return F.split(F.lit(",".join(map(str, values))), ",").cast("array<bigint>")
 
 
-# Pieces of rows by their keys: rows with equal keys are in pieces of the same number, whichever input they are of.
+# Hash partitioning: rows with equal keys get the same partition number, whichever input they come from.
 
 HALF = np.uint64(32)
 
 
 @attrs.frozen
 class HashPartitioner:
-    """Pieces by the hashes of keys, which are equal values.
+    """Partitions rows by a hash of their keys; keys are compared as values.
 
     Parameters
     ----------
     positions
-        Columns of the keys.
+        Positions of the key columns.
     types
         Their types.
     count
-        How many pieces there are.
+        Number of partitions.
 
     Examples
     --------
@@ -503,12 +505,12 @@ class HashPartitioner:
     count: int
 
     def partition_numbers(self, rows: Chunk) -> np.ndarray:
-        """The number of the piece of each row."""
+        """Return the partition number of each row."""
         result = np.zeros(rows.rows, np.uint64)
         for position, column_type in zip(self.positions, self.types, strict=True):
             for values in comparable_values(rows.columns[position], column_type):
                 result ^= words_of(values)
-                # The upper half of a product depends on all bits, which the lower half gets from it.
+                # Only the upper half of a product depends on all bits: xor it into the lower half.
                 result *= SPREAD
                 result ^= result >> HALF
                 result *= SPREAD
@@ -516,7 +518,7 @@ class HashPartitioner:
 
 
 def words_of(values: pa.Array) -> np.ndarray:
-    """A word of 64 bits for each value of :func:`comparable_values`, equal where they are; a missing one has that of another."""
+    """Return a 64-bit word for each value of :func:`comparable_values`, equal for equal values; a missing value shares that of another value."""
     kind = values.type
     if pa.types.is_null(kind):
         return np.zeros(len(values), np.uint64)

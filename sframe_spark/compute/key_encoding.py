@@ -1,10 +1,10 @@
-"""Which keys are equal: one rule for every operation that brings rows together by their values.
+"""Key equality: the one rule that every operation uses to match rows by their values.
 
-Missing equals missing, NaN equals NaN whatever its bits, both zeros are one, texts are equal character by character, lists and dicts are equal as
+Missing equals missing, NaN equals NaN whatever its bits, -0.0 equals 0.0, strings are equal character by character, lists and dicts are equal as
 values. Date-times with an offset from UTC follow one of two rules:
 
-* *moments* (``==``, sort, and all ordered operations): one instant is one key, whatever its offset;
-* *values* (group-by, unique, join, ``filter_by`` and the aggregates of distinct values, as the reference has them): the offset counts too.
+* *instants* (``==``, sort, and all ordered operations): date-times at the same instant are equal, whatever their offsets;
+* *values* (group-by, unique, join, ``filter_by`` and the aggregates of distinct values, as in the reference): the offset counts too.
 
 ``docs/decisions/001-equal-keys.md`` lists the operations.
 """
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
 NAN_TOKEN = ("nan",)
-# A table of ints has so many places, and so many more for each row.
+# Ints whose range is at most MAX_SPAN + MAX_SPREAD * rows are encoded by a lookup table instead of hashing.
 MAX_SPAN, MAX_SPREAD = 1 << 12, 4
 
 
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """An array that is equal, bit by bit, exactly where the keys are equal moments: instants, nested values as text, one zero, one NaN.
+    """Return an array whose entries are equal, bit by bit, exactly where the keys are equal by the rule of *instants*.
+
+    Nested values become canonical text; all zeros and all NaN become one.
 
     Examples
     --------
@@ -49,20 +51,20 @@ def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def comparable_values(column: pa.Array, column_type: ColumnType) -> list[pa.Array]:
-    """Arrays that are equal exactly where the keys are equal values: of date-times with an offset the instant and the offset."""
+    """Return arrays that agree exactly where the keys are equal by the rule of *values*: for zoned date-times the instant and the offset."""
     first = comparable(column, column_type)
     return [first, pc.struct_field(column, "offset")] if column_type.is_zoned else [first]
 
 
 def one_float(column: pa.Array) -> pa.Array:
-    """Floats with one zero and one NaN."""
+    """Return the floats with -0.0 replaced by 0.0 and every NaN by the same one."""
     column = pc.add(column, 0.0)
     strange = pc.is_nan(column)
     return pc.if_else(strange, np.nan, column) if pc.any(strange).as_py() else column
 
 
 def comparable_column(column: Column, column_type: ColumnType) -> Column:
-    """Spark column of :func:`comparable`; Spark itself has one zero and one NaN in groups, joins and ``<=>``."""
+    """Return the Spark column of :func:`comparable`; Spark already treats zeros and NaN as one in groups, joins and ``<=>``."""
     from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
 
     if column_type.is_zoned:
@@ -77,7 +79,7 @@ def comparable_column(column: Column, column_type: ColumnType) -> Column:
 
 
 def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-    """One number per row that is equal where all arrays are, for arrays of :func:`comparable`; all numbers from zero on are there.
+    """Return one code per row, equal where all arrays of :func:`comparable` are; codes are consecutive from zero.
 
     Examples
     --------
@@ -87,17 +89,17 @@ def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
     codes = [encoded(array)[0] for array in arrays]
     result = codes[0]
     for other in codes[1:]:
-        # Small again after each column, so that the product cannot wrap around.
+        # Codes are made consecutive again after each column, so that the product cannot overflow.
         result = np.unique(result * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
     return result
 
 
 def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """For each row the place of its value, or of a missing one, among the different values, and these.
+    """Dictionary-encode an array: the index of each row's value among the distinct values (missing is one), and the distinct values.
 
     Examples
     --------
-    >>> [found.tolist() for found in encoded(pa.array([7, None, 5, 7]))]
+    >>> [part.tolist() for part in encoded(pa.array([7, None, 5, 7]))]
     [[1, 2, 0, 1], [5, 7, None]]
     """
     if pa.types.is_int64(array.type) and array.null_count < len(array):
@@ -109,10 +111,10 @@ def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
 
 
 def _encoded_near(array: pa.Array, smallest: int, count: int) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """The same of ints that are near each other, which need no hashing: the smallest of them, and how many there may be."""
+    """Dictionary-encode ints between ``smallest`` and ``smallest + count - 1`` by a lookup table, without hashing."""
     numbers = (array.fill_null(smallest) if array.null_count else array).to_numpy(zero_copy_only=False) - smallest
     if array.null_count:
-        # Missing values come after all others.
+        # Missing values get the last entry of the table.
         numbers[array.is_null().to_numpy(zero_copy_only=False)] = count
     there = np.zeros(count + 1, dtype=bool)
     there[numbers] = True
@@ -124,7 +126,7 @@ def _encoded_near(array: pa.Array, smallest: int, count: int) -> tuple[npt.NDArr
 
 
 def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
-    """One hashable per row that is equal, in all batches, where all arrays of :func:`comparable` are.
+    """Return one hashable per row, equal where all arrays of :func:`comparable` are; unlike codes, comparable across batches.
 
     Examples
     --------
@@ -137,29 +139,29 @@ def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
 
 def _tokens(array: pa.Array) -> list[Hashable]:
     if pa.types.is_int64(array.type) and not array.null_count:
-        # Numpy makes Python's ints many times faster than Arrow does.
+        # NumPy makes Python ints many times faster than Arrow.
         numbers: list[Hashable] = array.to_numpy().tolist()
         return numbers
     return list(map(token, array.to_pylist()))
 
 
 def token(value: Any) -> Hashable:
-    """What stands for a value in a dict: NaN, which does not equal itself, becomes a text in a tuple."""
+    """Return a hashable stand-in for a value; NaN, which does not equal itself, becomes :data:`NAN_TOKEN`."""
     return NAN_TOKEN if value != value else value
 
 
-# Numbers of the keys of two sides of a join: the keys of the shorter side are hashed, those of the longer one are looked up among them.
+# Codes for the keys of both sides of a join: the shorter side is hashed (build side), the longer one is probed.
 
 
 def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, int]:
-    """For each row of both sides the number of its key, -1 for one that the other side has not, and how many numbers there are.
+    """Return the code of each row's key for both sides, and the number of codes; -1 marks a key that the other side lacks.
 
-    Each number from zero on is that of a row of the side that is shorter, which has no -1.
+    Codes are those of the shorter side, so only the longer side can have -1.
 
     Parameters
     ----------
     left, right
-        For each column of keys an array of :func:`~sframe_spark.compute.key_encoding.comparable_values`.
+        One array per key column, as given by :func:`~sframe_spark.compute.key_encoding.comparable_values`.
 
     Examples
     --------
@@ -173,18 +175,18 @@ def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[
     shorter, longer, count = _matched_columns(left[0], right[0])
     for first, second in zip(left[1:], right[1:], strict=True):
         one, other, more = _matched_columns(first, second)
-        # Small again after each column, so that the product cannot wrap around.
+        # Codes are made consecutive again after each column, so that the product cannot overflow.
         pairs = np.where((longer < 0) | (other < 0), -1, longer.astype(np.int64) * more + other)
         shorter, longer, count = _matched_columns(pa.array(shorter * more + one), pa.array(pairs))
     return shorter, longer, count
 
 
 def _matched_columns(shorter: pa.Array, longer: pa.Array) -> tuple[np.ndarray, np.ndarray, int]:
-    """The same of one column of keys."""
+    """Return the codes of one key column, as :func:`matched_codes` does."""
     if shorter.type != longer.type:
-        # Of long texts: an array has no room for them otherwise.
+        # One side holds more text than 32-bit offsets can address.
         shorter, longer = shorter.cast(pa.large_string()), longer.cast(pa.large_string())
     codes, keys = encoded(shorter)
     result = pc.index_in(longer, value_set=keys)
-    # Numbers of 32 bits: those of many rows are memory that is new to the process.
+    # Kept as 32-bit ints: wider codes of many rows would be freshly mapped memory.
     return codes, (result.fill_null(-1) if result.null_count else result).to_numpy(), len(keys)

@@ -1,7 +1,7 @@
-"""Runs of consecutive rows with equal keys: where they begin, and operators that turn each run into rows of the result.
+"""Runs of consecutive rows with equal keys: where they begin, and operators whose result is a function of each run.
 
-A run may cross the edges of batches and of row ranges. Its rows are therefore lifted into a table of partial results whose rows of one
-run can be collapsed, in any portions, and only runs whose end has been seen are turned into results.
+A run may cross the edges of batches and of row ranges. Rows are therefore lifted into a table of partial results, which can be merged in any
+portions, and a run is turned into output rows only once its end has been seen.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ColumnType
 
-# Added to -0.0 it gives itself, and changes nothing else.
+# Adding it turns -0.0 into 0.0 and changes no other number.
 POSITIVE_ZERO = 0.0
 
 MAX_CARRIED_BYTES = 2**22
-"""Partial results of a run larger than this stay in one task: aggregates that hold values hold all rows of the run."""
+"""Partial results of a run larger than this are not sent to other tasks: aggregates such as concat hold all rows of the run."""
 
 
 def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> np.ndarray:
-    """Rows that differ from the row before them in some column, the first row included. Missing equals missing, NaN equals NaN.
+    """Return the positions of rows that differ from the row before in some column, and of the first row; missing equals missing, NaN equals NaN.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: i
 
 
 def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
-    """The number of each row's run, from zero.
+    """Return the number of the run that each row is in, counting from zero.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The numbers from each start on, so many of each, one after the other.
+    """Return the concatenated ranges ``start, start + 1, ...`` of the given lengths.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
-    """All values of some lists, none of which is missing, one after the other, and the number of the list that each is in.
+    """Flatten lists, none of them missing: return all values, and for each the index of its list.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
 
 
 def differs(values: pa.Array) -> np.ndarray:
-    """For each row but the first, whether its value differs from the one before; of no rows, nothing.
+    """Return, for each row but the first, whether its value differs from the one before.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def differs(values: pa.Array) -> np.ndarray:
 
 
 def plain_numbers(values: pa.Array) -> np.ndarray:
-    """Ints, floats or microseconds of a column of numbers or date-times, zero where missing."""
+    """Return a column of numbers or date-times as a NumPy array of ints, floats or microseconds, zero where missing."""
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())
     filled = pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values
@@ -116,7 +116,7 @@ def plain_numbers(values: pa.Array) -> np.ndarray:
 
 
 def unsigned_zero(extreme: Any) -> Any:
-    """A smallest or largest value, zero without a sign: both zeros tie, and which of them came first depends on how rows were cut.
+    """Return a minimum or maximum with -0.0 as 0.0: both zeros tie, and which one came first depends on how rows were split.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def unsigned_zero(extreme: Any) -> Any:
 
 
 def unsigned_zeros(extremes: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """The same of an array, in a new one or in ``out``, which may be itself.
+    """Return an array with -0.0 as 0.0, in a new array or in ``out``, which may be the input.
 
     Examples
     --------
@@ -139,16 +139,16 @@ def unsigned_zeros(extremes: np.ndarray, out: np.ndarray | None = None) -> np.nd
 
 @attrs.frozen(eq=False)
 class Grouping:
-    """Rows put into groups.
+    """An assignment of rows to groups.
 
     Parameters
     ----------
     order
-        Rows, group by group, in row order within a group; None when the rows stand so already.
+        Row positions, group by group, in row order within a group; None when the rows are in that order already.
     starts
         Where each group begins in that order.
     runs
-        Number of the run of consecutive rows that each group is a part of, from zero.
+        For each group the number of the run that it is part of, counting from zero.
     """
 
     order: np.ndarray | None
@@ -165,7 +165,7 @@ def group_runs(table: Chunk, types: Sequence[ColumnType], keys: int, within: int
 
 
 def group_within(run: np.ndarray, columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> Grouping:
-    """Rows of each run, given by its number, divided by columns in order of first appearance.
+    """Group the rows of each run (given as the run number of each row) by columns, groups in order of first appearance.
 
     Examples
     --------
@@ -181,18 +181,18 @@ def group_within(run: np.ndarray, columns: Sequence[pa.Array], types: Sequence[C
         group, first = by_appearance(group * (len(encoded.dictionary) + 1) + codes)
     counts = np.bincount(group, minlength=len(first))
     is_ordered = bool(np.all(group[1:] >= group[:-1]))
-    # Numpy sorts short ints in linear time.
+    # NumPy sorts 16-bit ints in linear time.
     narrow = group.astype(np.uint16) if len(first) <= 2**16 else group
     order = None if is_ordered else np.argsort(narrow, kind="stable")
     return Grouping(order, np.cumsum(counts) - counts, run[first])
 
 
 def by_appearance(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes renumbered in order of first appearance, and where each appears first.
+    """Renumber codes in order of first appearance, and return where each appears first.
 
     Examples
     --------
-    >>> [found.tolist() for found in by_appearance(np.array([7, 3, 7, 5]))]
+    >>> [part.tolist() for part in by_appearance(np.array([7, 3, 7, 5]))]
     [[0, 1, 0, 2], [0, 1, 3]]
     """
     size = int(codes.max()) + 1 if len(codes) else 0
@@ -200,7 +200,7 @@ def by_appearance(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = np.unique(codes, return_inverse=True)[1]
         size = int(codes.max()) + 1
     first = np.full(size, len(codes))
-    # Of assignments to one place the last one stays.
+    # Of several assignments to one index the last one wins.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     result = np.flatnonzero(first < len(codes))
     result = result[np.argsort(first[result])]
@@ -211,7 +211,7 @@ def by_appearance(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @attrs.frozen(eq=False)
 class Stretch:
-    """Partial results of the first and the last run of some consecutive rows; those in between are of no concern to others.
+    """The runs of a stretch of consecutive rows that its neighbours may continue: partial results of the first and the last run.
 
     Parameters
     ----------
@@ -220,9 +220,9 @@ class Stretch:
     last
         Partial results of the last run; None when it is the first.
     schema
-        Types of the operator's input, which tell how partial results compare and merge.
+        Types of the operator's input, which decide how partial results compare and merge.
     is_prefix
-        The rows begin at the first row of all; only the run that is still open matters, and is ``first``.
+        The stretch begins at the very first row, so only the run that is still open matters; it is ``first``.
     """
 
     first: Chunk
@@ -232,7 +232,7 @@ class Stretch:
 
     @property
     def open(self) -> Chunk:
-        """Partial results of the run that the next rows may continue."""
+        """Return partial results of the run that the next rows may continue."""
         return self.first if self.last is None else self.last
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -241,7 +241,7 @@ class Stretch:
 
 
 def restored_stretch(first: bytes, last: bytes | None, schema: Schema, is_prefix: bool) -> Stretch:
-    """A stretch from its pickled form."""
+    """Rebuild a stretch from its pickled form."""
     return Stretch(from_stream(first), None if last is None else from_stream(last), schema, is_prefix)
 
 
@@ -252,15 +252,15 @@ class RunOperator(SequentialOperator):
     keeps_domain: ClassVar[bool] = False
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """Partial results of single rows: what :meth:`collapse` takes, the keys of runs first."""
+        """Return the partial results of single rows, which :meth:`collapse` takes; the key columns of runs come first."""
         raise PlanInvariantError(f"operator {self.name!r} does not lift rows")
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """Partial results with those that belong together merged, and the number of the run of each, from zero."""
+        """Merge the partial results that belong together; return them and the run number of each, counting from zero."""
         raise PlanInvariantError(f"operator {self.name!r} does not collapse runs")
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
-        """Output rows of complete, collapsed runs, given with their numbers."""
+        """Return the output rows of complete, collapsed runs; ``runs`` has the run number of each row of the table."""
         raise PlanInvariantError(f"operator {self.name!r} gives no results")
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
@@ -268,31 +268,31 @@ class RunOperator(SequentialOperator):
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
-        """No run is open."""
+        """Return the state before the first row: no run is open."""
         schema = facts[0].schema
         return Stretch(self.lift(Chunk.empty(schema), schema), None, schema, is_prefix=True)
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
-        """Partial results of the first and the last run."""
+        """Return partial results of the first and the last run."""
         schema = facts[0].schema
         first, last = self._first_and_last(self.lift(inputs[0], schema), schema)
         return Stretch(first, last, schema)
 
     def ends_suffice(self, state: Any) -> bool:
-        """True when the first and the last run are two."""
+        """Return whether the first and the last run are different runs."""
         return state.last is not None
 
     def carried(self, state: Any) -> Any:
-        """The run that is open at the end, unless its rows are too many to be sent."""
+        """Return the run that is open at the end, or ``TOO_LARGE`` if its partial results should not be sent."""
         if state.open.to_table().nbytes > MAX_CARRIED_BYTES:
             return TOO_LARGE
         return state if state.last is None else attrs.evolve(state, first=state.first.slice(0, 0))
 
     def combine(self, first: Any, second: Any) -> Any:
-        """Partial results of the first and the last run of both stretches together."""
+        """Return partial results of the first and the last run of two adjacent stretches."""
         head, tail = self._first_and_last(joined(first.open, second.first), first.schema)
         if first.last is not None:
-            # The first run of all is complete; where the stretches meet may be the last one.
+            # The first run is complete; the run where the stretches meet may be the last one.
             head, tail = first.first, head if tail is None else tail
         tail = tail if second.last is None else second.last
         if first.is_prefix:
@@ -307,7 +307,7 @@ class RunOperator(SequentialOperator):
         return collapsed.slice(0, second), collapsed.slice(last, collapsed.rows) if last else None
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Results of the runs that end in these rows, and the run that is open after them."""
+        """Return results of the runs that end in these rows, and the run that is open after them."""
         schema = facts[0].schema
         collapsed, runs = self.collapse(joined(state.first, self.lift(inputs[0], schema)), schema)
         last = int(np.searchsorted(runs, runs[-1])) if collapsed.rows else 0
@@ -315,6 +315,6 @@ class RunOperator(SequentialOperator):
         return self.results(collapsed.slice(0, last), runs[:last], schema), still_open
 
     def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
-        """Results of the run that was open when the rows ended."""
+        """Return results of the run that was open when the rows ended."""
         rows = state.first.rows
         return self.results(state.first, np.zeros(rows, dtype=np.int64), facts[0].schema) if rows else None

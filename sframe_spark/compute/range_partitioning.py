@@ -1,4 +1,4 @@
-"""Ranges of the values of a column, each of which comes as a whole before the next in the column's order."""
+"""Range partitioning: the values of a column split into consecutive ranges of about equal size."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
 
 @attrs.frozen(eq=False)
 class RangePartitioner:
-    """Ranges of values; equal values are in the same one.
+    """A split of a column's values into ranges; equal values are in the same range.
 
     Parameters
     ----------
     column_type
         Type of the values, one of :data:`KINDS`.
     ascending
-        Whether the first range has the smallest values, missing ones among them.
+        Whether the first range has the smallest values, with the missing ones.
     edges
-        The smallest value of each range of ascending values but the first; numbers, or texts, none of them twice.
+        The smallest value of each range but the first, ascending and distinct: numbers or strings.
 
     Examples
     --------
@@ -43,30 +43,30 @@ class RangePartitioner:
 
     @classmethod
     def of(cls, sample: pa.Array, column_type: ColumnType, ascending: bool, count: int) -> RangePartitioner:
-        """At most so many ranges, each with about as many of the values of a sample as the others; a value of more than that has one alone."""
+        """Choose at most ``count`` ranges that hold about equally many values of a sample; a more frequent value gets a range of its own."""
         values = comparable(sample, column_type)
         missing, values = values.null_count, values.drop_null()
         if pa.types.is_string(values.type):
             ordered = values.take(pc.array_sort_indices(values))
         else:
             numbers = np.sort(plain_numbers(values))
-            # NaN is no edge: numbers, and NaN behind them, are searched for among numbers.
+            # NaN is no edge: it sorts behind all numbers, into the last range.
             ordered = pa.array(numbers[numbers == numbers])
         places = np.arange(1, count) * (missing + len(ordered)) // count - missing
         result = ordered.take(pa.array(places[(places >= 0) & (places < len(ordered))]))
-        # For each edge that is added two were the same, or one was among the missing.
+        # An added edge replaces one that was a duplicate or fell among the missing values.
         often = result[1:].filter(pc.equal(result[1:], result[:-1]))
         edges = pa.concat_arrays([smallest_value(result.type)[: int((places < 0).any())], result, followers(often)]).unique()
         return cls(column_type, ascending, edges.take(pc.array_sort_indices(edges)))
 
     @property
     def count(self) -> int:
-        """How many ranges there are."""
+        """The number of ranges."""
         return len(self.edges) + 1
 
     @property
     def have_one_value(self) -> np.ndarray:
-        """For each range whether the values in it, however many, are equal, or all missing.
+        """For each range, whether all values in it are equal, or all missing.
 
         Examples
         --------
@@ -78,17 +78,17 @@ class RangePartitioner:
             return np.zeros(1, dtype=bool)
         edges, after = self.edges, followers(self.edges)
         between = pc.equal(after[:-1], edges[1:]).to_numpy(zero_copy_only=False)
-        # NaN comes behind infinity, and nothing behind the largest int.
+        # Only the largest int can be alone in the last range: NaN sorts behind infinity.
         last = pa.types.is_integer(edges.type) and after[-1] == edges[-1]
         result = np.concatenate([[edges[0] == smallest_value(edges.type)[0]], between, [last]]).astype(bool)
         return result if self.ascending else result[::-1]
 
     def range_numbers(self, column: pa.Array) -> np.ndarray:
-        """The number of the range of each value of a column."""
+        """Return the number of the range that each value of a column is in."""
         values = comparable(column, self.column_type)
         if pa.types.is_string(values.type):
             encoded = values.dictionary_encode()
-            # The last place is that of missing texts.
+            # The last entry is for missing strings.
             of_codes = np.append(text_ranges(self.edges, encoded.dictionary), 0)
             result = of_codes[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)]
         else:
@@ -99,14 +99,14 @@ class RangePartitioner:
 
 @attrs.frozen(eq=False)
 class RowRangePartitioner:
-    """Rows by the ranges of the values of a column.
+    """A range partitioning of rows by one column.
 
     Parameters
     ----------
     position
-        The column.
+        Position of the column.
     ranges
-        The ranges.
+        Ranges of its values.
     """
 
     position: int
@@ -114,21 +114,21 @@ class RowRangePartitioner:
 
     @property
     def count(self) -> int:
-        """How many ranges there are."""
+        """The number of ranges."""
         return self.ranges.count
 
     def partition_numbers(self, rows: Chunk) -> np.ndarray:
-        """The number of the range of each row."""
+        """Return the number of the range that each row is in."""
         return self.ranges.range_numbers(rows.columns[self.position])
 
 
 def smallest_value(kind: pa.DataType) -> pa.Array:
-    """A value that none comes before, but missing ones."""
+    """Return an array of one value, the smallest of its type."""
     return pa.array([""] if pa.types.is_string(kind) else [-np.inf] if pa.types.is_floating(kind) else [np.iinfo(np.int64).min], kind)
 
 
 def followers(values: pa.Array) -> pa.Array:
-    """For each value the next larger one; the largest int, and infinity, themselves.
+    """Return the next larger value of each value; the largest int and infinity are their own.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def followers(values: pa.Array) -> pa.Array:
 
 
 def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
-    """How many of ascending texts are at most each of some others, all of which are there.
+    """Return for each string, none missing, how many of the ascending edges are at most equal to it, by binary search.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
     low, high = np.zeros(len(texts), dtype=np.int64), np.full(len(texts), len(edges), dtype=np.int64)
     for _ in range(len(edges).bit_length()):
         middle = (low + high) // 2
-        # Where the search has ended, at the last edge too, nothing changes any more.
+        # Searches that have ended do not change any more.
         is_open = low < high
         edge = edges.take(pa.array(np.minimum(middle, len(edges) - 1)))
         beyond = pc.less_equal(edge, texts).to_numpy(zero_copy_only=False)

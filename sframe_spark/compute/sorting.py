@@ -1,4 +1,4 @@
-"""Where ascending numbers belong among others that ascend, found by how many of these lie in buckets of one width."""
+"""Sorting and searching: out-of-order rows, bucketed binary search, and argsort of numbers and strings by way of plain number sorts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ColumnType
 from sframe_spark.values.nested.text_spans import bytes_of
 
-# Where rows are out of order.
+# The first row that breaks an order.
 
 MISSING, VALUE, NAN = 0, 1, 2
 
 
 def first_break(chunks: Iterable[Chunk], schema: Schema, by: Sequence[tuple[int, bool]]) -> tuple[int, Chunk] | None:
-    """The first row that comes before its predecessor in an order, and both rows; None when there is none.
+    """Return the position of the first row that sorts before its predecessor, and both rows; None if there is none.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def first_break(chunks: Iterable[Chunk], schema: Schema, by: Sequence[tuple[int,
     schema
         Their types.
     by
-        Pairs of column position and whether it ascends.
+        Pairs of a column position and whether it ascends.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def first_break(chunks: Iterable[Chunk], schema: Schema, by: Sequence[tuple[int,
 
 
 def steps(rows: Chunk, schema: Schema, by: Sequence[tuple[int, bool]]) -> np.ndarray:
-    """For each row but the first 1, 0 or -1: it comes after, beside or before the row above it."""
+    """Return, for each row but the first, 1, 0 or -1 as it sorts after, equal to or before its predecessor."""
     result = np.zeros(max(rows.rows - 1, 0), dtype=np.int8)
     for position, ascending in by:
         step = column_steps(rows.columns[position], schema[position])
@@ -64,7 +64,7 @@ def steps(rows: Chunk, schema: Schema, by: Sequence[tuple[int, bool]]) -> np.nda
 
 
 def column_steps(column: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """Steps of one column: missing first, NaN last."""
+    """Return :func:`steps` of one ascending column: missing first, NaN last."""
     values = comparable(column, column_type)
     if pa.types.is_string(values.type):
         ranks = value_ranks(values)
@@ -79,7 +79,7 @@ def column_steps(column: pa.Array, column_type: ColumnType) -> np.ndarray:
 
 
 def value_ranks(values: pa.Array, numbers: np.ndarray | None = None) -> np.ndarray:
-    """What decides an order before the values do: missing, a value, or NaN among ``numbers``."""
+    """Return the class that each value sorts by first: ``MISSING``, ``VALUE``, or ``NAN`` where ``numbers`` has one."""
     if values.null_count:
         ranks = np.where(values.is_valid().to_numpy(zero_copy_only=False), VALUE, MISSING).astype(np.int8)
     else:
@@ -89,26 +89,28 @@ def value_ranks(values: pa.Array, numbers: np.ndarray | None = None) -> np.ndarr
     return ranks
 
 
+# Search of sorted values in a sorted array, with a bucket count in place of the first steps of a binary search.
+
 Side = Literal["left", "right"]
-# So many targets numbers are looked at together: what is made of them stays in the cache of a core.
+# Targets per block: the intermediate arrays of a block fit the cache of a core.
 SEARCH_BLOCK = 1 << 14
-# Fewer numbers are searched.
+# Smaller arrays are searched by plain binary search.
 SMALL_SAMPLE = 1 << 10
-# Buckets for each number, at least.
+# At least this many buckets per number.
 BUCKETS_FOR_EACH = 2
 # So many places among numbers tell whether these lie evenly: most neighbours are so many numbers is_spread, and as many buckets, by this.
 SAMPLED_NUMBERS, MIN_EVEN = 64, 8
 
 
 class BucketScratch(NamedTuple):
-    """Arrays that are used for one stretch after the other: new ones each time would be memory that is new to the process.
+    """Scratch arrays that are reused from block to block, which saves mapping fresh memory for each.
 
     Parameters
     ----------
     numbers, buckets, values
-        Something for each number, and for each targets one.
+        ``numbers`` has an entry per number of the array, the others one per target.
     stops
-        Something for each bucket.
+        An entry per bucket.
     """
 
     numbers: np.ndarray
@@ -118,16 +120,16 @@ class BucketScratch(NamedTuple):
 
     @classmethod
     def of(cls, targets: int, numbers: int) -> BucketScratch:
-        """Room for so many targets numbers and others at a time."""
+        """Allocate arrays for this many targets, and numbers of the array, per block."""
         lengths = (numbers, targets, targets, (1 << max_bits(numbers)) + 2)
         return cls(*(new_array(length, np.int64) for length in lengths))
 
 
 def search_ascending(ascending: np.ndarray, targets: np.ndarray, side: Side) -> np.ndarray:
-    """Where ascending numbers belong among others that ascend, as :func:`numpy.searchsorted` has it.
+    """Return where ascending targets belong in an ascending array, as :func:`numpy.searchsorted` does.
 
-    A search takes a step for each bit of a place, of half of which a processor guesses the direction wrong. Here a stretch of the targets numbers is
-    looked at after the other, with those of the others that lie between them.
+    A binary search takes one badly predicted branch per bit of a position. This one goes through the targets block by block, together with the
+    numbers that lie between them, and counts numbers per bucket instead.
 
     Examples
     --------
@@ -151,12 +153,12 @@ def search_ascending(ascending: np.ndarray, targets: np.ndarray, side: Side) -> 
 
 
 def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, places: np.ndarray, scratch: BucketScratch) -> bool:
-    """Put there where targets numbers belong among others, which all lie between them; False where they lie so unevenly that a search is quicker."""
+    """Write into ``places`` where targets belong among the numbers between them; return False if those are so uneven that a plain search is faster."""
     numbers, buckets = scratch.numbers[: len(between)], scratch.buckets[: len(targets)]
     shift = assign_buckets(between, targets, numbers, buckets)
     if shift is None or (shift and not are_even(numbers)):
         return False
-    # How many numbers there are up to each bucket, the first of which is that before all.
+    # Cumulative counts: stops[b] numbers lie in buckets before b.
     stops = scratch.stops[: int(buckets[-1]) + 2]
     stops[0] = 0
     np.cumsum(np.bincount(numbers, minlength=len(stops) - 1), out=stops[1:])
@@ -165,10 +167,10 @@ def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, plac
         return True
     np.take(stops, buckets, out=places, mode="clip")
     passes = np.less if side == "left" else np.less_equal
-    # A number of the bucket, or one after it: where there is none the last one of all stands for it, which changes nothing.
+    # The first number of the target's bucket, or one after it; clipping to the last number of all changes nothing.
     neighbours = np.take(between, places, out=scratch.values.view(between.dtype)[: len(targets)], mode="clip")
     inside = np.flatnonzero(passes(neighbours, targets))
-    # Of one bucket most often all numbers come before a targets one, or none.
+    # Mostly all numbers of a bucket come before a target, or none.
     ends = stops.take(buckets[inside] + 1)
     places[inside] = ends
     inside = inside[~passes(between.take(ends - 1), targets[inside])]
@@ -178,7 +180,7 @@ def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, plac
 
 
 def assign_buckets(between: np.ndarray, targets: np.ndarray, numbers: np.ndarray, buckets: np.ndarray) -> int | None:
-    """Put there the buckets of numbers and of targets ones; 0 where all numbers of a bucket are equal, None where there are no buckets.
+    """Write the bucket of each number and of each target; return 0 if all numbers of a bucket are equal, None if no bucket width fits.
 
     Examples
     --------
@@ -189,7 +191,7 @@ def assign_buckets(between: np.ndarray, targets: np.ndarray, numbers: np.ndarray
     bits = max_bits(len(between))
     pairs = ((between, numbers), (targets, buckets))
     if targets.dtype.kind != "f":
-        # Differences of ints fill 64 bits, without a sign.
+        # Differences of ints may need all 64 bits, so they are unsigned.
         for part, out in pairs:
             np.subtract(part.view(np.uint64), targets.view(np.uint64)[0], out=out.view(np.uint64))
         shift = max(0, int(buckets.view(np.uint64)[-1]).bit_length() - bits)
@@ -200,7 +202,7 @@ def assign_buckets(between: np.ndarray, targets: np.ndarray, numbers: np.ndarray
         scale = ((1 << bits) - 1) / (targets[-1] - targets[0])
         if not 0.0 < scale < np.inf:
             return None
-        # Each step keeps the order, however it is rounded: numbers of a later bucket are larger.
+        # Each step is monotone however it is rounded, so buckets are in the order of their numbers.
         for part, out in pairs:
             distances = np.subtract(part, targets[0], out=out.view(np.float64))
             distances *= scale
@@ -209,7 +211,7 @@ def assign_buckets(between: np.ndarray, targets: np.ndarray, numbers: np.ndarray
 
 
 def are_even(numbers: np.ndarray) -> bool:
-    """Whether ascending numbers of buckets are spread over these.
+    """Return whether ascending bucket numbers are spread evenly.
 
     Examples
     --------
@@ -222,21 +224,21 @@ def are_even(numbers: np.ndarray) -> bool:
 
 
 def max_bits(numbers: int) -> int:
-    """The number of a bucket has no more bits, where there are so many numbers."""
+    """Return the number of bits of a bucket number, for this many numbers."""
     return (BUCKETS_FOR_EACH * numbers).bit_length()
 
 
-# The order of rows by arrays of numbers, found by sorting plain numbers: Numpy sorts these many times faster than it finds an order.
+# Argsort by way of a plain sort: NumPy sorts ints many times faster than it argsorts. The row id is packed into the low bits of each number.
 
 BITS = 63
-# Below this nothing is gained.
+# Smaller inputs gain nothing.
 SMALL_SORT = 1 << 12
 # Where so many of the rows share the leading bits of their numbers, these do not tell them is_spread.
 MAX_SHARED = 8
 
 
 def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Numbers of rows that ascend by some arrays, compared one after the other; equal rows stay in their order.
+    """Return the stable argsort of rows by several arrays, compared one after the other.
 
     Parameters
     ----------
@@ -259,7 +261,7 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
     row_bits, bits = rows.bit_length(), (high - low).bit_length()
     left_out = max(0, bits + row_bits - BITS)
     if high - low > np.iinfo(np.int64).max:
-        # The difference of two such numbers has 64 bits, and the first of them would be taken for a sign.
+        # The range needs all 64 bits, so it would overflow a signed difference.
         return order_by_leading(numbers.view(np.uint64) ^ np.uint64(1 << 63), row_bits)
     if not left_out:
         return np.sort((numbers - low) << row_bits | np.arange(rows)) & ((1 << row_bits) - 1)
@@ -267,9 +269,9 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def search_sorted(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """Where numbers belong among ascending ones, as :func:`numpy.searchsorted` has it.
+    """Return where targets belong in an ascending array, as :func:`numpy.searchsorted` does.
 
-    Neighbours in order are searched for in places that are near each other, and so in the cache of the processor.
+    Many targets are searched for in sorted order, so that consecutive searches read memory that is in the processor's cache.
 
     Examples
     --------
@@ -287,10 +289,10 @@ def search_sorted(ascending: np.ndarray, targets: np.ndarray, side: Literal["lef
 
 
 def _search_ascending_targets(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """The same where the targets numbers ascend too: those that are fewer are searched for among the others."""
+    """Return :func:`search_sorted` for ascending targets: the shorter of both arrays is searched for in the longer one."""
     first, last = (int(place) for place in np.searchsorted(ascending, targets[[0, -1]], "left"))
     if np.array_equal(ascending[first : first + len(targets)], targets):
-        # Numbers that are searched for among themselves: their runs of equal ones tell.
+        # The targets are the array itself: positions follow from runs of equal numbers.
         stops = np.append(np.flatnonzero(targets[1:] != targets[:-1]) + 1, len(targets))
         starts = np.insert(stops[:-1], 0, 0)
         lengths = stops - starts
@@ -298,18 +300,18 @@ def _search_ascending_targets(ascending: np.ndarray, targets: np.ndarray, side: 
         return np.repeat(first + (starts if side == "left" else stops), lengths)
     if 2 * (last - first) > len(targets):
         return search_ascending(ascending, targets, side)
-    # A targets number has as many before it as there are whose own place among the targets ones is not behind it.
+    # A target has as many numbers before it as there are numbers whose own position among the targets is not behind it.
     between = ascending[first : np.searchsorted(ascending, targets[-1], side)]
     edges = np.searchsorted(targets, between, "left" if side == "right" else "right")
     return np.repeat(np.arange(first, first + len(between) + 1), np.diff(edges, prepend=0, append=len(targets)))
 
 
 def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
-    """For each row how many different ones come before it, and how many there are, by numbers compared one after the other.
+    """Return the dense rank of each row by several arrays, compared one after the other, and the number of ranks.
 
     Examples
     --------
-    >>> [found if isinstance(found, int) else found.tolist() for found in ranks_of([np.array([7, 3, 7])])]
+    >>> [part if isinstance(part, int) else part.tolist() for part in ranks_of([np.array([7, 3, 7])])]
     [[1, 0, 1], 2]
     """
     rows = len(parts[0])
@@ -334,7 +336,7 @@ def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.n
     shared = (ordered[1:] >> left_out) == (ordered[:-1] >> left_out)
     if np.count_nonzero(shared) * MAX_SHARED > len(numbers):
         return np.argsort(numbers, kind="stable")
-    # Neighbours whose leading bits agree are put in order by the others; each stays within its run.
+    # Runs of rows whose leading bits agree are sorted again by the whole number.
     inside = np.append(shared, False) | np.insert(shared, 0, False)
     places = np.flatnonzero(inside)
     runs = np.cumsum(np.insert(~shared, 0, True))[places]
@@ -343,7 +345,7 @@ def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.n
 
 
 def as_ordered_ints(numbers: np.ndarray) -> np.ndarray:
-    """Ints of 64 bits that ascend as the numbers do, equal ones equal.
+    """Map numbers to 64-bit ints of the same order; equal numbers map to equal ints.
 
     Examples
     --------
@@ -353,11 +355,11 @@ def as_ordered_ints(numbers: np.ndarray) -> np.ndarray:
     if numbers.dtype.kind != "f":
         return numbers.astype(np.int64, copy=False)
     bits = (numbers.astype(np.float64, copy=False) + 0.0).view(np.int64)
-    # Negative floats descend where their bits ascend.
+    # The bit patterns of negative floats are in descending order.
     return np.where(bits < 0, bits ^ np.int64(np.iinfo(np.int64).max), bits)
 
 
-# The order of texts by their bytes, found by sorting eight of these at a time as a number: several times faster than comparing texts.
+# Ranks of strings in byte order, by sorting eight bytes at a time as a number: several times faster than comparing strings.
 
 WORD = 8
 # Texts that so many words do not tell is_spread are compared as texts.
@@ -366,11 +368,11 @@ _SIGN = np.uint64(1 << 63)
 
 
 def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
-    """For each text, none of which is missing, how many different ones come before it, and how many there are.
+    """Return the dense rank of each string, none missing, and the number of ranks.
 
     Examples
     --------
-    >>> [found if isinstance(found, int) else found.tolist() for found in text_ranks(pa.array(["b", "a", "b", "ab"]))]
+    >>> [part if isinstance(part, int) else part.tolist() for part in text_ranks(pa.array(["b", "a", "b", "ab"]))]
     [[2, 0, 2, 1], 3]
     """
     words = Words.of(texts) if len(texts) >= SMALL_SORT else None
@@ -381,7 +383,7 @@ def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
     order = order_of([numbers])
     begins = _changes(numbers[order])
     for number in range(1, MAX_WORDS + 1):
-        # Neighbours that are alike so far, and may go on.
+        # Neighbours that agree so far and have further bytes.
         inside = (~begins | np.append(~begins[1:], False)) & words.are_full(number, order)
         places = np.flatnonzero(inside)
         if not len(places):
@@ -398,27 +400,27 @@ def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
 
 
 def compared_ranks(texts: pa.StringArray) -> np.ndarray:
-    """For each text, none of which is missing, how many different ones come before it, found by comparing them."""
+    """Return the dense rank of each string, none missing, by comparing strings."""
     return np.asarray(pc.rank(texts, "ascending", tiebreaker="dense").to_numpy().astype(np.int64) - 1)
 
 
 def _changes(values: np.ndarray) -> np.ndarray:
-    """Whether each differs from the one before it."""
+    """Return whether each value differs from the one before; true for the first."""
     return np.append(True, values[1:] != values[:-1])
 
 
 @attrs.frozen(eq=False)
 class Words:
-    """The bytes of texts behind what all of them begin with, eight at a time.
+    """Strings as sequences of 8-byte words, without their common prefix.
 
     Parameters
     ----------
     view
-        The eight bytes that begin at each byte, the first one as the highest.
+        The big-endian word that begins at each byte.
     starts
-        Where each text begins.
+        Where each string begins, behind the common prefix.
     lengths
-        How many bytes each has.
+        Number of its bytes.
     """
 
     view: np.ndarray
@@ -427,7 +429,7 @@ class Words:
 
     @classmethod
     def of(cls, texts: pa.StringArray) -> Words | None:
-        """Those of some texts; None where a text has a byte of zero, which cannot be told from none."""
+        """Build the words of strings; None if some string has a zero byte, which looks like the padding behind its end."""
         data, bounds = bytes_of(texts)
         if not data.all():
             return None
@@ -441,30 +443,30 @@ class Words:
         return cls(view, bounds[:-1] + common, np.diff(bounds) - common)
 
     def at(self, number: int, rows: np.ndarray | None = None) -> np.ndarray:
-        """The words of a number as ints that are in their order, the smallest one for texts that have ended; of some rows."""
+        """Return word ``number`` of each string (of some rows) as an int in byte order; strings that have ended have the smallest one."""
         starts, lengths = (self.starts, self.lengths) if rows is None else (self.starts[rows], self.lengths[rows])
         left = np.clip(lengths - WORD * number, 0, WORD)
         words = self.view[np.minimum(starts + WORD * number, len(self.view) - 1)].astype(np.uint64)
-        # No shift is by all bits: what is left of no bytes is zero by two.
+        # Shift in two halves: a single shift by all 64 bits is undefined.
         half = ((WORD - left) * (WORD // 2)).astype(np.uint64)
         words = ((words >> half) >> half) << half << half
         result: np.ndarray = (words ^ _SIGN).view(np.int64)
         return result
 
     def are_full(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Which of some rows have so many words with a byte of their own in each place: others that are alike are equal."""
+        """Return which rows have at least ``number`` full words; neighbours that agree but have fewer are equal."""
         result: np.ndarray = self.lengths[rows] >= WORD * number
         return result
 
 
-# Values as numbers that sort as they do.
+# Sort keys: values as numbers of the same order.
 
-# Of so many values it is seen whether most are different.
+# Size of the sample that decides whether most values are distinct.
 DISTINCT_SAMPLE = 1 << 13
 
 
 def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> list[np.ndarray]:
-    """Arrays whose ascending lexicographic order is the order of the values: missing smallest, NaN largest.
+    """Return arrays whose ascending lexicographic order is the order of the values: missing smallest, NaN largest.
 
     Examples
     --------
@@ -479,12 +481,12 @@ def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> li
     numbers = np.where(ranks == VALUE, numbers, numbers.dtype.type(0))
     if ascending:
         return [ranks, numbers]
-    # The complement of an int cannot overflow, as its negative can.
+    # Negating an int can overflow, complementing it cannot.
     return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]
 
 
 def _text_positions(values: pa.Array) -> np.ndarray:
-    """For each text how many different ones come before it; of a missing one any number."""
+    """Return the dense rank of each string; missing strings have an arbitrary one."""
     if mostly_differ(values):
         return text_ranks(values.fill_null(""))[0]
     encoded = values.dictionary_encode()
@@ -493,7 +495,7 @@ def _text_positions(values: pa.Array) -> np.ndarray:
 
 
 def mostly_differ(values: pa.Array) -> bool:
-    """True where so many of the first values are different that sorting all takes less than looking each up in a table of those before.
+    """Return whether so many of the first values are distinct that dictionary encoding does not pay.
 
     Examples
     --------

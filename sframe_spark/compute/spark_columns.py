@@ -1,4 +1,4 @@
-"""Spark side of values: column types as Spark types, literals, function calls, kernels inside Arrow UDFs."""
+"""Values in Spark: column types as Spark types, literals, and kernels as Arrow UDFs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def spark_type(column_type: ColumnType) -> str:
-    """DDL text of the Spark type that holds a column type."""
+    """Return the DDL text of the Spark type that holds a column type."""
     return ddl(column_type.physical)
 
 
 def ddl(physical: pa.DataType) -> str:
-    """DDL text of an Arrow type of the types table."""
+    """Return the DDL text of a physical Arrow type."""
     if pa.types.is_int64(physical):
         return "bigint"
     if pa.types.is_int32(physical):
@@ -42,7 +42,7 @@ def ddl(physical: pa.DataType) -> str:
 
 
 def literal_column(value: Any, column_type: ColumnType) -> Column:
-    """A constant Spark column of the column type's physical form."""
+    """Return a constant Spark column in the physical form of the column type."""
     from pyspark.sql import functions as F
 
     from sframe_spark.values.encode import encode
@@ -65,7 +65,7 @@ def _plain_literal(value: Any, physical: pa.DataType, F: Any) -> Column:
 
 
 def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> Column:
-    """A kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
+    """Return a kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
     from pyspark.sql import functions as F
 
     from sframe_spark.udf.errors import error_transport
@@ -82,7 +82,7 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
 
 
 def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
-    """A function of ours as an Arrow UDF, given DDL text of what it gives."""
+    """Wrap one of our own functions over Arrow arrays as an Arrow UDF; ``result`` is the DDL text of its result type."""
     from pyspark.sql import functions as F
 
     arriving = OnArrival(function)
@@ -90,22 +90,22 @@ def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
     def called(*arrays: pa.Array) -> pa.Array:
         return arriving(*arrays)
 
-    # Spark would look for its types in ours; plans show the name.
+    # Spark would infer types from our annotations; query plans print the name.
     called.__annotations__, called.__name__ = {}, function.__name__
     return F.arrow_udf(called, result)
 
 
 def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:
-    """An array as it comes from Spark in exactly the physical type of the types table (field names, string widths)."""
+    """Convert an array from Spark to exactly this physical type (field names, string widths)."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     return array if array.type.equals(physical) else array.cast(physical)
 
 
 def microseconds_of(datetimes: Column) -> Column:
-    """The microseconds since 1970 of a date-time without an offset, whatever the zone of the session.
+    """Return the microseconds since 1970 of a date-time without an offset, whatever the session's time zone.
 
-    By its parts, as casts and differences would read it in that zone, which lacks an hour in spring.
+    Computed from its parts: casts and differences would interpret it in that zone, which may skip an hour in spring.
     """
     from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""Scalar functions: importing this package fills the table, one module per family."""
+"""Scalar functions, one module per family; importing the package fills the function table."""
 
 from __future__ import annotations
 

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Arithmetic on array columns: element by element, over all rows at once.
+# Element-wise arithmetic on array columns, over all rows at once.
 
 Elementwise = Callable[[Any, Any], Any]
 
 
 def combine_arrays(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], operation: Elementwise, rows: int) -> pa.Array:
-    """Apply a numpy operation to the elements; a number goes with all of them, lengths that differ give missing."""
+    """Apply a NumPy operation element by element; a number is combined with every element, and different lengths give missing."""
     lengths = _common_lengths(left, right, types, rows)
     first = _elements(array_of(left, rows), lengths, types[0])
     second = _elements(array_of(right, rows), lengths, types[1])
@@ -59,7 +59,7 @@ def combine_arrays(left: Argument, right: Argument, types: tuple[ColumnType, Col
 
 
 def map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
-    """Apply a numpy operation to every element."""
+    """Apply a NumPy operation to every element."""
     lengths = pc.list_value_length(values)
     numbers = operation(_elements(values, lengths, ARRAY))
     return list_from_lengths(lengths, pa.array(np.asarray(numbers, dtype=np.float64)), ARRAY.physical)
@@ -80,7 +80,7 @@ def _common_lengths(left: Argument, right: Argument, types: tuple[ColumnType, Co
 
 
 def _elements(values: pa.Array, lengths: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """Elements of the cells that have a result, end to end; a number is repeated along its cell."""
+    """Return the elements of the cells that have a result, concatenated; a number is repeated along its cell."""
     has_result = lengths.is_valid()
     if column_type.kind == ARRAY_KIND:
         cells = values if not lengths.null_count else values.filter(has_result)
@@ -309,7 +309,7 @@ def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | floa
     Raises
     ------
     UnsupportedOperationError
-        If one is no number, or the lower is above the upper.
+        If one is not a number, or the lower is above the upper.
     BeyondRangeError
         If one is an int beyond the largest float.
     """
@@ -324,18 +324,18 @@ def _bound(value: Any) -> int | float | None:
         raise UnsupportedOperationError(f"limits are numbers, not {type(value).__name__}")
     if value is None or value != value:
         return None
-    # Whole numbers stay, which a float may not hold; one beyond the largest float is told.
+    # An int stays an int, which a float may not represent; plain_number() raises for one beyond the largest float.
     plain_number(value)
     return int(value) if isinstance(value, bool) else value
 
 
 def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
-    """Both bounds of ints; one that all ints keep is no limit.
+    """Both bounds for an int column; None for a bound that every int satisfies.
 
     Raises
     ------
     UnsupportedOperationError
-        If no int keeps one.
+        If no int satisfies one.
     """
     lower, upper = _bounds(parameters)
     if (lower is not None and lower >= 2**63) or (upper is not None and upper < -(2**63)):
@@ -346,7 +346,7 @@ def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
 
 
 def _float_bounds(parameters: tuple[Any, ...]) -> tuple[float | None, float | None]:
-    """Both bounds of floats."""
+    """Both bounds for a float column."""
     lower, upper = _bounds(parameters)
     return None if lower is None else float(lower), None if upper is None else float(upper)
 

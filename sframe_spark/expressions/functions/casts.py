@@ -64,9 +64,9 @@ def _cast_float(column: Column, result: ColumnType) -> Column | None:
 
 
 def _monotone_cast(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """The target is a parameter, which this does not see; only casts of date-times are in order whatever it is.
+    """The target type is a parameter, which is not passed here; only casts of date-times are monotone whatever it is.
 
-    They become seconds or ISO text, both of which follow the instants as long as there are no offsets.
+    They become seconds or ISO text, both of which are in the order of the instants as long as there are no offsets.
     """
     return INCREASING if types[0].kind == DATETIME_KIND and not types[0].is_zoned else None
 

@@ -1,4 +1,7 @@
-"""Texts of a format as date-times: one regular expression for the format, numbers for all rows at once."""
+"""Parsing and formatting of date-times by a strftime-like format.
+
+A format becomes one regular expression; the fields that it extracts are then combined for all rows at once.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from sframe_spark.values.datetimes import MINUTE, MONTHS, SECOND, WEEKDAYS, dire
 from sframe_spark.values.from_arrow import zoned_array
 
 ISO = "%Y%m%dT%H%M%S%F%q"
-# What a text has without a date; the reference reads no earlier one.
+# The year of a text without one; the reference parses no earlier one.
 FIRST_YEAR = 1400
 _FIRST = np.datetime64("1400-01-01", "us")
 _AFTER_LAST = np.datetime64("10000-01-01", "us")
@@ -32,7 +35,7 @@ def _one_of(names: Sequence[str], letters: int | None) -> str:
     return "(?i:" + "|".join(name[:letters] for name in names) + ")"
 
 
-# What each directive reads, and whether spaces before it are skipped.
+# What each directive matches, and whether spaces before it are skipped.
 _READS: dict[str, tuple[str, bool]] = {
     "Y": (r"\d{4}", True),
     "y": (r"\d{2}", True),
@@ -58,24 +61,24 @@ _READS: dict[str, tuple[str, bool]] = {
     "P": (r"(?i:[AP]M)", True),
     "ZP": (r"\S*", True),
 }
-# The reference takes no notice of offsets of these forms.
+# The reference ignores offsets of these forms.
 _READ_AS_NOTHING = ("%q", "%Q", "%z", "%Z")
 _NUMBERS = frozenset("YymdejHkIlMSs")
 _ZONE = re.compile(r"(?P<name>[A-Za-z]*)(?P<sign>[+-]?)(?:(?P<hours>\d{1,2})(?::-?(?P<minutes>\d{1,2}))?)?")
 _NAMES_OF_UTC = ("", "Z", "UTC", "GMT")
-# The regular expression has a level for each.
+# The regular expression nests one level per part.
 MAX_PARTS = 200
 _EARLIEST, _LATEST = -12 * 60, 14 * 60
 
 
 @attrs.frozen
 class TimeFormat:
-    """A format as it is read.
+    """A parsed format.
 
     Parameters
     ----------
     pattern
-        Regular expression (RE2) with a group for each directive that reads something; a text may end before any directive.
+        Regular expression (RE2) with a group per directive that captures something; a text may end before any directive.
     groups
         The directive of each group, in the order of the format.
     """
@@ -90,12 +93,12 @@ class TimeFormat:
         Raises
         ------
         TimeFormatError
-            If it has a directive that cannot be read, or none.
+            If it has an unsupported directive, or none at all.
         """
         parts = [part for part in directives(ISO if form == "ISO" else form) if part not in _READ_AS_NOTHING]
         groups: list[str] = []
         pieces: list[tuple[str, str]] = []
-        # A number of one or two digits is as long as it may be: what follows it is no digit.
+        # A number of one or two digits is matched greedily: what follows it is not a digit.
         first = "."
         for part, after in zip_longest(parts, parts[1:], fillvalue=""):
             if part[0] != "%" or part in ("%%", "%n", "%t"):
@@ -109,7 +112,7 @@ class TimeFormat:
             reads, skips = _READS[name]
             if after[1:] in _NUMBERS and after[0] == "%":
                 reads = reads.replace("{1,2}", "{2}")
-            # A number at the end is not a part of a longer one.
+            # A number at the end must not be followed by another digit.
             ends = r"(?:\D|$)" if not after and name in _NUMBERS else ""
             pieces.append(("$|" + r"\s*" * skips, f"(?P<g{len(groups)}>{reads}){ends}"))
             groups.append(name)
@@ -122,7 +125,7 @@ class TimeFormat:
 
 
 def _nested(pieces: Sequence[tuple[str, str]]) -> str:
-    """Each piece and all after it, or the end of the text."""
+    """Nest the parts of the pattern: each one and all after it, or the end of the text."""
     pattern = ""
     for before, group in reversed(pieces):
         pattern = f"(?:{before}{group}{pattern})"
@@ -131,7 +134,7 @@ def _nested(pieces: Sequence[tuple[str, str]]) -> str:
 
 @attrs.define
 class _Fields:
-    """What was read of each text: numbers, with what stands for those that a text does not have."""
+    """The fields parsed from each text, with defaults for those that a text lacks."""
 
     year: Any = FIRST_YEAR
     month: Any = 1
@@ -146,7 +149,7 @@ class _Fields:
     zone: Any = None
 
     def take(self, name: str, texts: pa.Array) -> None:
-        """Add what a directive read; where it read nothing, what is known stays."""
+        """Set the field of a directive from the texts that it captured; an empty text leaves the field as it is."""
         if name == "ZP":
             self.zone = texts
         elif name in "bhB":
@@ -180,12 +183,12 @@ class _Fields:
         setattr(self, field, _chosen(numbers, texts, getattr(self, field)))
 
     def hours(self) -> Any:
-        """Hours since midnight: of a clock of 12 hours where such an hour was read."""
+        """Return hours since midnight, from the 12-hour clock where such an hour was parsed."""
         of_clock = np.where(self.clock_hour == 12, 0, self.clock_hour) + 12 * np.asarray(self.is_afternoon, dtype=np.int64)
         return np.where(self.clock_hour >= 0, of_clock, self.hour)
 
     def instants(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """What the clock on the wall shows, and where the parts make a date."""
+        """Return the wall-clock times, and which rows have a valid date."""
         year, month, day = (np.broadcast_to(np.asarray(part, dtype=np.int64), (rows,)) for part in (self.year, self.month, self.day))
         sound = (year >= FIRST_YEAR) & (month >= 1) & (month <= 12) & (np.asarray(self.clock_hour) <= 12) & (np.asarray(self.clock_hour) != 0)
         months = ((year - 1970) * 12 + np.where(sound, month, 1) - 1).astype("datetime64[M]")
@@ -196,7 +199,7 @@ class _Fields:
         from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1).astype("timedelta64[D]")
         sound &= (counted != 0) & (counted <= 366)
         days = np.where(counted > 0, from_year, first + (day - 1).astype("timedelta64[D]")).astype("datetime64[us]")
-        # As in the reference an hour beyond midnight is a full one.
+        # As in the reference an hour of 24 or more must be a full hour.
         sound &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
         time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
         wall = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")
@@ -217,7 +220,7 @@ def _place(texts: pa.Array, letters: int, names: Sequence[str]) -> np.ndarray:
 
 
 def _fractions(texts: pa.Array) -> np.ndarray:
-    """Microseconds of a dot and digits; digits after the sixth are dropped."""
+    """Return the microseconds of a dot and digits; digits after the sixth are dropped."""
     return _numbers(pc.utf8_rpad(pc.utf8_slice_codeunits(texts, 1, 7), 6, "0"))
 
 
@@ -227,7 +230,7 @@ def zone_minutes(text: str) -> int | None:
     Raises
     ------
     ValueError
-        If it is none: a name without a number, but for those of UTC, does not tell an offset.
+        If it is not an offset: a zone name without a number is one only for UTC.
 
     Examples
     --------
@@ -247,7 +250,7 @@ def zone_minutes(text: str) -> int | None:
 
 
 def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Minutes east of UTC, missing without an offset, and where a text is one; each distinct text is read once."""
+    """Return minutes east of UTC, missing for an empty text, and which texts are valid; each distinct text is parsed once."""
     coded = zones.dictionary_encode()
     minutes: list[int | None] = []
     sound = []
@@ -262,7 +265,7 @@ def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
     return pa.array(minutes, pa.int32()).take(places), pa.array(sound, pa.bool_()).take(places).to_numpy(zero_copy_only=False)
 
 
-# Of the directives that mean one thing whatever the country; what CSV files of this package hold is the last one.
+# Formats to suggest in errors, unambiguous in every country; the last one is what this package writes to CSV files.
 _COMMON_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%F")
 
 
@@ -284,7 +287,7 @@ def _compute_parsed(arguments: Sequence[Argument], types: Sequence[ColumnType], 
 
 
 def _read(texts: pa.Array, form: str, advises: bool = True) -> pa.Array:
-    """Date-times of texts that are not missing or empty; ``advises``: an error names a format that reads its text, if one is known."""
+    """Parse texts, none missing or empty; with ``advises`` an error suggests a format that would parse its text, if one is known."""
     time_format, rows = TimeFormat.of(form), len(texts)
     result = pc.extract_regex(texts, time_format.pattern)
     _require(result.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
@@ -313,7 +316,7 @@ def _require(sound: np.ndarray, texts: pa.Array, form: str, advises: bool) -> No
 
 
 def _format_of(text: str, form: str) -> str | None:
-    """A format that reads a text which ``form`` does not read: with the dot of a fraction, which a directive reads itself, or a usual one."""
+    """Return a format that parses a text which ``form`` does not: with ``%F`` for ``.%f``, whose directive includes the dot, or a common one."""
     for other in (form.replace(".%f", "%F"), *_COMMON_FORMATS):
         with contextlib.suppress(ExecutionError):
             _read(pa.array([text]), other, advises=False)
@@ -324,7 +327,7 @@ def _format_of(text: str, form: str) -> str | None:
 define_function("moment_of_text", _infer_parsed, _compute_parsed, may_fail=True)
 
 
-# Date-times as texts of a format.
+# Formatting.
 
 
 def _infer_formatted(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -1,4 +1,4 @@
-"""Arithmetic on date-times: seconds are added to the instant, an offset from UTC stays as it is."""
+"""Date-time arithmetic, times of a uniform clock, and parts such as the year; arithmetic moves the instant and keeps the offset from UTC."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN move nothing: the reference was recorded to
-# do so (`tests/data`), and programs that are ported may count on it.
+# Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN are ignored, as recorded from the
+# reference (`tests/data`): ported programs may rely on it.
 _MAX_SECONDS = 9.0e12
 BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and after 1970 that 64 bits of microseconds count: add fewer"
 
 
 def shift(datetimes: Argument, seconds: Argument, column_type: ColumnType, sign: int, rows: int) -> pa.Array:
-    """Move date-times by seconds; the fraction is cut off at microseconds."""
+    """Move date-times by seconds, truncated to microseconds."""
     datetimes, seconds = array_of(datetimes, rows), array_of(seconds, rows)
     floats = seconds.cast(pa.float64(), safe=False)
     within = pc.less(pc.abs(floats), _MAX_SECONDS)
@@ -51,7 +51,7 @@ def shift(datetimes: Argument, seconds: Argument, column_type: ColumnType, sign:
 
 
 def with_offsets_of(datetimes: pa.Array, instants: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Date-times at other instants that stay in the offsets from UTC that they had, where they have any."""
+    """Return date-times at these instants with the offsets from UTC of the given ones, if their type has any."""
     if not column_type.is_zoned:
         return instants
     offsets = pc.struct_field(datetimes, "offset")
@@ -59,20 +59,20 @@ def with_offsets_of(datetimes: pa.Array, instants: pa.Array, column_type: Column
 
 
 def difference(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType]) -> Argument:
-    """Seconds from the right date-times to the left ones."""
+    """Return the seconds from the right date-times to the left ones."""
     microseconds = pc.subtract(microseconds_of(left, types[0]), microseconds_of(right, types[1]))
     return pc.divide(microseconds.cast(pa.float64(), safe=False), float(SECOND))
 
 
 def raised(error: SFrameError, spark_type: str = "bigint") -> Column:
-    """Spark column that raises an error."""
+    """Return a Spark column that raises an error."""
     from pyspark.sql import functions as F
 
     return F.raise_error(F.lit(error_transport().packed(error))).cast(spark_type)
 
 
 def microseconds_column(column: Column, column_type: ColumnType) -> Column:
-    """Spark column of microseconds since 1970 in UTC (the session's time zone is UTC)."""
+    """Return a Spark column of microseconds since 1970 in UTC (the session's time zone is UTC)."""
     from pyspark.sql import functions as F
 
     instant = column["instant"] if column_type.is_zoned else column
@@ -80,7 +80,7 @@ def microseconds_column(column: Column, column_type: ColumnType) -> Column:
 
 
 def datetime_column(microseconds: Column, column: Column, column_type: ColumnType) -> Column:
-    """Spark column of date-times at these microseconds, with the offsets of ``column`` if its type has any."""
+    """Return a Spark column of date-times at these microseconds, with the offsets of ``column`` if its type has any."""
     from pyspark.sql import functions as F
 
     instant = F.timestamp_micros(microseconds).cast("timestamp_ntz")
@@ -91,7 +91,7 @@ def datetime_column(microseconds: Column, column: Column, column_type: ColumnTyp
 
 
 def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, sign: int) -> Column:
-    """Spark column of :func:`shift`."""
+    """Return the Spark column of :func:`shift`."""
     from pyspark.sql import functions as F
 
     floats = seconds.cast("double")
@@ -106,12 +106,12 @@ def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, si
 
 
 def difference_column(left: Column, right: Column, types: tuple[ColumnType, ColumnType]) -> Column:
-    """Spark column of :func:`difference`."""
+    """Return the Spark column of :func:`difference`."""
     microseconds = microseconds_column(left, types[0]) - microseconds_column(right, types[1])
     return microseconds.cast("double") / float(SECOND)
 
 
-# A duration added to keys: date-times exactly, to the microsecond, and numbers.
+# A duration added to window keys: numbers, or date-times exact to the microsecond.
 
 BEYOND_YEARS = "a duration moves a date-time beyond the years 1 to 9999: choose a shorter one"
 BEYOND_INTS = "a duration moves an int beyond 64 bits: choose a shorter one, or convert the keys to float"
@@ -138,7 +138,7 @@ def _compute_duration(arguments: Sequence[Argument], types: Sequence[ColumnType]
 
 def _moved(datetimes: pa.Array, duration: pa.Scalar, column_type: ColumnType) -> pa.Array:
     microseconds = _added(microseconds_of(datetimes, column_type), duration, BEYOND_YEARS)
-    # What counts is the clock on the wall, which is all that Python shows: the instant may lie some hours outside.
+    # Python limits the wall-clock time, not the instant, which may lie some hours outside.
     limits = pc.min_max(wall_microseconds(microseconds, datetimes, column_type))
     if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
         raise ExecutionError(BEYOND_YEARS)
@@ -170,7 +170,7 @@ def _build_duration(columns: Sequence[Column], types: Sequence[ColumnType], para
 
 
 def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """Sums that would wrap around are errors, so nothing but the rounding of floats makes two keys one."""
+    """Overflow raises, so only the rounding of floats can make two keys equal."""
     if not is_finite(literals[1]):
         return None
     return INCREASING if FLOAT in types else STRICTLY_INCREASING
@@ -179,7 +179,7 @@ def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | Non
 define_function("add_duration", _infer_duration, _compute_duration, _build_duration, _monotone, may_fail=True)
 
 
-# Times of a uniform clock: tick numbers as times.
+# Times of a uniform clock, from tick numbers.
 
 TIME_TYPES = {"int": INT, "float": FLOAT, "datetime": DATETIME, "zoned datetime": ZONED_DATETIME}
 
@@ -222,7 +222,7 @@ def _build_tick(columns: Sequence[Column], types: Sequence[ColumnType], paramete
 define_function("tick_time", _infer_tick, _compute_tick, _build_tick)
 
 
-# Parts of date-times, as the clock on the wall shows them: year, month, weekday, hour, offset from UTC.
+# Parts of date-times in wall-clock time: year, month, weekday, hour, offset from UTC.
 
 TIMEZONE = "timezone"
 _CALENDAR: dict[str, Callable[[pa.Array], pa.Array]] = {
@@ -242,13 +242,13 @@ PARTS = (*_CALENDAR, TIMEZONE)
 
 
 def wall_clock(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
-    """What the clock on the wall shows, without its offset from UTC."""
+    """Return the wall-clock time, without the offset from UTC."""
     values = array_of(datetimes, rows)
     return wall_microseconds(microseconds_of(values, column_type), values, column_type).cast(DATETIME.physical)
 
 
 def offsets_of(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
-    """Minutes east of UTC; missing where a date-time has no offset."""
+    """Return minutes east of UTC; missing where a date-time has no offset."""
     values = array_of(datetimes, rows)
     if not column_type.is_zoned:
         return pa.nulls(rows, pa.int32())

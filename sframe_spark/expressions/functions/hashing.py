@@ -1,8 +1,7 @@
-"""A 64 bit hash of every value: deterministic across runs, machines and encodings, for sampling and splitting.
+"""A 64-bit hash of every value, the same across runs, machines and encodings, for sampling and splitting.
 
-Ints, floats, texts and arrays have the hash that Turi Create gives them, so that programs written for it draw the same rows for a seed. The
-formulas were found by comparing answers: the bits of numbers are mixed, texts and arrays are hashed by CityHash64, and the word is mixed with
-that of the seed.
+Ints, floats, strings and arrays hash as in Turi Create, so that programs written for it draw the same rows for a seed. The formulas were found
+by comparing outputs: the bits of numbers are mixed, strings and arrays are hashed by CityHash64, and the result is mixed with the seed's hash.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def _infer_int(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Colu
 
 
 def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-    """Parameter: the seed. Missing values have a hash too; NaN has one, and 0.0 that of -0.0."""
+    """Parameter: the seed. Missing values have a hash too; every NaN has the same one, and 0.0 that of -0.0."""
     values = array_of(arguments[0], rows)
     words = _words(values, types[0])
     if values.null_count:
@@ -42,14 +41,14 @@ def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _compute_drawn(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-    """Parameters: the seed, and the share of rows that are drawn. The argument is the number of the row."""
+    """Parameters: the seed, and the fraction of rows to draw. The argument is the row number."""
     numbers = array_of(arguments[0], rows).to_numpy(zero_copy_only=False).view(np.uint64)
     seed, fraction = parameters
     return pa.array((_mixed(numbers ^ _word_of_seed(seed)) <= np.uint64(largest_drawn(fraction))).astype(np.int64))
 
 
 def largest_drawn(fraction: float) -> int:
-    """The largest of the words of 64 bits of which this share of rows is drawn. As in the reference the share is rounded to a float of 32 bits.
+    """Return the largest 64-bit hash that is drawn for a fraction of rows, which the reference rounds to a 32-bit float.
 
     Examples
     --------
@@ -65,7 +64,7 @@ def _word_of_seed(seed: int) -> np.uint64:
 
 
 def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """One unsigned word for each value, equal for equal values of the column."""
+    """Return one unsigned 64-bit word per value, equal for equal values of the column."""
     if column_type.kind == INT_KIND:
         return _mixed(values.fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
     if column_type.kind == FLOAT_KIND:
@@ -80,20 +79,20 @@ def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
 
 
 def _one_of_equal(numbers: pa.Array) -> np.ndarray:
-    """Floats of which those that are equal, and all NaN, have the same bits."""
+    """Return floats with one bit pattern for both zeros, and one for all NaN."""
     floats = numbers.to_numpy(zero_copy_only=False) + 0.0
     return np.where(np.isnan(floats), np.nan, floats)
 
 
 def _array_words(values: pa.Array) -> np.ndarray:
-    """The hash of the bytes of all elements."""
+    """Hash each array by the bytes of its elements."""
     lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     data = _one_of_equal(values.flatten().fill_null(np.nan)).astype("<f8").view(np.uint8)
     return city_hashes_of_bytes(data, np.concatenate([[0], np.cumsum(lengths)]) * _WIDTH)
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """Spread every bit over the whole word; no two words become one."""
+    """Mix the bits of each word; the mapping is a bijection."""
     mixed = words ^ _START
     mixed *= _FACTOR
     shifted = mixed >> _SHIFT

@@ -1,6 +1,6 @@
-"""Comparison: ``== != < <= > >=``, yielding the ints 0 and 1.
+"""Predicates: comparison, truth and ``& |``, choices by a condition, and tests for missing values; truth is the ints 0 and 1.
 
-Equality knows missing values: missing equals missing and nothing else, and NaN equals NaN. The orderings yield missing
+In ``==`` and ``!=`` missing equals missing and nothing else, and NaN equals NaN. ``< <= > >=`` yield missing
 if a side is missing, and NaN is neither below nor above anything. Date-times compare with numbers as seconds from 1970.
 """
 
@@ -61,14 +61,14 @@ _KERNELS = {"less": pc.less, "less_equal": pc.less_equal, "greater": pc.greater,
 
 
 def _are_on_one_scale(types: Sequence[ColumnType]) -> bool:
-    """True if the kinds have values in common: both text, or both numbers or date-times."""
+    """Return whether the kinds can be compared: all strings, or all numbers or date-times."""
     if all(column_type.kind == STR_KIND for column_type in types):
         return True
     return all(column_type.is_numeric or column_type.kind == DATETIME_KIND for column_type in types)
 
 
 def _comparable(arguments: Sequence[Argument], types: Sequence[ColumnType]) -> list[Argument]:
-    """Bring two arguments of one scale to one Arrow type, exact if both are of one kind."""
+    """Bring two comparable arguments to one Arrow type, without loss if both are of one kind."""
     kinds = {column_type.kind for column_type in types}
     if kinds == {DATETIME_KIND}:
         return [microseconds_of(a, t) for a, t in zip(arguments, types, strict=True)]
@@ -103,13 +103,13 @@ def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
-    """Compare lists and dicts by their canonical text, or item by item where they have one type; in arrays NaN equals nothing."""
+    """Compare lists and dicts item by item if they have the same native type, else by canonical text; in arrays NaN equals nothing."""
     columns = [array_of(argument, rows) for argument in arguments]
     if types[0] == types[1] and not types[0].is_encoded:
         same = _equal_items(columns[0], columns[1], types[0].kind == ARRAY_KIND)
         if types[0].kind != DICT_KIND:
             return same
-        # Other items at the same places may be the same ones in another order.
+        # Dicts that differ item by item may have the same items in another order.
         unequal = pc.equal(same, False).fill_null(False)
         texts = [canonical_text(column.filter(unequal), types[0]) for column in columns]
         return pc.replace_with_mask(same, unequal, pc.equal(*texts))
@@ -118,7 +118,7 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
 
 
 def _equal_items(left: pa.Array, right: pa.Array, is_array: bool) -> pa.Array:
-    """Whether two columns of lists, or of dicts, hold equal items in the same order; missing where a row is missing."""
+    """Return whether two columns of lists or dicts have equal items in the same order; missing where a row is missing."""
     offsets = [column.offsets.to_numpy(zero_copy_only=False).astype(np.int64) for column in (left, right)]
     lengths = [np.diff(places) for places in offsets]
     valid = pc.and_(left.is_valid(), right.is_valid()).to_numpy(zero_copy_only=False)
@@ -185,7 +185,7 @@ def _build_equality(is_equal: bool) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
         if _are_on_one_scale(types):
             first, second = _comparable_columns(columns, types)
-            same = first.eqNullSafe(second)  # for doubles, Spark's equality has NaN equal to NaN, as wanted
+            same = first.eqNullSafe(second)  # for doubles, Spark has NaN equal to NaN, as here
         elif types[0].kind != types[1].kind:
             same = columns[0].isNull() & columns[1].isNull()
         else:
@@ -215,7 +215,7 @@ def _build_ordering(name: str) -> Callable[..., Column | None]:
 
 
 def _monotone_ordering(name: str) -> MonotonyOf:
-    """A column is above a literal from some place on; of floats NaN, the last of all, is above nothing."""
+    """Comparing a sorted column with a literal turns true once and stays true; only NaN, which sorts last, is above nothing."""
 
     def monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
         place = 1 if name.startswith("greater") else 0
@@ -248,7 +248,7 @@ _EMPTY_TEXT = {STR_KIND: "", LIST_KIND: encode_value([]), DICT_KIND: encode_valu
 
 
 def truth_of(values: Argument, column_type: ColumnType) -> Argument:
-    """Boolean truth of values, null for missing ones; NaN is true."""
+    """Return the truth of values as booleans, null for missing ones; NaN is true."""
     if column_type.is_numeric:
         return pc.not_equal(values, 0)
     if pa.types.is_string(values.type):
@@ -259,7 +259,7 @@ def truth_of(values: Argument, column_type: ColumnType) -> Argument:
 
 
 def map_lengths(values: Argument) -> Argument:
-    """Number of items of native dicts, null for missing ones."""
+    """Return the number of items of native dicts, null for missing ones."""
     if isinstance(values, pa.Scalar):
         return pa.scalar(len(values.as_py()) if values.is_valid else None, pa.int32())
     lengths = pc.subtract(values.offsets[1:], values.offsets[:-1])
@@ -267,7 +267,7 @@ def map_lengths(values: Argument) -> Argument:
 
 
 def truth_column(column: Column, column_type: ColumnType) -> Column:
-    """Spark column of :func:`truth_of`."""
+    """Return the Spark column of :func:`truth_of`."""
     from pyspark.sql import functions as F
 
     if column_type.is_numeric:
@@ -296,7 +296,7 @@ def _build_truth(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def _known_truth(values: Argument, column_type: ColumnType) -> Argument:
-    """Truth with NaN as missing, for ``&`` and ``|``."""
+    """Return truth with NaN as missing, for ``&`` and ``|``."""
     truth = truth_of(values, column_type)
     if column_type.kind != FLOAT_KIND:
         return truth
@@ -336,7 +336,7 @@ def _build_connective(combine: Callable[[Column, Column], Column]) -> Callable[.
 
 
 def _refuse(symbol: str) -> Infer:
-    """The reference has these operators but no type that they take."""
+    """Return an ``infer`` that always raises: the reference has these operators, but no type supports them."""
 
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         raise SchemaError(f"columns have no operator {symbol}: use comparisons with & and |; mask == 0 is true where a mask is not")
@@ -367,7 +367,7 @@ def _compute_if_else(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 
 def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array) -> pa.Array:
-    """Pick whole cells, of the second of as many or of its only one: ``if_else`` has no kernel for every nested type, ``take`` has.
+    """Choose whole cells of nested values by ``take``, as ``if_else`` lacks kernels for some nested types; ``second`` may have one cell for all rows.
 
     Examples
     --------
@@ -412,7 +412,7 @@ def _is_missing(values: Argument, column_type: ColumnType) -> Argument:
 
 
 def is_missing_column(column: Column, column_type: ColumnType) -> Column:
-    """Spark condition: null, or NaN in a float column."""
+    """Return the Spark condition for a missing value: null, or NaN in a float column."""
     from pyspark.sql import functions as F
 
     return column.isNull() | F.isnan(column) if column_type.kind == FLOAT_KIND else column.isNull()
@@ -435,9 +435,9 @@ def _build_is_not_missing(columns: Sequence[Column], types: Sequence[ColumnType]
 
 
 def _fill_value(column_type: ColumnType, value: Any) -> Any:
-    """The value as the column's kind: numbers and date-times convert, anything becomes text."""
+    """Convert the fill value to the column's kind: numbers and date-times convert, anything becomes text."""
     try:
-        # An int of more than 64 bits would be a float already.
+        # plain() would make a float of an int beyond 64 bits.
         value = value if column_type == INT and isinstance(value, int) else plain(value)
         if value is None and column_type.kind != STR_KIND:
             raise SchemaError("None fills nothing: pass a value")
@@ -449,7 +449,7 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
 
 
 def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
-    """Type of the fill value; a nested one that the column's encoding takes anyway has the column's type."""
+    """Return the type of the fill value: the column's own type for a nested value that it can hold anyway."""
     standard = encoding_for([value], column_type)
     if value is None or (column_type.kind in (LIST_KIND, ARRAY_KIND) and not value):
         return column_type
@@ -470,7 +470,7 @@ def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _pick(values: pa.Array, fill: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Take the other value where the first is missing; it may be one for all."""
+    """Replace missing values by those of ``fill``, which may have one value for all rows."""
     present = pc.invert(_is_missing(values, column_type))
     if pa.types.is_nested(values.type):
         return choose_nested(present, values, fill)

@@ -1,4 +1,4 @@
-"""What all families of scalar functions share: registration, broadcasting, errors."""
+"""The contract and the table of scalar functions, and helpers that every family of functions uses."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Tables of named functions, which plans refer to by name, and how those of plug-ins travel to workers.
+# Tables of named functions. Plans refer to functions by name; functions of plug-ins are pickled with the table to reach workers.
 
 
 class Named(Protocol):
-    """What a table holds: something with a name, and with a function of which the place of definition is known."""
+    """An entry of a function table; where ``infer`` is defined identifies the entry when it is defined again."""
 
     @property
     def name(self) -> str:
@@ -53,15 +53,15 @@ PackedFunctions = Mapping[str, "PackedFunction | str"]
 class FunctionTable(dict[str, Entry]):
     """Functions of one kind by name.
 
-    A table that is pickled is what plug-ins have added to it, each function on its own; where it is unpickled, they are loaded when they are
-    asked for. So a function that does not travel harms only the plans that use it.
+    Pickling a table sends only what plug-ins have added, each function separately; the receiving process loads a function when a plan first uses
+    it. So a function that cannot be pickled breaks only the plans that use it.
 
     Parameters
     ----------
     kind
         What messages call an entry, such as ``scalar function``.
     receive
-        Function of a module that gives such parcels to the table of the process where it is called.
+        Module-level function that adds pickled functions to the table of the process in which it is called.
     """
 
     def __init__(self, kind: str, receive: Callable[[PackedFunctions], FunctionTable[Any]]) -> None:
@@ -72,12 +72,12 @@ class FunctionTable(dict[str, Entry]):
         self._packing = threading.local()
 
     def add(self, entry: Entry) -> Entry:
-        """Add an entry; one that was defined at the same place before is replaced, as when a cell of a notebook runs again.
+        """Add an entry; an entry defined at the same place in the source before is replaced, as when a notebook cell runs again.
 
         Raises
         ------
         InvalidArgumentError
-            If the name is no name, or taken by another entry.
+            If the name is not an identifier, or another entry has it.
         """
         if not isinstance(entry.name, str) or not entry.name.isidentifier():
             raise InvalidArgumentError(f"a {self.kind} is named as variables are, by letters, digits and underscores, not {entry.name!r:.80}")
@@ -88,15 +88,15 @@ class FunctionTable(dict[str, Entry]):
         return entry
 
     def close(self) -> None:
-        """Take the entries so far for those that every process has."""
+        """Mark the entries so far as built in: every process has them."""
         self._built_in = frozenset(self)
 
     def added(self) -> list[Entry]:
-        """Entries that are not built in."""
+        """Return the entries that are not built in."""
         return [entry for name, entry in self.items() if name not in self._built_in]
 
     def named(self, name: str) -> Entry:
-        """The entry of a name; those of installed packages are loaded first.
+        """Return the entry of a name, loading plug-ins of installed packages if it is unknown.
 
         Raises
         ------
@@ -120,12 +120,12 @@ class FunctionTable(dict[str, Entry]):
         raise InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} One of a plug-in is known once its module is imported")
 
     def inferred(self, name: str, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-        """The type that an entry infers.
+        """Return the result type that an entry infers.
 
         Raises
         ------
         SchemaError
-            If it does not take so many arguments, or gives no type.
+            If it does not take this many arguments, or does not return a type.
         """
         try:
             result = self.named(name).infer(types, parameters)
@@ -147,7 +147,7 @@ class FunctionTable(dict[str, Entry]):
         return self[name]
 
     def received(self, packed_functions: PackedFunctions) -> FunctionTable[Entry]:
-        """Keep functions that another process has sent; what was defined in this one stays."""
+        """Add functions that another process has sent; entries defined in this process stay."""
         for name, packed in packed_functions.items():
             if name in self._unloaded and packed != self._unloaded[name]:
                 self.pop(name, None)
@@ -156,7 +156,7 @@ class FunctionTable(dict[str, Entry]):
         return self
 
     def __reduce__(self) -> Any:
-        # Within what it holds itself, as in a function that names the table, it is the table of the process that it comes to.
+        # A function of the table that refers to the table itself gets the table of the receiving process.
         if getattr(self._packing, "is_active", False):
             return self._receive, ({},)
         self._packing.is_active = True
@@ -173,13 +173,13 @@ class FunctionTable(dict[str, Entry]):
 
 
 def location_of(code: Callable[..., Any]) -> str:
-    """Module and name of a function, by which its next version is known."""
+    """Return where a function is defined, which identifies its next version."""
     return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
 
 
-# Contract and table of scalar functions: one row in, one value out.
+# Scalar functions: one row in, one value out.
 
-# ``pa.Array | pa.Scalar``; Arrow comes without types, so a checker learns nothing from the union.
+# ``pa.Array | pa.Scalar``: pyarrow has no type stubs, so the union would tell a type checker nothing.
 Argument = Any
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
@@ -207,15 +207,15 @@ class ScalarFunction:
         None: the kernel runs inside an Arrow UDF.
     monotone
         ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters
-        and literals fixed), as a function of types and literal arguments, which come place by place with None in the
-        place of the column; None promises nothing. The order meant has missing values first, then numbers, then NaN,
+        and literals fixed), as a function of types and literal arguments (position by position, None for the column);
+        None promises nothing. The order meant has missing values first, then numbers, then NaN,
         and the result is missing exactly where the argument is.
     may_fail
-        True when some values make the function raise, so that no law may call it for rows that a filter below it has left out.
+        True when some values make the function raise: no law may then evaluate it on rows that a filter below it has removed.
     expression
         Like ``column``, but None for types of which only the kernel computes it.
     by_arrow
-        True of types and parameters for which the kernel makes no Python object of each value: asked where there are lists or dicts.
+        Returns whether the kernel works without making a Python object per value; only called where there are lists or dicts.
     """
 
     name: str
@@ -228,7 +228,7 @@ class ScalarFunction:
     by_arrow: ByArrow | None = None
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
-        """The kernel for such arguments, to be called with these and a number of rows: once for many batches."""
+        """Bind the kernel to types and parameters; the result takes arguments and a number of rows, and is reused for many batches."""
         made = getattr(self.kernel, "ready", None)
         return made(types, parameters) if made else lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
 
@@ -243,7 +243,7 @@ FUNCTIONS: FunctionTable[ScalarFunction] = FunctionTable("scalar function", _rec
 def evaluate(
     name: str, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
 ) -> tuple[pa.Array, ColumnType]:
-    """Run a function's kernel over Arrow arguments and return the result with its type.
+    """Run a function's kernel on Arrow arguments and return the result with its type.
 
     Raises
     ------
@@ -281,9 +281,7 @@ def define_function(
     by_arrow: ByArrow | None = None,
     prepare: Prepare | None = None,
 ) -> ScalarFunction:
-    """Add a scalar function to the table, from parts in the most convenient form.
-
-    The built-in functions and those of plug-ins are defined by it.
+    """Define a scalar function and add it to the table; built-in functions and those of plug-ins are defined this way.
 
     Parameters
     ----------
@@ -296,18 +294,18 @@ def define_function(
     build
         Like ``column``, but may return None for types it has no Spark expression for; the kernel then runs in a UDF.
     monotone
-        Gets the types and, place by place, the literal arguments, with None in the place of the column.
+        Takes the types and, position by position, the literal arguments, with None for the column.
     may_fail
-        Some values make the function raise: no law calls it for rows that a filter below it has left out.
+        Some values make the function raise: no law evaluates it on rows that a filter below it has removed.
     by_arrow
         As in :class:`~sframe_spark.expressions.functions.scalar_function.ScalarFunction`.
     prepare
-        Makes of types and parameters what takes the parameters' place in calls of ``compute``: once for many batches, and in threads at once.
+        Computes, from types and parameters, what ``compute`` gets in place of the parameters: once for many batches, possibly in several threads.
 
     Raises
     ------
     InvalidArgumentError
-        If the name is taken, or a part is no function.
+        If the name is taken, or a part is not a function.
 
     Examples
     --------
@@ -328,7 +326,10 @@ def define_function(
 
 @attrs.frozen
 class FinishedKernel:
-    """A kernel that gives an array of the type that is inferred. A class, as functions within functions travel with all that they name."""
+    """A kernel made of ``compute``, which casts its result to the inferred type.
+
+    A class rather than a closure: pickling a closure would send all names that it refers to.
+    """
 
     name: str
     infer: Infer
@@ -339,14 +340,14 @@ class FinishedKernel:
         return self.ready(types, parameters)(arguments, rows)
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyKernel:
-        """The kernel for such arguments."""
+        """Bind the kernel to types and parameters."""
         prepared = parameters if self.prepare is None else self.prepare(types, parameters)
         return ReadyKernel(self.name, self.compute, types, prepared, self.infer(types, parameters))
 
 
 @attrs.frozen(eq=False)
 class ReadyKernel:
-    """A kernel that knows all that no row tells: where there are many batches, types and parameters are looked at once."""
+    """A kernel bound to types and parameters, so that these are examined once for many batches."""
 
     name: str
     compute: Compute
@@ -364,7 +365,7 @@ class ReadyKernel:
 
 
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:
-    """A kernel's result in the physical type that was inferred, one value a row."""
+    """Check a kernel's result and cast it to the physical type of the inferred type."""
     if not isinstance(result, pa.Array):
         raise SchemaError(f"the kernel of the scalar function {name!r} gave a {type(result).__name__}: it gives an Arrow array or scalar")
     if len(result) != rows:
@@ -380,7 +381,7 @@ def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> 
 
 @attrs.frozen
 class WithKernel:
-    """A Spark column of a function, by its kernel for types that it has no expression for."""
+    """Builds the Spark column of a function: its expression, or its kernel as a UDF for types that the expression does not support."""
 
     name: str
     build: ColumnExpression
@@ -395,7 +396,7 @@ class WithKernel:
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
 
     def _of_its_type(self, expression: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-        """A column of others, which fails where it is run if it has another type than is inferred: what is above it was planned for that."""
+        """Return a plug-in's column with a check that fails the query if its type is not the inferred one, for which the plan was made."""
         column, kind = require_column(self.name, expression), FUNCTIONS.inferred(self.name, types, parameters)
         if kind not in SPARK_TYPES:
             return column
@@ -403,17 +404,17 @@ class WithKernel:
 
         spark_type = SPARK_TYPES[kind]
         message = f"the Spark expression of the scalar function {self.name!r} is not of Spark's type {spark_type}, though it infers {kind}"
-        # Spark knows the type as it plans: where it is right, the column alone is left.
+        # Spark folds the check while it plans: for the right type only the column is left.
         return F.when(F.typeof(column) == spark_type, column).otherwise(F.raise_error(message))
 
 
 def require_column(name: str, expression: Any) -> Column:
-    """What a function's builder gave.
+    """Return what a function's builder returned.
 
     Raises
     ------
     SchemaError
-        If it is no column of Spark's.
+        If it is not a Spark column.
     """
     if type(expression).__name__ != "Column":
         raise SchemaError(f"the Spark expression of the scalar function {name!r} is a {type(expression).__name__}: it is a column, or None")
@@ -421,18 +422,18 @@ def require_column(name: str, expression: Any) -> Column:
 
 
 def always_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """True: lists and dicts of numbers and texts, in whatever form they are stored, take no Python object each."""
+    """Return True: the kernel never makes a Python object per list or dict, however these are stored."""
     return True
 
 
 def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:
-    """Error for an operation that the kinds of its operands do not have."""
+    """Return the error for an operation that is not defined for the kinds of its operands."""
     kinds = [column_type.kind for column_type in types]
     return UnsupportedOperationError(f"{operation} is not defined for {' and '.join(kinds)}; {_instead(frozenset(kinds))}")
 
 
 def _instead(kinds: frozenset[str]) -> str:
-    """What to do with operands of kinds that an operation does not have."""
+    """Return the advice for operands of such kinds."""
     if kinds <= {INT_KIND, FLOAT_KIND, STR_KIND}:
         return "convert with astype first"
     if kinds == {DATETIME_KIND, STR_KIND}:
@@ -465,21 +466,21 @@ def masked(numbers: Any, mask: Any, rows: int) -> pa.Array:
 
 
 def to_ints(truths: Argument) -> Argument:
-    """Return truth values as the ints 0 and 1."""
+    """Return booleans as the ints 0 and 1."""
     return truths.cast(pa.int64())
 
 
 def are_numbers(types: Sequence[ColumnType]) -> bool:
-    """True if all types are int or float."""
-    # Asked for each step of a program, several times: a set of kinds is twice as fast as all() over the types.
+    """Return whether all types are int or float."""
+    # Called several times per step of a program: a set of kinds is twice as fast as all() over the types.
     return NUMERIC_KINDS.issuperset([column_type.kind for column_type in types])
 
 
 def is_positive_finite(value: Any) -> bool:
-    """True for a literal number above zero and below infinity."""
+    """Return whether a literal is a number above zero and below infinity."""
     return isinstance(value, (int, float)) and 0 < value < float("inf")
 
 
 def is_finite(value: Any) -> bool:
-    """True for a literal number that is neither NaN nor infinite."""
+    """Return whether a literal is a number, neither NaN nor infinite."""
     return isinstance(value, (int, float)) and abs(value) < float("inf")

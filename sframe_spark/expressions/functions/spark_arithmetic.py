@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 BinaryColumn = Callable[["Column", "Column"], "Column"]
 
-# From here on doubles have no fraction.
+# Doubles of this magnitude have no fraction.
 _WHOLE = 2.0**52
 
 
 def concatenate(left: Column, right: Column) -> Column:
-    """Text end to end."""
+    """Concatenation of two strings."""
     from pyspark.sql import functions as F
 
     return F.concat(left, right)
