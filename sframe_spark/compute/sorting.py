@@ -153,7 +153,7 @@ def search_ascending(ascending: np.ndarray, targets: np.ndarray, side: Side) -> 
 
 
 def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, places: np.ndarray, scratch: BucketScratch) -> bool:
-    """Write into ``places`` where targets belong among the numbers between them; return False if those are so uneven that a plain search is faster."""
+    """Write into ``places`` where targets belong among the numbers between them; return False if a plain search is faster."""
     numbers, buckets = scratch.numbers[: len(between)], scratch.buckets[: len(targets)]
     shift = assign_buckets(between, targets, numbers, buckets)
     if shift is None or (shift and not are_even(numbers)):
